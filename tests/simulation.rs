@@ -292,6 +292,11 @@ fn gangs_that_do_not_say_what_concerns_them_are_caught() {
 }
 
 #[test]
+fn a_poll_of_metrics_that_wakes_no_pod_is_caught() {
+    catches_policies(Mutant::ForgetMetrics);
+}
+
+#[test]
 fn a_ledger_entry_that_does_not_move_is_caught() {
     catches_policies(Mutant::LeaveEntries);
 }

@@ -147,6 +147,11 @@ impl Policies {
         kinds
     }
 
+    /// Whether a policy reads what nodes use.
+    pub(super) fn read_metrics(&self) -> bool {
+        self.set.iter().any(|compiled| !compiled.policy.sources.is_empty())
+    }
+
     /// Reads files of CustomResourceDefinitions; what cannot be read is a diagnostic.
     pub(super) fn read_schemas(&mut self, files: &[PathBuf]) -> anyhow::Result<()> {
         for id in self.add_all(files)? {

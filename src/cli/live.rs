@@ -7,6 +7,7 @@ use super::input::Policies;
 use super::setup::{Cluster, From, note, quoted};
 use crate::cluster::client::{ConnectError, Target};
 use crate::cluster::list::{self, ListError, Options};
+use crate::cluster::node_metrics;
 use crate::cluster::policy_choice::Origin;
 use crate::cluster::policy_list::{PolicyObject, State};
 use crate::cluster::policy_objects::POLICY_NAMESPACE;
@@ -15,7 +16,7 @@ use crate::diag::{self, Severity, Source};
 use crate::dry_run::Others;
 use crate::lang::policy_set::CompiledPolicy;
 use crate::lang::types::ObjectKind;
-use crate::model::Object;
+use crate::model::{Object, Reading};
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -125,6 +126,15 @@ pub(super) fn look_up(
         note(out, missing);
     }
     Ok(objects)
+}
+
+/// What nodes use now.
+pub(super) fn metrics(connection: &Connection, out: &mut Output) -> anyhow::Result<Vec<Reading>> {
+    let (readings, said) = node_metrics::read(&target(connection))?;
+    if let Some(said) = said {
+        note(out, &said);
+    }
+    Ok(readings)
 }
 
 /// Adds the policies of an object that are in service, with warnings about its problems.

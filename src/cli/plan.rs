@@ -14,6 +14,7 @@ use crate::lang::policy_set::CompiledPolicy;
 use crate::lang::typed::reads::{ReadOf, ReadPath, Reads};
 use crate::lang::typed::{self, Check, CompareOp, Expr, ExprKind, Point, Policy};
 use crate::lang::types::ObjectKind;
+use crate::model::metrics::GROUP;
 use crate::plugins::policy;
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -224,7 +225,7 @@ impl Plan {
             applies,
             size: read.size,
             rules,
-            rights: policy.kinds.iter().map(|kind| right(kind)).collect(),
+            rights: policy.kinds.iter().map(|kind| right(kind)).chain(right_to_metrics(policy)).collect(),
         }
     }
 
@@ -348,6 +349,12 @@ fn right(kind: &ObjectKind) -> String {
         "{{apiGroups: [\"{}\"], resources: [\"{plural}\"], verbs: [\"list\", \"watch\"]}}",
         kind.name.group()
     )
+}
+
+/// The rule of a role that allows to read what nodes use.
+fn right_to_metrics(policy: &Policy) -> Option<String> {
+    let rule = format!("{{apiGroups: [\"{GROUP}\"], resources: [\"nodes\"], verbs: [\"list\"]}}");
+    (!policy.sources.is_empty()).then_some(rule)
 }
 
 /// Red above the limit, which a comment lifted; yellow where it grows with the square of the
@@ -520,6 +527,7 @@ fn event_words(registration: &EventRegistration) -> Vec<String> {
         EventResource::TargetPod => say("the pod itself changed"),
         EventResource::Namespace => say("namespace changed"),
         EventResource::WildCard => say("every event"),
+        EventResource::NodeMetrics => say("metrics of the nodes"),
         EventResource::PersistentVolume
         | EventResource::PersistentVolumeClaim
         | EventResource::StorageClass

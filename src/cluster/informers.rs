@@ -11,6 +11,7 @@ use super::client::Api;
 use super::driver::Mailbox;
 use super::extender_objects::{RawObjects, Whole};
 use super::look_ups::LookUps;
+use super::node_metrics::Poller;
 use super::objects::{Extended, Slim, Tabled};
 use super::supervisor::{Supervisor, Task};
 use super::watch::{self, Collection, Trouble, Update, encode};
@@ -33,6 +34,8 @@ pub struct Needs {
     pub keeps: Keeps,
     /// Whether a policy reads namespaces at all; in-tree plugins do not.
     pub any_namespace: bool,
+    /// Whether a policy reads what nodes use.
+    pub metrics: bool,
 }
 
 impl Needs {
@@ -51,6 +54,7 @@ impl Needs {
     pub fn and(mut self, other: &Self) -> Self {
         self.keeps.merge(&other.keeps);
         self.any_namespace |= other.any_namespace;
+        self.metrics |= other.metrics;
         self
     }
 }
@@ -77,6 +81,8 @@ pub struct Informers {
     shared: Arc<Shared>,
     /// Of the kinds that policies look up.
     look_ups: LookUps,
+    /// Of the metrics API.
+    poller: Poller,
 }
 
 /// Who needs a watched kind.
@@ -183,6 +189,7 @@ impl Informers {
         };
         let generation = tokio::sync::watch::Sender::new(0);
         let look_ups = LookUps::new(mailbox.clone(), generation.clone());
+        let poller = Poller::new(mailbox.clone());
         let shared = Arc::new(Shared {
             mailbox,
             needs: tokio::sync::watch::Sender::new(Needs::default()),
@@ -195,7 +202,7 @@ impl Informers {
             max_age,
             raw,
         });
-        Self { api: api.clone(), shared, look_ups }
+        Self { api: api.clone(), shared, look_ups, poller }
     }
 
     /// Starts watching.
@@ -207,6 +214,7 @@ impl Informers {
         }
         supervisor.spawn(Task::WatchAge, watch_age(Arc::clone(&self.shared)));
         supervisor.spawn(Task::LookUps, self.look_ups.clone().run(self.api.clone()));
+        supervisor.spawn(Task::NodeMetrics, self.poller.clone().run(self.api.clone()));
     }
 
     /// The state of the watches.
@@ -240,6 +248,7 @@ impl Informers {
     /// Keeps what policies read from now on, and lists the kinds again of which less was kept.
     pub fn want(&self, needs: Needs) {
         self.look_ups.want(&needs.keeps.objects);
+        self.poller.want(needs.metrics);
         // Not while a list is delivered that may keep less.
         let _states = self.shared.states();
         self.shared.needs.send_if_modified(|held| std::mem::replace(held, needs.clone()) != needs);

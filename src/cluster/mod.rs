@@ -24,6 +24,7 @@ pub mod inbox;
 pub mod driver;
 pub mod kinds;
 mod look_ups;
+pub mod node_metrics;
 pub mod informers;
 pub mod leader;
 pub mod metrics;

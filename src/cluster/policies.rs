@@ -250,6 +250,7 @@ pub fn needs(policy: &Policy) -> Needs {
     let mut needs = Needs::default();
     if !policy.suspended {
         needs.keeps.merge(&policy.compiled.policy.keeps);
+        needs.metrics = !policy.compiled.policy.sources.is_empty();
         policy.compiled.policy.for_each_expr(&mut |whole| look(whole, &mut needs.any_namespace));
     }
     needs

@@ -34,6 +34,7 @@ tasks! {
     Scheduler = "scheduler", "The thread that makes decisions.";
     Watch = "watch", "The watch of one kind.";
     LookUps = "look-ups", "The watches of the kinds that policies look up.";
+    NodeMetrics = "node-metrics", "Polls the metrics API.";
     WatchAge = "watch-age", "Finds out when a watch is too old.";
     Credentials = "credentials", "Reads changed credentials again.";
     Calls = "calls", "Sends calls and events.";

@@ -10,6 +10,7 @@ use super::world::World;
 use crate::diag::{Diagnostic, SourceId, SourceMap, Span, codes};
 use crate::lang::schemas::Schemas;
 use crate::lang::types::ObjectKind;
+use crate::model::metrics;
 use crate::model::objects::projection::Projection;
 use crate::model::{Kind, KindName, KindRow, LookedUp, Node, Object, ObjectKey, PodKey, Symbol};
 use crate::policy_files::{self, KIND, policies_in};
@@ -114,6 +115,7 @@ pub fn load_pods(
     }
     world.pending.extend(loaded.world.pending);
     let assumed = loaded.world.assumed;
+    world.metrics.extend(loaded.world.metrics);
     others.join(loaded.others);
     let known: FxHashSet<ObjectKey> = world.objects.iter().filter_map(other).collect();
     for object in loaded.world.objects {
@@ -289,6 +291,9 @@ impl Reading {
         if kind == KIND || (version, kind) == ("v1", "ConfigMap") && policy_files::is_of_policies(&value) {
             return;
         }
+        if metrics::is_node_metrics(version, kind) {
+            return self.metrics(&value, place);
+        }
         let name = KindName::of(version, kind);
         if Schemas::is_definition(&value) {
             if let Err(why) = self.loaded.others.schemas.add_definition(&value) {
@@ -311,6 +316,22 @@ impl Reading {
             // Others than those with policies are nothing to a scheduler.
             None if kind == "ConfigMap" => {}
             None => self.skip(&name),
+        }
+    }
+
+    /// What a node used: several objects of one node are samples of several instants.
+    fn metrics(&mut self, value: &Value, place: &Place) {
+        match metrics::Reading::from_value(value) {
+            Ok(reading) => self.loaded.world.metrics.push(reading),
+            Err(error) => {
+                let message = match error.value.is_empty() {
+                    true => format!("`{}`: {}", error.path, error.reason),
+                    false => {
+                        format!("`{}` cannot be `{}`: {}", error.path, shortened(&error.value), error.reason)
+                    }
+                };
+                self.complain(&place.inside(&error.path), message, None);
+            }
         }
     }
 

@@ -260,6 +260,9 @@ impl<'w> Run<'w> {
             run.server.put(object.clone());
         }
         run.watch();
+        if !world.metrics.is_empty() {
+            run.step(Input::Metrics(world.metrics_at(options.start).into()));
+        }
         run.step(Input::Synced);
         run
     }

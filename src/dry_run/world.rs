@@ -1,6 +1,6 @@
 //! [`World`]: the objects that a dry run begins with.
 
-use crate::model::{Labels, Namespace, Object, PodInfo, Symbol};
+use crate::model::{Labels, Measured, Namespace, Object, PodInfo, Reading, Symbol, Time};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -14,6 +14,8 @@ pub struct World {
     /// Namespaces among the objects that no file gave and pods name: they exist, and their labels
     /// are not known.
     pub assumed: BTreeSet<Symbol>,
+    /// What nodes use. The newest sample is taken to be of the instant at which the run begins.
+    pub metrics: Vec<Reading>,
 }
 
 impl World {
@@ -42,6 +44,24 @@ impl FromIterator<Object> for World {
 }
 
 impl World {
+    /// The metrics as a poll at this instant brings them, oldest first: as far apart as they are, the newest of `now`.
+    pub(super) fn metrics_at(&self, now: Time) -> Vec<Reading> {
+        let instant = |reading: &Reading| match reading.measured {
+            Measured::Sample { at, .. } => Some(at),
+            Measured::Summary { .. } => None,
+        };
+        let newest = self.metrics.iter().filter_map(instant).max().unwrap_or(now);
+        let mut readings = self.metrics.clone();
+        for reading in &mut readings {
+            if let Measured::Sample { at, .. } = &mut reading.measured {
+                *at = now - (newest - *at);
+            }
+        }
+        // Of one instant, in the order of the files.
+        readings.sort_by_key(instant);
+        readings
+    }
+
     /// The names of the namespaces that are given.
     pub fn namespaces(&self) -> impl Iterator<Item = &Symbol> {
         self.objects.iter().filter_map(|object| match object {

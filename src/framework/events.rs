@@ -38,6 +38,8 @@ pub enum EventResource {
     VolumeAttachment,
     /// An object of a kind that policies look up.
     LookedUp,
+    /// What nodes use: the metrics API was polled.
+    NodeMetrics,
     /// Everything: wildcard events, and plugins that register no events.
     WildCard,
 }
@@ -64,6 +66,7 @@ impl EventResource {
             Self::CsiStorageCapacity => "storage.k8s.io/CSIStorageCapacity",
             Self::VolumeAttachment => "storage.k8s.io/VolumeAttachment",
             Self::LookedUp => "LookedUpObject",
+            Self::NodeMetrics => "metrics.k8s.io/NodeMetrics",
             Self::WildCard => "*",
         }
     }

@@ -6,7 +6,7 @@ use super::preemption::PreemptionRules;
 use super::reads::{Need, Reads};
 use super::remedies::Edit;
 use super::unchecked::Impact;
-use crate::model::{NodeInfo, PodInfo, PodPrecondition, Snapshot, Symbol, Time, Want};
+use crate::model::{Duration, NodeInfo, PodInfo, PodPrecondition, Snapshot, Symbol, Time, Want};
 
 /// How often plugins that read the clock are re-evaluated, unless they say when.
 const MINUTE: i64 = 60_000_000;
@@ -52,6 +52,10 @@ pub trait Plugin: Send + Sync {
     /// service.
     fn kinds(&self) -> &'static [Need] {
         &[]
+    }
+    /// The windows over which it reads what nodes use: the metrics API is polled while the plugin is in service.
+    fn metrics_windows(&self) -> Vec<Duration> {
+        Vec::new()
     }
     /// What the snapshot must keep for this pod while it waits for a node or is being bound: columns of the node labels
     /// that the plugin reads because the pod names them. What it reads for every pod is in [`Reads::label_keys`]. The

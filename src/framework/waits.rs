@@ -19,7 +19,7 @@ pub struct Waits {
 }
 
 /// The resources of events.
-const RESOURCES: [EventResource; 13] = [
+const RESOURCES: [EventResource; 14] = [
     EventResource::AssignedPod,
     EventResource::UnschedulablePod,
     EventResource::TargetPod,
@@ -33,6 +33,7 @@ const RESOURCES: [EventResource; 13] = [
     EventResource::CsiStorageCapacity,
     EventResource::VolumeAttachment,
     EventResource::LookedUp,
+    EventResource::NodeMetrics,
 ];
 
 /// A plugin and one of its registrations.

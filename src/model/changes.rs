@@ -1,5 +1,6 @@
 //! [`Change`]: the only way to modify a snapshot, and the log of changes.
 
+use super::metrics::Reading;
 use super::node::Node;
 use super::node_set::NodeId;
 use super::objects::{ApiObject, Namespace, ObjectKey};
@@ -116,6 +117,13 @@ pub enum Change {
         /// The version that the write returned.
         version: Box<str>,
     },
+    /// The metrics API was polled.
+    Metrics {
+        /// When, in monotonic time.
+        at: Time,
+        /// What it said; nothing when it did not answer.
+        readings: Arc<[Reading]>,
+    },
     /// A pod takes back what it assumed about an object.
     Unassumed {
         /// Which object.
@@ -201,6 +209,8 @@ impl Kinds {
     pub const BUDGETS: Self = Self(1 << 20);
     /// Objects that policies look up.
     pub const OBJECTS: Self = Self(1 << 21);
+    /// What nodes use, as the metrics API says.
+    pub const METRICS: Self = Self(1 << 22);
     /// Everything.
     pub const ALL: Self = Self(u32::MAX);
 

@@ -73,13 +73,15 @@ impl Feeds {
     /// The changes of objects of other kinds and of what is assumed about them ([`Delta::object`]). A change of nothing
     /// that a reader of the snapshot sees is not among them.
     pub const OBJECTS: Self = Self(1 << 11);
+    /// [`Change::Metrics`].
+    pub const METRICS: Self = Self(1 << 13);
     /// The changes that put pods on nodes and take them off.
     pub const PLACEMENTS: Self =
         Self::POD_PLACED.with(Self::POD_PENDING).with(Self::POD_UNPLACED).with(Self::POD_REMOVED);
     /// Changes of nodes.
     pub const NODES: Self = Self::NODE_UPSERTED.with(Self::NODE_REMOVED);
     /// How many kinds there are.
-    pub(super) const COUNT: usize = 12;
+    pub(super) const COUNT: usize = 14;
 
     /// Both.
     pub const fn with(self, other: Self) -> Self {
@@ -105,6 +107,7 @@ impl Feeds {
             Change::NodeRemoved { .. } => Self::NODE_REMOVED,
             Change::NamespaceUpserted { .. } => Self::NAMESPACE_UPSERTED,
             Change::NamespaceRemoved { .. } => Self::NAMESPACE_REMOVED,
+            Change::Metrics { .. } => Self::METRICS,
             Change::ObjectSeen { .. }
             | Change::ObjectGone { .. }
             | Change::Assumed { .. }

@@ -13,6 +13,7 @@ mod amounts;
 mod resource;
 mod labels;
 mod marks;
+pub mod metrics;
 mod node_selector;
 mod taints;
 mod bit_set;
@@ -54,6 +55,9 @@ pub use labels::{
     value_problem,
 };
 pub use marks::PodMarks;
+pub use metrics::{
+    BadReading, LONGEST_WINDOW, Load, MOST_SAMPLES, Measured, Metrics, POLL_PERIOD, Reading, Usage,
+};
 pub use node::{Image, Node};
 pub use node_info::{NodeInfo, Overlay};
 pub use node_selector::{NodeAffinity, NodeSelector, NodeSelectorTerm, PreferredTerm};

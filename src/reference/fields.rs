@@ -10,7 +10,7 @@ use crate::lang::language::functions::ty_text;
 use crate::lang::types::{ApiType, Ty, Type};
 
 /// Objects in the order of the page, with the words that name them.
-const OBJECTS: [(ObjectType, &str); 10] = [
+const OBJECTS: [(ObjectType, &str); 13] = [
     (ObjectType::Pod, "A pod: `pod`, the elements of `pods`, `node.pods` and groups."),
     (ObjectType::Node, "A node: `node`, the elements of `nodes`, `pod.node`."),
     (ObjectType::Namespace, "The Namespace of the pod: `ns`."),
@@ -25,6 +25,9 @@ const OBJECTS: [(ObjectType, &str); 10] = [
     (ObjectType::Owner, "The controller of a pod: `pod.owner`."),
     (ObjectType::Gpu, "A GPU of a node: the elements of `node.gpus`."),
     (ObjectType::GpuRequest, "What a pod requests of GPUs: `pod.gpu`."),
+    (ObjectType::Load, "What a node used over the window of a source: `NAME[node.name]`."),
+    (ObjectType::CpuUsage, "What a node used of its CPU: `NAME[node.name].cpu`."),
+    (ObjectType::MemoryUsage, "What a node used of its memory: `NAME[node.name].memory`."),
 ];
 
 /// Every field with a short name, and where the others are.
@@ -86,6 +89,7 @@ fn changed_by(change: ChangedBy) -> &'static str {
         ChangedBy::Object => "the object itself",
         ChangedBy::Queue => "the queue",
         ChangedBy::Attempts => "each attempt",
+        ChangedBy::Metrics => "each poll of the metrics API",
     }
 }
 

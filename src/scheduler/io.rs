@@ -13,7 +13,7 @@
 use crate::framework::{
     Answer, ApiCall, CallError, EventRecord, Framework, Need, NotChecked, PartialScore, Status, Ticket,
 };
-use crate::model::{Duration, Kind, Object, ObjectKey, PodKey, Symbol, Time};
+use crate::model::{Duration, Kind, Object, ObjectKey, PodKey, Reading, Symbol, Time};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -41,6 +41,12 @@ impl Profiles {
         }
         needs.into_iter().map(|(kind, optional)| Need { kind, optional }).collect()
     }
+
+    /// The windows over which plugins read what nodes use.
+    pub fn metrics_windows(&self) -> Vec<Duration> {
+        let plugins = self.frameworks.iter().flat_map(|of| of.plugins());
+        plugins.flat_map(|plugin| plugin.metrics_windows()).collect()
+    }
 }
 
 /// An input of the state machine.
@@ -52,6 +58,8 @@ pub enum Input {
     Deleted(ObjectKey),
     /// All objects of a kind, after a watch broke.
     Relisted(Kind, Vec<Object>),
+    /// The metrics API was polled: what it said of the nodes, nothing when it did not answer.
+    Metrics(Arc<[Reading]>),
     /// Every kind has been listed once.
     Synced,
     /// Whether a watch is too old to decide on. No attempt begins meanwhile; bindings continue.

@@ -153,6 +153,7 @@ impl Scheduler {
             Input::Upserted(object) => self.upserted(object, now),
             Input::Deleted(key) => self.deleted(&key, now),
             Input::Relisted(kind, all) => self.relisted(&kind, all, now),
+            Input::Metrics(readings) => self.metrics_polled(readings, now),
             Input::Synced => self.synced = true,
             Input::Stale(stale) => self.stale = stale,
             Input::WallClock(offset) => self.wall_clock_stepped(offset, now, out),

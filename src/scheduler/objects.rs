@@ -6,7 +6,9 @@ use super::cache::{PodState, Seen};
 use super::calls::object_key;
 use super::queue::Scope;
 use crate::framework::{ActionType, ClusterEvent, EventObjects, EventResource};
-use crate::model::{ApiObject, Change, Kind, NodeId, Object, ObjectKey, PodInfo, PodKey, Symbol, Time};
+use crate::model::{
+    ApiObject, Change, Kind, NodeId, Object, ObjectKey, PodInfo, PodKey, Reading, Symbol, Time,
+};
 use rustc_hash::FxHashSet;
 use std::sync::Arc;
 
@@ -124,6 +126,18 @@ impl Scheduler {
         }
         for object in all {
             self.upserted(object, now);
+        }
+    }
+
+    /// The metrics API was polled. Where metrics are known, a poll is an event, also one without readings: what is known
+    /// grows older.
+    pub(super) fn metrics_polled(&mut self, readings: Arc<[Reading]>, now: Time) {
+        let before = self.cache.snapshot.generation();
+        self.cache.snapshot.apply(Change::Metrics { at: now, readings });
+        if self.cache.snapshot.generation() != before {
+            let (resource, action) = (EventResource::NodeMetrics, ActionType::UPDATE_OTHER);
+            let event = ClusterEvent::of(resource, action, EventObjects::None);
+            self.move_all(&event, &Scope::default(), now);
         }
     }
 

@@ -12,6 +12,7 @@ use std::sync::Arc;
 impl Scheduler {
     pub(super) fn replace_profiles(&mut self, profiles: Arc<Profiles>, now: Time, out: &mut Vec<Effect>) {
         self.replace_indexes(&profiles);
+        self.cache.snapshot.set_metrics_windows(profiles.metrics_windows());
         self.hold_wants_of_profiles(&profiles);
         let hints: Vec<Arc<ProfileHints>> = profiles
             .frameworks

@@ -41,7 +41,7 @@ fn policy(group: &str) -> String {
 const OTHER: &str = "/// Nothing on hot nodes.\npolicy heat {\n  filter cool {\n    reject \"too hot\" when node.labels[\"heat\"] == \"hot\"\n  }\n}\n";
 
 /// A service account with every right but those on the group of the desks; its kubeconfig.
-fn account(plane: &ControlPlane, namespace: &str) -> std::path::PathBuf {
+pub(crate) fn account(plane: &ControlPlane, namespace: &str) -> std::path::PathBuf {
     let rbac = "rbac.authorization.k8s.io";
     let groups = ["", "apps", "policy", "storage.k8s.io", "coordination.k8s.io", "events.k8s.io"];
     let subjects = json!([{"kind": "ServiceAccount", "name": "bayplan", "namespace": namespace}]);

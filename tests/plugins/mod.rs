@@ -4,4 +4,5 @@ mod evictions;
 mod fields;
 mod look_ups;
 mod policies;
+mod sources;
 mod volume_binding;

@@ -67,6 +67,7 @@ pub(crate) enum What {
     LimitNode,
     PutCapacity,
     ChangeDesk,
+    PollMetrics,
 }
 
 const WEIGHTS: &[(What, u64)] = &[
@@ -107,6 +108,7 @@ const MORE: &[(What, u64)] = &[
     (What::RelabelNode, 4),
     (What::Reload, 1),
     (What::ChangeDesk, 4),
+    (What::PollMetrics, 5),
 ];
 
 /// What is drawn besides when pods preempt others.
@@ -395,6 +397,7 @@ impl World {
                     let _ = self.answer(&late.call, None);
                 }
             }
+            What::PollMetrics => self.poll_metrics(with),
             What::StepClock => {
                 self.wall = Duration::from_seconds([-90, -20, 0, 20, 40, 90][(with % 6) as usize]);
                 self.step(Input::WallClock(self.wall));

@@ -30,6 +30,8 @@ pub(crate) enum Mutant {
     HideDeletions,
     /// Deleted pods wake no pod.
     SkipDeletions,
+    /// Polls of the metrics API wake no pod.
+    ForgetMetrics,
     /// When a gang breaks up, its other members stay at Permit.
     LeaveGangBehind,
     /// A pod that waits at Permit is never re-evaluated.
@@ -169,6 +171,9 @@ impl Plugin for Mutated {
     }
     fn digest(&self) -> u64 {
         self.inner.digest()
+    }
+    fn metrics_windows(&self) -> Vec<Duration> {
+        self.inner.metrics_windows()
     }
     fn next_change(&self, h: &Handle) -> Option<Time> {
         self.may_panic_at("next_change", h);
@@ -347,6 +352,7 @@ impl EnqueueExtensions for Mutated {
         self.may_panic_at("hint", h);
         let forgotten = match self.mutant {
             Mutant::ForgetNodeLabels => event.action == ActionType::UPDATE_NODE_LABEL,
+            Mutant::ForgetMetrics => event.resource == EventResource::NodeMetrics,
             Mutant::AffinityWakesNothing => self.inner.name() == "InterPodAffinity",
             Mutant::SkipDeletions => matches!(event.objects, EventObjects::Pod { new: None, .. }),
             _ => false,

@@ -8,7 +8,9 @@ use bayplan::lang::analysis::cost::Size;
 use bayplan::lang::eval::context::EvalContext;
 use bayplan::lang::policy_set::CompiledPolicy;
 use bayplan::lang::typed::{Check, LedgerId, PrefilterStatement};
-use bayplan::model::{Duration, IndexKey, Kind, NodeInfo, PodInfo, PodKey, Snapshot, Time};
+use bayplan::model::{
+    Duration, IndexKey, Kind, Measured, NodeInfo, PodInfo, PodKey, Reading, Snapshot, Symbol, Time,
+};
 use bayplan::plugins::policy::{ExemptPods, PolicyPlugin};
 use bayplan::scheduler::{
     self, Decision, DecisionRecord, Effect, Input, Profiles, QueuePlace, Scheduler, Stage,
@@ -96,6 +98,11 @@ const POOL: &[&str] = &[
         applies when has(pod.labels["wants"])
         ledger kinds: set<string> by ns.labels["closed"] ?? "no" { add pod.labels["team"] ?? "" }
         prefilter { reject "three teams share the namespaces" when kinds[ns.labels["closed"] ?? "no"].size() >= 3 } }"#,
+    r#"policy cool { source load = metrics(window: 15s, max_age: 1h)
+        filter cool { reject "is hot" when (load[node.name].cpu.latest ?? 0m) > 1cpu } }"#,
+    r#"policy calm { source load = metrics(window: 5min, max_age: 1h)
+        applies when has(pod.labels["team"])
+        prefilter { reject "some node is hot" when nodes.exists(n, (load[n.name].cpu.latest ?? 0m) > 1cpu) } }"#,
 ];
 
 static COMPILED: LazyLock<Vec<Arc<CompiledPolicy>>> = LazyLock::new(|| {
@@ -357,7 +364,7 @@ impl World {
             [Kind::Node, Kind::Namespace, crate::objects::desks(), Kind::Pod]
                 .map(|kind| Input::Relisted(kind.clone(), api.list(&kind))),
         );
-        inputs.push(Input::Synced);
+        inputs.extend([Input::Metrics(self.metrics_known()), Input::Synced]);
         let mut cycles = 0;
         let mut now = self.now;
         loop {
@@ -406,6 +413,33 @@ impl World {
             }
         }
         Ok(())
+    }
+
+    /// The newest sample of each node, as the scheduler knows it.
+    fn metrics_known(&self) -> Arc<[Reading]> {
+        let snapshot = self.scheduler.snapshot();
+        let Some(window) = snapshot.metrics().windows().first() else { return Arc::default() };
+        let newest = snapshot.nodes().filter_map(|node| {
+            let load = snapshot.metrics().load(node.name(), *window)?;
+            // However old it is, it holds until the next poll.
+            let at = snapshot.wall_clock(load.at.max(self.now - Duration::from_seconds(1_800)));
+            let cpu = load.cpu.latest;
+            Some(Reading { node: node.name().clone(), measured: Measured::Sample { at, cpu, memory: 0 } })
+        });
+        newest.collect()
+    }
+
+    /// What the metrics API says of some nodes, or of none; sometimes of another time.
+    pub(crate) fn poll_metrics(&mut self, with: u64) {
+        let names: Vec<Symbol> = self.names(&Kind::Node).into_iter().map(|key| key.name).collect();
+        let listed = names.into_iter().zip(0u64..).filter(|(_, at)| with >> (at % 20) & 3 != 3);
+        let readings = listed.map(|(node, at)| {
+            let cpu = if with >> (at + 20) & 1 == 1 { 2_000 } else { 500 };
+            let at = self.now + self.wall - Duration::from_seconds((with >> 40 & 15) as i64);
+            Reading { node, measured: Measured::Sample { at, cpu, memory: 0 } }
+        });
+        let readings = readings.collect();
+        self.step(Input::Metrics(readings));
     }
 
     /// The profiles of a set by bits, as a reload brings them.

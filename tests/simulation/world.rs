@@ -451,7 +451,8 @@ impl World {
                 What::Reload,
                 What::DeleteNode,
                 What::ForeignBind,
-            ][(with % 14) as usize];
+                What::PollMetrics,
+            ][(with % 15) as usize];
             self.play(&Move { what, with: with / 16 });
             if self.names(&Kind::Node).is_empty() {
                 self.api.put(node("n0").cpu("1").object());

@@ -50,6 +50,13 @@ pub(crate) fn read(from: &From, out: &mut Output) -> anyhow::Result<Option<Setup
     );
     setup.policies.diagnostics.extend(missing);
     complain(&setup.policies, out)?;
+    if setup.policies.read_metrics() && setup.world.metrics.is_empty() && !from.cluster.is_empty() {
+        let how = "kubectl get --raw /apis/metrics.k8s.io/v1beta1/nodes > metrics.json";
+        note(
+            out,
+            &format!("policies read metrics of the nodes, and the files have none: give them too (`{how}`)"),
+        );
+    }
     for warning in &setup.warnings {
         note(out, warning);
     }
@@ -81,6 +88,10 @@ pub(crate) fn load(
     #[cfg(feature = "cluster")]
     if from.cluster.is_empty() && origin == Origin::FilesOrLive && !policies.kinds().is_empty() {
         world.objects.extend(live::look_up(&from.connection, &policies.kinds(), out)?);
+    }
+    #[cfg(feature = "cluster")]
+    if from.cluster.is_empty() && origin == Origin::FilesOrLive && policies.read_metrics() {
+        world.metrics.extend(live::metrics(&from.connection, out)?);
     }
     look_up(&policies.kinds(), &others, file, (&mut world, &mut said));
     said.append(&mut policies.diagnostics);

@@ -434,4 +434,23 @@ policy team-pods {
   prefilter { reject "the team has 20 pods" when placed[pod.labels["team"]] >= 20 }
 }
 "#
+
+    SOURCE_FORM "BP0150" "source-form" Error
+        "a source is written in another way"
+        "A source is made of `metrics(window: D, max_age: D)`, with constant lengths of time from 15 seconds, which is how \
+         often the metrics API is polled, to an hour."
+        bad r#"
+/// Keeps pods off busy nodes.
+policy cool-nodes {
+  source load = metrics(window: 2h, max_age: 2min)
+  filter cool { reject "node(s) busy" when (load[node.name].cpu.mean ?? 0cpu) > 4cpu }
+}
+"#
+        good r#"
+/// Keeps pods off busy nodes.
+policy cool-nodes {
+  source load = metrics(window: 30min, max_age: 2min)
+  filter cool { reject "node(s) busy" when (load[node.name].cpu.mean ?? 0cpu) > 4cpu }
+}
+"#
 }

@@ -12,6 +12,10 @@ pub enum Section {
     Pod,
     /// A node in its short form.
     Node,
+    /// `metrics`, of one node.
+    Metrics,
+    /// `metrics.NODE.cpu` and `metrics.NODE.memory`.
+    Usage,
     /// `expect`, of one pod.
     Expect,
     /// `expect.unschedulable`.
@@ -20,8 +24,16 @@ pub enum Section {
 
 impl Section {
     /// All sections, in the order of the documentation.
-    pub const ALL: [Section; 6] =
-        [Section::File, Section::Case, Section::Pod, Section::Node, Section::Expect, Section::Unschedulable];
+    pub const ALL: [Section; 8] = [
+        Section::File,
+        Section::Case,
+        Section::Pod,
+        Section::Node,
+        Section::Metrics,
+        Section::Usage,
+        Section::Expect,
+        Section::Unschedulable,
+    ];
 
     /// A heading.
     pub fn title(self) -> &'static str {
@@ -30,6 +42,8 @@ impl Section {
             Section::Case => "A case",
             Section::Pod => "A pod in its short form",
             Section::Node => "A node in its short form",
+            Section::Metrics => "`metrics`, of a node",
+            Section::Usage => "`cpu` and `memory` of `metrics`",
             Section::Expect => "What is expected of a pod",
             Section::Unschedulable => "`expect.unschedulable`",
         }
@@ -74,6 +88,8 @@ fields! {
             cluster's namespace of the same name."
         "nodes" "[{name: n1, allocatable: {cpu: 4}}]" "Nodes, in short or in full; each replaces \
             the cluster's node of the same name."
+        "metrics" "{n1: {cpu: {mean: 2, std: 500m}}}" "What nodes used, by name, whatever the window \
+            of the source: their NodeMetrics in the cluster file do not count."
         "cases" "[{name: …, pod: …, expect: …}]" "The tests."
     }
     Case {
@@ -84,6 +100,8 @@ fields! {
         "now" "2026-01-04T12:00:00Z" "The instant at which this case begins."
         "namespaces" "{shop: {tier: dev}}" "Namespaces of this case, with their labels."
         "nodes" "[{name: n9}]" "Nodes of this case, beside those of the file."
+        "metrics" "{n1: {age: 10m}}" "What nodes of this case used; each replaces what the file says of \
+            the node."
         "expect" "{node: n1}" "What is expected of the pod; with `pods`, of each by its name."
     }
     Pod {
@@ -109,6 +127,18 @@ fields! {
             not given."
         "taints" "[{key: gpu, effect: NoSchedule}]" "Its taints, as in a Node."
         "unschedulable" "true" "Whether it is cordoned."
+    }
+    Metrics {
+        "cpu" "{mean: 2, std: 500m}" "What it used of its CPU; nothing if it is not given."
+        "memory" "{mean: 4Gi, max: 6Gi}" "What it used of its memory; nothing if it is not given."
+        "samples" "20" "How many samples there are; 1 if it is not given."
+        "age" "10m" "How old the newest sample is, such as `90s` or `10m`; `0s` if it is not given."
+    }
+    Usage {
+        "latest" "2" "The newest sample; the mean if it is not given."
+        "mean" "1500m" "The mean of the samples; the newest one if it is not given."
+        "std" "200m" "Their standard deviation; 0 if it is not given."
+        "max" "3" "The largest one; the larger of mean and newest if it is not given."
     }
     Expect {
         "node" "n1" "The pod is placed on this node."

@@ -28,6 +28,7 @@
 
 mod compare;
 mod fields;
+mod metrics;
 mod names;
 mod objects;
 mod read;
@@ -96,6 +97,7 @@ impl CaseFile {
             world.add(Object::Pod(made));
         }
         world.add_missing_namespaces();
+        names::of_metrics(self.shared.metrics.iter().chain(&case.own.metrics), &world)?;
         Ok(world)
     }
 
@@ -224,5 +226,7 @@ impl Surroundings {
             world.assumed.remove(&namespace.name);
         }
         world.objects.extend(own);
+        world.metrics.retain(|known| !self.metrics.iter().any(|(own, _)| own.node == known.node));
+        world.metrics.extend(self.metrics.iter().map(|(reading, _)| reading.clone()));
     }
 }

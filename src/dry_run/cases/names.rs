@@ -4,7 +4,7 @@
 use super::read::{Expectation, What, YesOr};
 use super::{Bench, PodReport, World};
 use crate::diag::{Diagnostic, Span, codes, suggest};
-use crate::model::Object;
+use crate::model::{Object, Reading};
 
 /// The first unknown name, as a diagnostic with the nearest known one.
 pub(super) fn unknown(
@@ -26,6 +26,24 @@ pub(super) fn not_ours(pod: &PodReport, span: Span, bench: &Bench) -> Box<Diagno
     let names = bench.profiles.frameworks.iter().map(|of| of.scheduler_name.as_str());
     let near = suggest::nearest(name, names).map(str::to_owned);
     mistake(span, format!("no profile is called `{name}`"), near)
+}
+
+/// Metrics of a node that the cluster does not have.
+pub(super) fn of_metrics<'m>(
+    mut metrics: impl Iterator<Item = &'m (Reading, Span)>,
+    world: &World,
+) -> Result<(), Box<Diagnostic>> {
+    let nodes = || {
+        world.objects.iter().filter_map(|object| match object {
+            Object::Node(node) => Some(node.name.as_str()),
+            _ => None,
+        })
+    };
+    let unknown = metrics.find(|(reading, _)| !nodes().any(|name| *name == *reading.node.as_str()));
+    unknown.map_or(Ok(()), |(reading, span)| {
+        let near = suggest::nearest(&reading.node, nodes()).map(str::to_owned);
+        Err(mistake(*span, format!("no node of the cluster is called `{}`", reading.node), near))
+    })
 }
 
 fn mistake(span: Span, message: String, near: Option<String>) -> Box<Diagnostic> {

@@ -5,7 +5,7 @@ use super::fields::Section;
 use super::read::Errors;
 use crate::diag::Span;
 use crate::model::objects::ObjectError;
-use crate::model::{Namespace, Node, PodInfo, Time};
+use crate::model::{Namespace, Node, PodInfo, Reading, Time};
 use crate::yaml::{Field, Tree};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -16,6 +16,8 @@ pub(super) struct Surroundings {
     pub(super) now: Option<Time>,
     pub(super) namespaces: Vec<Arc<Namespace>>,
     pub(super) nodes: Vec<Arc<Node>>,
+    /// What nodes use, each with its place.
+    pub(super) metrics: Vec<(Reading, Span)>,
 }
 
 /// A pod of a case.

@@ -2,6 +2,7 @@
 //! place.
 
 use super::fields::Section;
+use super::metrics;
 use super::objects::{self, CasePod, PodFrom, Surroundings};
 use crate::diag::{Diagnostic, SourceId, SourceMap, Span, codes};
 use crate::dry_run::PodReport;
@@ -200,7 +201,14 @@ impl Reader<'_> {
             fields.get("namespaces").map(|field| objects::namespaces(&field, errors)).unwrap_or_default();
         let nodes = fields.get("nodes").map(|list| list.list(errors)).unwrap_or_default();
         let nodes = nodes.iter().filter_map(|field| objects::node(field, errors)).collect();
-        Surroundings { now, namespaces, nodes }
+        let metrics = fields.get("metrics");
+        let metrics = entries(metrics, "nodes with what they used", errors).into_iter();
+        let metrics = metrics
+            .filter_map(|(node, field)| {
+                Some((metrics::reading(&node, &field, errors)?, self.span(field.tree)))
+            })
+            .collect();
+        Surroundings { now, namespaces, nodes, metrics }
     }
 
     /// What is expected of the pod, or of each pod by its name.

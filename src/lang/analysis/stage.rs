@@ -137,7 +137,7 @@ pub fn depends(policy: &Policy, expr: &Expr, bound: &mut Vec<u32>) -> Depends {
             let conditions = group.rest.iter();
             conditions.fold(pod, |of, condition| of.join(depends(policy, condition, &mut inner)))
         }
-        ExprKind::Ledger(_, key) => pod.join(depends(policy, key, bound)),
+        ExprKind::Ledger(_, key) | ExprKind::Source(_, key) => pod.join(depends(policy, key, bound)),
         // A field of a pod or node that is reached otherwise than by `node` depends on the
         // snapshot.
         ExprKind::Field(object, _) | ExprKind::ApiField(object, _) => {

@@ -29,7 +29,7 @@ impl<'a> Checker<'a> {
                 ast::StatementKind::Type(of) => (&of.name, DeclKind::Type(of)),
                 ast::StatementKind::Ledger(of) => (&of.name, DeclKind::Ledger(of)),
                 ast::StatementKind::Memo(of) => (&of.name, DeclKind::Lost),
-                ast::StatementKind::Source(of) => (&of.name, DeclKind::Lost),
+                ast::StatementKind::Source(of) => (&of.name, DeclKind::Source(of)),
                 ast::StatementKind::Broken(broken) => {
                     self.incomplete = true;
                     match &broken.declares {
@@ -109,6 +109,16 @@ impl<'a> Checker<'a> {
                 );
                 self.unknown(span)
             }
+            State::Source(_) => {
+                let name = self.decls[id.index()].name.text.clone();
+                self.mistake(
+                    &codes::TYPE_MISMATCH,
+                    span,
+                    format!("`{name}` is a source, which has metrics for each node"),
+                    format!("write the name of the node in brackets: `{name}[node.name]`"),
+                );
+                self.unknown(span)
+            }
             State::Def(..) => {
                 let name = self.decls[id.index()].name.text.clone();
                 let help = format!("`{name}(…)`");
@@ -155,6 +165,7 @@ impl<'a> Checker<'a> {
             DeclKind::Def(of) => self.declare_def(of, of_file),
             DeclKind::Group(of) => self.declare_group(of),
             DeclKind::Ledger(of) => self.declare_ledger(of),
+            DeclKind::Source(of) => self.declare_source(of),
             DeclKind::Param(_) => State::Failed,
             DeclKind::Type(of) => {
                 self.mistake(
@@ -172,8 +183,8 @@ impl<'a> Checker<'a> {
         };
         self.resolving.pop();
         let decl = &mut self.decls[id.index()];
-        // A group, or a ledger, is the same in both scopes.
-        if matches!(state, State::Group(_) | State::Ledger(_)) {
+        // A group, a ledger or a source is the same in both scopes.
+        if matches!(state, State::Group(_) | State::Ledger(_) | State::Source(_)) {
             decl.state = [state; 2];
         }
         let slot = &mut decl.state[fact_scope as usize];
@@ -259,6 +270,7 @@ impl<'a> Checker<'a> {
                 DeclKind::Def(_) => "def",
                 DeclKind::Group(_) => "group",
                 DeclKind::Ledger(_) => "ledger",
+                DeclKind::Source(_) => "source",
                 DeclKind::Type(_) => "type",
                 DeclKind::Lost => "",
             };

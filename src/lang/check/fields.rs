@@ -325,8 +325,8 @@ impl Checker<'_> {
     }
 
     pub(super) fn index(&mut self, access: &ast::IndexAccess, span: Span) -> Expr {
-        if let Some(sum) = self.ledger_sum(access, span) {
-            return sum;
+        if let Some(found) = self.ledger_sum(access, span).or_else(|| self.source_of(access, span)) {
+            return found;
         }
         let object = self.expr(&access.object, None);
         let (object, held) = self.held(object);

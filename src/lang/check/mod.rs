@@ -30,6 +30,7 @@ mod overloads;
 mod preempt;
 mod reasons;
 mod scope;
+mod sources;
 mod scores;
 mod statements;
 mod types;
@@ -207,6 +208,7 @@ fn empty_policy(name: &ast::Name, span: Span) -> Policy {
         groups: Vec::new(),
         kinds: Vec::new(),
         ledgers: Vec::new(),
+        sources: Vec::new(),
         slots: Vec::new(),
         gates: Vec::new(),
         queue: None,
@@ -245,6 +247,7 @@ struct Checker<'a> {
     /// The kinds beside those of Kubernetes.
     schemas: &'a Schemas,
     ledgers: Vec<typed::Ledger>,
+    sources: Vec<typed::Source>,
     slots: Vec<typed::Slot>,
     frame: Frame,
     /// What holds in the whole policy but `queue by`.
@@ -285,6 +288,7 @@ impl<'a> Checker<'a> {
             kinds: Vec::new(),
             schemas: no_schemas(),
             ledgers: Vec::new(),
+            sources: Vec::new(),
             slots: Vec::new(),
             frame: Frame::new(Place::Constant, FactScope::Raw),
             policy_facts: PolicyFacts::default(),
@@ -330,6 +334,7 @@ impl<'a> Checker<'a> {
         result.groups = std::mem::take(&mut self.groups);
         result.kinds = std::mem::take(&mut self.kinds);
         result.ledgers = std::mem::take(&mut self.ledgers);
+        result.sources = std::mem::take(&mut self.sources);
         result.slots = std::mem::take(&mut self.slots);
         result
     }

@@ -11,7 +11,7 @@ use crate::lang::language::functions::{self, FunctionId};
 use crate::lang::syntax::ast::Text;
 use crate::lang::typed::{
     ArithmeticOp, CompareOp, DefId, Expr, ExprKind, GroupId, LedgerId, LetId, LookUp, MacroKind, Operation,
-    ParamId, Root, SlotId,
+    ParamId, Root, SlotId, SourceId,
 };
 use crate::lang::types::Type;
 use crate::lang::types::value::Value;
@@ -67,6 +67,7 @@ enum Shape {
     Conditional,
     Coalesce,
     Ledger(LedgerId),
+    Source(SourceId),
     List(Box<[bool]>),
     Map(Box<[bool]>),
     Record,
@@ -278,6 +279,7 @@ fn shape_of(expr: &Expr) -> Option<(Shape, Vec<&Expr>)> {
         ExprKind::Widen(inner) => one(Shape::Widen, inner),
         ExprKind::Has(inner) => one(Shape::Has(matches!(inner.kind, ExprKind::Resource(..))), inner),
         ExprKind::Ledger(id, key) => one(Shape::Ledger(*id), key),
+        ExprKind::Source(id, key) => one(Shape::Source(*id), key),
         ExprKind::Not(inner) => one(Shape::Not, inner),
         ExprKind::Negate(inner) => one(Shape::Negate, inner),
         ExprKind::And(left, right) => two(Shape::And, left, right),

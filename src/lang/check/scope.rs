@@ -9,7 +9,9 @@ use crate::lang::language::functions;
 use crate::lang::language::statements::{Names, StatementId};
 use crate::lang::schemas::Schemas;
 use crate::lang::syntax::ast::{self, Text};
-use crate::lang::typed::{self, DefId, Expr, ExprKind, GroupId, LedgerId, LetId, ParamId, Root, SlotId};
+use crate::lang::typed::{
+    self, DefId, Expr, ExprKind, GroupId, LedgerId, LetId, ParamId, Root, SlotId, SourceId,
+};
 use crate::lang::types::Type;
 use crate::lang::types::range::Range;
 use crate::lang::types::value::Value;
@@ -45,6 +47,7 @@ pub(super) enum DeclKind<'a> {
     Def(&'a ast::Def),
     Group(&'a ast::Group),
     Ledger(&'a ast::Ledger),
+    Source(&'a ast::SourceDecl),
     Type(&'a ast::TypeItem),
     /// Refused or broken; known to exist.
     Lost,
@@ -58,6 +61,7 @@ pub(super) enum State {
     Def(DefId, Names),
     Group(GroupId),
     Ledger(LedgerId),
+    Source(SourceId),
     Param(ParamId),
     /// A mistake in it has been reported.
     Failed,

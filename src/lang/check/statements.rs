@@ -31,6 +31,7 @@ impl<'a> Checker<'a> {
                 | StatementKind::Param(_)
                 | StatementKind::Group(_)
                 | StatementKind::Ledger(_)
+                | StatementKind::Source(_)
                 | StatementKind::Broken(_) => {}
                 StatementKind::Gate(gate) => {
                     let gate = self.gate(gate, doc, statement.span);
@@ -83,7 +84,6 @@ impl<'a> Checker<'a> {
                 | StatementKind::BeforeBind(_)
                 | StatementKind::AfterBind(_)
                 | StatementKind::AfterFailure(_)
-                | StatementKind::Source(_)
                 | StatementKind::Mode(_)
                 | StatementKind::Except(_) => {
                     if let Some(id) = statement.kind.id() {

@@ -13,7 +13,7 @@ use crate::model::Resource;
 use std::sync::Arc;
 
 /// Names of types that a policy may write.
-const NAMES: [(&str, Type); 21] = [
+const NAMES: [(&str, Type); 22] = [
     ("bool", Type::Bool),
     ("int", Type::Int),
     ("uint", Type::Uint),
@@ -35,6 +35,7 @@ const NAMES: [(&str, Type); 21] = [
     ("toleration", Type::Object(ObjectType::Toleration)),
     ("owner", Type::Object(ObjectType::Owner)),
     ("gpu", Type::Object(ObjectType::Gpu)),
+    ("load", Type::Object(ObjectType::Load)),
 ];
 
 /// The name that is nearest to a word, when it is near enough to be meant.

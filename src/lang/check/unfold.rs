@@ -221,6 +221,7 @@ impl<'a> Unfold<'a> {
             StatementKind::Group(of) => self.declared(&of.name),
             StatementKind::Ledger(of) => self.whole(&of.key).saturating_add(self.block(&of.block)),
             StatementKind::Type(of) => self.declared(&of.name),
+            StatementKind::Source(of) => self.whole(&of.value),
             StatementKind::Param(of) => self.whole(&of.default),
             StatementKind::Applies(of) => of.when.as_ref().map_or(0, |when| self.whole(when)),
             StatementKind::Gate(of) => self.reason(&of.reason).saturating_add(self.whole(&of.when)),

@@ -6,6 +6,7 @@ use super::{Env, Lowering, groups, operators};
 use crate::lang::analysis::shape;
 use crate::lang::analysis::stage::is_path;
 use crate::lang::eval::getters;
+use crate::lang::eval::interpret::symbol_of;
 use crate::lang::eval::operations::Operands;
 use crate::lang::language::fields::api;
 use crate::lang::typed::{Expr, ExprKind, GroupId, LetId, LookUp, LookUpBy, Root};
@@ -51,6 +52,14 @@ impl Lowering<'_> {
             ExprKind::Root(root) => root_value(*root),
             ExprKind::Group(id) => self.group(*id),
             ExprKind::Ledger(id, key) => self.ledger(*id, key),
+            ExprKind::Source(id, node) => {
+                let (source, node) = (self.policy[*id].clone(), self.value(node));
+                as_value(move |env| {
+                    let node = node(env);
+                    let load = symbol_of(&node).and_then(|node| env.context.load(&node, &source));
+                    Value::optional(load.map(|load| Value::Load(load.clone())))
+                })
+            }
             ExprKind::Now => as_value(|env| Value::Time(env.context.now)),
             ExprKind::LookUp(which, args) => self.look_up(*which, args),
             ExprKind::Field(..)

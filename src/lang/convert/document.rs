@@ -100,6 +100,9 @@ fn declare<'a>(
             StatementKind::Ledger(of) => {
                 spaces.insert(of.name.text.clone(), "ledgers");
             }
+            StatementKind::Source(of) => {
+                spaces.insert(of.name.text.clone(), "sources");
+            }
             StatementKind::Def(of) => {
                 defs.insert(of.name.text.clone(), of);
             }
@@ -251,6 +254,7 @@ impl PolicyWriter<'_, '_> {
             StatementKind::Param(param) => self.param(param, span)?,
             StatementKind::Group(group) => self.group(group, span)?,
             StatementKind::Ledger(ledger) => self.ledger(ledger, span)?,
+            StatementKind::Source(source) => self.source(source, span)?,
             _ => return Err(NoTwin::new(span, "documents have nothing for this statement")),
         }
         Ok(())
@@ -363,6 +367,27 @@ impl PolicyWriter<'_, '_> {
         }
         fields.push(("adds".to_owned(), Node::List(items)));
         self.add("ledgers", span, fields);
+        Ok(())
+    }
+
+    fn source(&mut self, source: &SourceDecl, span: Span) -> Result<(), NoTwin> {
+        let ExprKind::Call(call) = &source.value.kind else {
+            return Err(NoTwin::new(span, "documents have no such source"));
+        };
+        let mut fields = Fields::new();
+        put(&mut fields, "name", &source.name.text);
+        for (field, argument) in [("window", "window"), ("maxAge", "max_age")] {
+            let named = |arg: &&Arg| arg.name.as_ref().is_some_and(|name| *name.text == *argument);
+            let length = match call.args.iter().find(named).map(|arg| &arg.value) {
+                Some(Expr { kind: ExprKind::Literal(Literal::Duration(long)), .. }) => {
+                    literals::duration(*long)
+                }
+                Some(length) => self.cel(length)?,
+                None => continue,
+            };
+            put(&mut fields, field, &length);
+        }
+        self.add("sources", span, fields);
         Ok(())
     }
 

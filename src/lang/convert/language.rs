@@ -150,6 +150,14 @@ impl LanguageWriter<'_> {
                 let head = format!("ledger {name}: {} by {key}", type_text(&ledger.declared));
                 self.block(&head, &ledger.block, statement.span);
             }
+            StatementKind::Source(source) => {
+                let name = self.name(&source.name);
+                let ExprKind::Call(call) = &source.value.kind else { return };
+                let named = call.args.iter().filter_map(|arg| Some((arg.name.as_ref()?, &arg.value)));
+                let args = named.map(|(name, value)| format!("{}: {}", name.text, self.expr(value)));
+                let args: Vec<String> = args.collect();
+                self.line(&format!("source {name} = {}({})", call.function.text, args.join(", ")));
+            }
             _ => self
                 .without
                 .push(NoTwin::new(statement.span, "the policy language has nothing for this field")),

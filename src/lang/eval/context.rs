@@ -4,9 +4,10 @@
 //! `plugins::policy` makes one for each call of the framework, and explanations make their own.
 //! Both evaluators read it.
 
+use crate::lang::typed::Source;
 use crate::lang::types::value::Value;
 use crate::model::{
-    ApiObject, Kind, KindName, LookedUp, NodeId, NodeInfo, OwnerReference, Placement, PodInfo, PodKey,
+    ApiObject, Kind, KindName, Load, LookedUp, NodeId, NodeInfo, OwnerReference, Placement, PodInfo, PodKey,
     Snapshot, Symbol, Time,
 };
 use std::sync::Arc;
@@ -184,6 +185,18 @@ impl<'a> EvalContext<'a> {
         // Files leave UIDs out.
         let uid = &found.metadata().uid;
         (uid.is_empty() || owner.uid.is_empty() || *uid == owner.uid).then_some(found)
+    }
+
+    /// What the node of this name used over a window, unless its newest sample is older than `max_age`.
+    pub fn load(&self, node: &Symbol, source: &Source) -> Option<&'a Arc<Load>> {
+        let metrics = self.snapshot.metrics();
+        metrics.load(node, source.window).filter(|load| metrics.age(load) <= source.max_age)
+    }
+
+    /// The same, computed of the samples.
+    pub fn load_recomputed(&self, node: &Symbol, source: &Source) -> Option<Load> {
+        let metrics = self.snapshot.metrics();
+        metrics.recomputed(node, source.window).filter(|load| metrics.age(load) <= source.max_age)
     }
 
     /// The node of a pod and whether the pod is assumed or bound; `None` while it is pending.

@@ -5,7 +5,7 @@ use super::context::EvalContext;
 use super::interpret::{less, owned_resources};
 use crate::lang::language::fields::{FIELDS, FieldDef, FieldId, ObjectType};
 use crate::lang::types::value::{Resources, Value};
-use crate::model::{ApiObject, Effect, NodeId, NodeInfo, Placement, Resource, Time, gpus};
+use crate::model::{ApiObject, Effect, Load, NodeId, NodeInfo, Placement, Resource, Time, Usage, gpus};
 
 /// The value of a field of an object.
 pub(crate) type Getter = for<'a> fn(&EvalContext<'a>, &Value<'a>) -> Value<'a>;
@@ -27,6 +27,8 @@ fn find(row: &FieldDef) -> Option<Getter> {
         ObjectType::Owner => OWNER,
         ObjectType::Gpu => GPU,
         ObjectType::GpuRequest => GPU_REQUEST,
+        ObjectType::Load => LOAD,
+        ObjectType::CpuUsage | ObjectType::MemoryUsage => USAGE,
     };
     table.iter().find(|(name, _)| *name == row.name).map(|(_, getter)| *getter)
 }
@@ -237,6 +239,35 @@ pub(crate) fn requested(node: NodeInfo<'_>) -> Resource {
     let mut requested = node.requested().clone();
     requested.pods = i64::try_from(node.pod_count()).unwrap_or(i64::MAX);
     requested
+}
+
+static LOAD: &[(&str, Getter)] = &[
+    ("cpu", |_, of| of_load(of, |load| Value::Usage(load.cpu))),
+    ("memory", |_, of| of_load(of, |load| Value::Usage(load.memory))),
+    ("samples", |_, of| of_load(of, |load| Value::Int(i64::from(load.samples)))),
+    ("window_end", |c, of| of_load(of, |load| Value::Time(c.snapshot.wall_clock(load.at)))),
+    ("age", |c, of| of_load(of, |load| Value::Int(c.snapshot.metrics().age(load).0))),
+];
+
+fn of_load<'a>(of: &Value<'a>, field: impl FnOnce(&Load) -> Value<'a>) -> Value<'a> {
+    match of {
+        Value::Load(load) => field(load),
+        _ => Value::Absent,
+    }
+}
+
+static USAGE: &[(&str, Getter)] = &[
+    ("latest", |_, of| of_usage(of, |usage| usage.latest)),
+    ("mean", |_, of| of_usage(of, |usage| usage.mean)),
+    ("std", |_, of| of_usage(of, |usage| usage.std)),
+    ("max", |_, of| of_usage(of, |usage| usage.max)),
+];
+
+fn of_usage<'a>(of: &Value<'a>, field: fn(&Usage) -> i64) -> Value<'a> {
+    match of {
+        Value::Usage(usage) => Value::Int(field(usage)),
+        _ => Value::Absent,
+    }
 }
 
 #[cfg(test)]

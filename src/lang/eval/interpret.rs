@@ -19,8 +19,8 @@ use crate::lang::types::Type;
 use crate::lang::types::arithmetic;
 use crate::lang::types::convert;
 use crate::lang::types::show::plain_text;
-use crate::lang::types::value::{Cel, Fault, FaultKind, Ordered, Resources, Value, named_resources};
-use crate::model::Resource;
+use crate::lang::types::value::{Cel, Fault, FaultKind, Ordered, Resources, Str, Value, named_resources};
+use crate::model::{MOST_SAMPLES, Resource, Symbol};
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -128,6 +128,14 @@ impl<'p, 'a> Evaluator<'p, 'a> {
             }
             ExprKind::Group(group) => self.group(*group),
             ExprKind::Ledger(ledger, key) => self.ledger(*ledger, key),
+            ExprKind::Source(source, node) => {
+                let node = self.value(node);
+                let source = &self.policy[*source];
+                // The samples of the window.
+                self.step(MOST_SAMPLES);
+                let load = symbol_of(&node).and_then(|node| self.context.load_recomputed(&node, source));
+                Value::optional(load.map(|load| Value::Load(Arc::new(load))))
+            }
             ExprKind::Now => Value::Time(self.context.now),
             ExprKind::LookUp(which, args) => {
                 let args: Vec<Value<'a>> = args.iter().map(|arg| self.value(arg)).collect();
@@ -462,6 +470,14 @@ fn placed(fault: &Arc<Fault>, expr: &Expr) -> Arc<Fault> {
         return fault.clone();
     }
     Arc::new(Fault { span: expr.span, ..Fault::clone(fault) })
+}
+
+/// A text as a symbol.
+pub(in crate::lang) fn symbol_of<'v>(text: &'v Value<'_>) -> Option<Cow<'v, Symbol>> {
+    match text {
+        Value::String(Str::Interned(symbol)) => Some(Cow::Borrowed(symbol)),
+        text => text.as_str().map(|text| Cow::Owned(Symbol::new(text))),
+    }
 }
 
 /// How many elements a list has; 0 for any other value.

@@ -196,6 +196,12 @@ pub static SPEC: ObjectDef = ObjectDef {
             Shape::List(&LEDGER),
             "Sums over placed pods: `ledgers.NAME[KEY]`.",
         ),
+        of(
+            StatementId::Source,
+            "sources",
+            Shape::List(&SOURCE),
+            "Metrics of the nodes over a window: `sources.NAME[node.name]`.",
+        ),
         of(StatementId::Gate, "gates", Shape::List(&GATE), "Keep pods out of the queue."),
         of(StatementId::Queue, "queueBy", Shape::List(&QUEUE_KEY), "The order of the queue."),
         of(
@@ -221,7 +227,6 @@ pub static SPEC: ObjectDef = ObjectDef {
             "Which pods may be evicted for a pod that fits on no node.",
         ),
         not_built(StatementId::Memo, "memos"),
-        not_built(StatementId::Source, "sources"),
         not_built(StatementId::BeforeBind, "beforeBind"),
         not_built(StatementId::AfterBind, "afterBind"),
         not_built(StatementId::AfterFailure, "afterFailure"),
@@ -293,6 +298,16 @@ static ADD: ObjectDef = ObjectDef {
     name: "amount of a ledger",
     forms: &[],
     fields: &[needed("value", Shape::Expression, "What the pod adds."), WHEN],
+};
+
+static SOURCE: ObjectDef = ObjectDef {
+    name: "source",
+    forms: &[],
+    fields: &[
+        needed("name", Shape::Identifier, "Its name: `sources.NAME[node.name]`."),
+        needed("window", Shape::Duration, "The length of the window, at most an hour."),
+        needed("maxAge", Shape::Duration, "A node whose newest sample is older has no metrics."),
+    ],
 };
 
 static GATE: ObjectDef = ObjectDef {

@@ -8,6 +8,7 @@
 mod expr;
 mod ids;
 mod ledgers;
+mod sources;
 pub mod operation;
 mod preempt;
 pub mod reads;
@@ -16,10 +17,11 @@ pub mod walk;
 
 pub use crate::lang::language::macros::MacroKind;
 pub use expr::{ArithmeticOp, CompareOp, Expr, ExprKind, LookUp, LookUpBy, Macro, Root};
-pub use ids::{DefId, GroupId, KindId, LedgerId, LetId, ParamId, SlotId};
+pub use ids::{DefId, GroupId, KindId, LedgerId, LetId, ParamId, SlotId, SourceId};
 pub use ledgers::{Add, Ledger};
 pub use operation::Operation;
 pub use preempt::{Preempt, Victim};
+pub use sources::Source;
 pub use visit::{Point, Rule, RuleMut, Statement};
 
 use super::types::{ObjectKind, Type};
@@ -65,6 +67,8 @@ pub struct Policy {
     pub kinds: Vec<Arc<ObjectKind>>,
     /// Ledgers.
     pub ledgers: Vec<Ledger>,
+    /// Sources.
+    pub sources: Vec<Source>,
     /// Variables of macros and groups, and parameters of defs. Without recursion each has one value
     /// at a time.
     pub slots: Vec<Slot>,

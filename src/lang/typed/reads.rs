@@ -68,7 +68,10 @@ impl Reads {
     /// is read.
     pub fn depends_on_nodes(&self) -> bool {
         let of_nodes = |path: &ReadPath| {
-            !matches!(path.of, ReadOf::Pod | ReadOf::Namespace | ReadOf::Group | ReadOf::Objects)
+            !matches!(
+                path.of,
+                ReadOf::Pod | ReadOf::Namespace | ReadOf::Group | ReadOf::Objects | ReadOf::Metrics
+            )
         };
         self.paths.keys().any(of_nodes)
     }
@@ -122,6 +125,8 @@ pub enum ReadOf {
     Group,
     /// Objects that are looked up.
     Objects,
+    /// What nodes use, as the metrics API says.
+    Metrics,
 }
 
 /// The direction in which a number or a condition must change for a better outcome: the pod passes,

@@ -22,6 +22,7 @@ macro_rules! for_each_part {
             | ExprKind::RecordField(inner, _)
             | ExprKind::Present(inner)
             | ExprKind::Ledger(_, inner)
+            | ExprKind::Source(_, inner)
             | ExprKind::Widen(inner)
             | ExprKind::Has(inner)
             | ExprKind::Not(inner)

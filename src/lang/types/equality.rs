@@ -87,6 +87,8 @@ impl<'a> Value<'a> {
             (Value::Taint(left), Value::Taint(right)) => left.cmp(right),
             (Value::Toleration(left), Value::Toleration(right)) => left.cmp(right),
             (Value::Owner(left), Value::Owner(right)) => readable(left).cmp(&readable(right)),
+            (Value::Load(left), Value::Load(right)) => left.cmp(right),
+            (Value::Usage(left), Value::Usage(right)) => left.cmp(right),
             (Value::Container(left), Value::Container(right)) => order_containers(left, right),
             (Value::Record(left), Value::Record(right)) => in_turn(left.iter(), right.iter(), Value::order),
             (Value::Optional(left), Value::Optional(right)) => match (left, right) {
@@ -157,6 +159,8 @@ impl<'a> Value<'a> {
             Value::Owner(_) => 20,
             Value::Cel(_) => 21,
             Value::LookedUp(_) => 22,
+            Value::Load(_) => 23,
+            Value::Usage(_) => 24,
         }
     }
 }
@@ -262,6 +266,8 @@ impl Hash for Value<'_> {
             Value::Taint(taint) => taint.hash(state),
             Value::Toleration(toleration) => toleration.hash(state),
             Value::Owner(owner) => readable(owner).hash(state),
+            Value::Load(load) => load.hash(state),
+            Value::Usage(usage) => usage.hash(state),
             Value::Optional(held) => held.hash(state),
             Value::TypeName(name) => name.hash(state),
             // Equal quantities may be written with other exponents.

@@ -23,6 +23,12 @@ pub enum ObjectType {
     Gpu,
     /// The GPUs that a pod requests.
     GpuRequest,
+    /// What a node used over the window of a source.
+    Load,
+    /// What a node used of its CPU.
+    CpuUsage,
+    /// What a node used of its memory.
+    MemoryUsage,
 }
 
 impl ObjectType {
@@ -39,6 +45,9 @@ impl ObjectType {
             ObjectType::Owner => "owner",
             ObjectType::Gpu => "gpu",
             ObjectType::GpuRequest => "gpu request",
+            ObjectType::Load => "load",
+            ObjectType::CpuUsage => "cpu usage",
+            ObjectType::MemoryUsage => "memory usage",
         }
     }
 }

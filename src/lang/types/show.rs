@@ -1,8 +1,8 @@
 //! Values as text for people: with units, and as reasons hold them.
 
-use super::Type;
 use super::cel::{Cel, PreRelease, Semver};
 use super::value::{Value, named_resources};
+use super::{ObjectType, Type};
 use crate::model::{ApiObject, Effect, Symbol, Time};
 
 /// The value as a reason shows it: texts without quotes, absent values as `none`.
@@ -20,6 +20,11 @@ pub fn quantity(value: &Value<'_>, ty: &Type) -> Option<String> {
         (Value::Int(number), Type::Cpu) => Some(show_cpu(*number)),
         (Value::Int(number), Type::Bytes) => Some(show_bytes(*number)),
         (Value::Int(number), Type::Duration) => Some(show_duration(*number)),
+        (Value::Usage(of), Type::Object(resource @ (ObjectType::CpuUsage | ObjectType::MemoryUsage))) => {
+            let show = if *resource == ObjectType::CpuUsage { show_cpu } else { show_bytes };
+            let [latest, mean, std, max] = [of.latest, of.mean, of.std, of.max].map(show);
+            Some(format!("latest {latest}, mean {mean}, std {std}, max {max}"))
+        }
         (Value::Resources(resources), _) => {
             let shown: Vec<String> = named_resources(resources)
                 .iter()
@@ -85,6 +90,13 @@ impl std::fmt::Display for Value<'_> {
                 write!(f, "{} {} {:?}:{effect}", of.key, of.operator.name(), of.value.as_str())
             }
             Value::Owner(owner) => write!(f, "{} {}", owner.kind, owner.name),
+            Value::Load(of) => {
+                let (cpu, memory) = (show_cpu(of.cpu.mean), show_bytes(of.memory.mean));
+                write!(f, "cpu {cpu}, memory {memory}, {} samples", of.samples)
+            }
+            Value::Usage(of) => {
+                write!(f, "latest {}, mean {}, std {}, max {}", of.latest, of.mean, of.std, of.max)
+            }
             Value::Json(json) => write!(f, "{json}"),
             Value::Optional(Some(value)) => write!(f, "optional.of({value})"),
             Value::Optional(None) => f.write_str("optional.none()"),

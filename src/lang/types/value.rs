@@ -5,8 +5,8 @@
 //! types of values in `types/mod.rs`.
 
 use crate::model::{
-    Annotations, Container, Labels, LookedUp, Namespace, NodeId, OwnerReference, PodInfo, Quantity, Resource,
-    Symbol, Taint, Time, Toleration,
+    Annotations, Container, Labels, Load, LookedUp, Namespace, NodeId, OwnerReference, PodInfo, Quantity,
+    Resource, Symbol, Taint, Time, Toleration, Usage,
 };
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -70,6 +70,10 @@ pub enum Value<'a> {
     Toleration(&'a Toleration),
     /// The controller of a pod.
     Owner(&'a OwnerReference),
+    /// What a node used over a window.
+    Load(Arc<Load>),
+    /// What a node used of its CPU, or of its memory.
+    Usage(Usage),
     /// A part of an API object.
     Json(&'a serde_json::Value),
     /// CEL's `optional`, a type of its own.

@@ -16,6 +16,7 @@ pub use pods::PodEntry;
 use super::changes::{Change, ChangeLog, ChangeRecord, Delta, Generation, Kinds, Moved};
 use super::columns::{Columns, KeptColumns};
 use super::index::{Feeds, Index, IndexError, IndexKey};
+use super::metrics::{Metrics, Reading};
 use super::node::Node;
 use super::node_info::NodeInfo;
 use super::node_set::NodeId;
@@ -67,6 +68,7 @@ pub struct Snapshot {
     columns: Columns,
     pub(super) counts: PodCounts,
     indexes: Indexes,
+    metrics: Arc<Metrics>,
     /// Pods whose victims are being evicted.
     preempting: Arc<BTreeSet<PodKey>>,
     log: Arc<ChangeLog>,
@@ -104,6 +106,8 @@ pub struct Kept {
     pub assumptions: usize,
     /// Names in the index of selectors.
     pub selectors: usize,
+    /// Nodes of which metrics are known.
+    pub metrics: usize,
 }
 
 impl Snapshot {
@@ -276,6 +280,7 @@ impl Snapshot {
             objects: self.objects.len(),
             assumptions: self.objects.assumption_count(),
             selectors: self.selectors.len(),
+            metrics: self.metrics.node_count(),
         }
     }
 
@@ -329,6 +334,33 @@ impl Snapshot {
         let mut indexes = std::mem::take(&mut self.indexes);
         indexes.rebuild(self);
         self.indexes = indexes;
+    }
+
+    /// What nodes use.
+    pub fn metrics(&self) -> &Metrics {
+        &self.metrics
+    }
+
+    /// The windows over which rules read what nodes use; without one no sample is kept.
+    pub fn set_metrics_windows(&mut self, windows: Vec<Duration>) {
+        if windows.is_empty() && self.metrics.windows().is_empty() {
+            return;
+        }
+        Arc::make_mut(&mut self.metrics).set_windows(windows);
+        self.note(Moved::Global, Kinds::METRICS, None);
+    }
+
+    fn polled(&mut self, at: Time, readings: &[Reading]) -> bool {
+        if self.metrics.windows().is_empty() {
+            return false;
+        }
+        let (offset, by_name, alive) = (self.wall_offset, &self.by_name, self.columns.alive());
+        let known = |name: &Symbol| by_name.get(name).is_some_and(|id| alive.contains(*id));
+        let moved = Arc::make_mut(&mut self.metrics).poll(at, offset, readings, known);
+        if moved {
+            self.note(Moved::Global, Kinds::METRICS, None);
+        }
+        moved
     }
 
     /// Applies a change. A change that names an unknown object is ignored, such as the removal of an unknown pod. A
@@ -399,6 +431,7 @@ impl Snapshot {
             | Change::Assumed { .. }
             | Change::AssumedWritten { .. }
             | Change::Unassumed { .. } => self.change_object(&change, &mut delta),
+            Change::Metrics { at, readings } => self.polled(*at, readings),
         };
         if !moved {
             return;

@@ -85,6 +85,9 @@ impl Snapshot {
         delta.node_before = Some(node);
         self.note(Moved::Node(id), Kinds::LIFE, None);
         self.note(Moved::Global, Kinds::NODES, None);
+        if self.metrics.node_count() > 0 && Arc::make_mut(&mut self.metrics).forget(name) {
+            self.note(Moved::Global, Kinds::METRICS, None);
+        }
     }
 
     /// Reserves a row for a caller that stores its number, also when its node and pods are gone. Pins are counted;

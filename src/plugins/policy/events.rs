@@ -89,6 +89,8 @@ pub(super) struct Side {
     pub(super) more: Option<Polarity>,
     /// The kinds of objects that they look up.
     pub(super) objects: BTreeSet<KindId>,
+    /// They read what nodes use.
+    pub(super) metrics: bool,
     /// Anything may help.
     pub(super) anything: bool,
 }
@@ -111,7 +113,14 @@ impl Side {
         Self {
             local: reads.groups.is_empty()
                 && reads.ledgers.is_empty()
-                && !of(&[ReadOf::Nodes, ReadOf::Pods, ReadOf::Nominated, ReadOf::Group, ReadOf::Objects]),
+                && !of(&[
+                    ReadOf::Nodes,
+                    ReadOf::Pods,
+                    ReadOf::Nominated,
+                    ReadOf::Group,
+                    ReadOf::Objects,
+                    ReadOf::Metrics,
+                ]),
             nodes: named
                 || of(&[ReadOf::Node, ReadOf::NodePods, ReadOf::Nodes])
                 || reads.paths.keys().any(is_node_of_pod),
@@ -127,6 +136,7 @@ impl Side {
             ledgers_of_namespaces: any(|ledger| ledger.reads_namespace),
             ledgers,
             more,
+            metrics: of(&[ReadOf::Metrics]),
             anything: false,
         }
     }
@@ -270,7 +280,11 @@ fn register_path(all: &mut Vec<EventRegistration>, path: &ReadPath, polarity: Po
                 register(all, EventResource::Node, ActionType::UPDATE_NODE_ALLOCATABLE);
             }
             match changed_by {
-                ChangedBy::Never | ChangedBy::Queue | ChangedBy::Attempts | ChangedBy::Clock => {}
+                ChangedBy::Never
+                | ChangedBy::Queue
+                | ChangedBy::Attempts
+                | ChangedBy::Clock
+                | ChangedBy::Metrics => {}
                 ChangedBy::Labels => register(all, EventResource::Node, ActionType::UPDATE_NODE_LABEL),
                 ChangedBy::Annotations => {
                     register(all, EventResource::Node, ActionType::UPDATE_NODE_ANNOTATION)
@@ -317,6 +331,11 @@ fn register_path(all: &mut Vec<EventRegistration>, path: &ReadPath, polarity: Po
         // Registered by direction, when all paths are known.
         ReadOf::Group => {}
         ReadOf::Objects => register(all, EventResource::LookedUp, ActionType::ALL),
+        ReadOf::Metrics => {
+            register(all, EventResource::NodeMetrics, ActionType::UPDATE);
+            // Its metrics go with the node.
+            register(all, EventResource::Node, ActionType::DELETE);
+        }
     }
     if is_node_of_pod(path) {
         register(all, EventResource::Node, ActionType::ADD.with(ActionType::DELETE));
@@ -345,6 +364,7 @@ fn framework_reads(policy: &Policy, of: &reads::Reads) -> Reads {
             ReadOf::Pod => {}
             ReadOf::Namespace => reads.kinds |= Kinds::NAMESPACES,
             ReadOf::Objects => reads.kinds |= Kinds::OBJECTS,
+            ReadOf::Metrics => reads.kinds |= Kinds::METRICS,
             ReadOf::NodePods => {
                 reads.kinds |= Kinds::LIFE.with(Kinds::PODS_OTHER).with(Kinds::PODS_REQUESTS);
             }
@@ -369,9 +389,11 @@ fn framework_reads(policy: &Policy, of: &reads::Reads) -> Reads {
                     reads.kinds |= Kinds::ALLOCATABLE;
                 }
                 reads.kinds |= match changed_by {
-                    ChangedBy::Never | ChangedBy::Queue | ChangedBy::Attempts | ChangedBy::Clock => {
-                        Kinds::NONE
-                    }
+                    ChangedBy::Never
+                    | ChangedBy::Queue
+                    | ChangedBy::Attempts
+                    | ChangedBy::Clock
+                    | ChangedBy::Metrics => Kinds::NONE,
                     ChangedBy::Labels => {
                         match &path.key {
                             Some(key) => {

@@ -121,6 +121,7 @@ impl PolicyPlugin {
                 let node = new.as_ref().and_then(|node| h.snapshot.node_by_name(&node.name));
                 match node {
                     _ if side.ledgers_of_nodes => true,
+                    None if side.metrics => true,
                     _ if !side.nodes => false,
                     Some(node) if asks_nodes => self.would_pass(h, node),
                     _ => true,

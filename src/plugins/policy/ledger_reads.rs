@@ -73,6 +73,7 @@ fn is_of_the_pod(policy: &Policy, expr: &Expr) -> bool {
         ExprKind::Root(_)
         | ExprKind::Group(_)
         | ExprKind::Ledger(..)
+        | ExprKind::Source(..)
         | ExprKind::LookUp(..)
         | ExprKind::Now
         | ExprKind::Slot(_)

@@ -46,7 +46,7 @@ use crate::lang::eval::context::{EvalContext, Queued};
 use crate::lang::eval::interpret::Evaluator;
 use crate::lang::policy_set::{CompiledPolicy, PolicySet};
 use crate::lang::typed::{GroupId, LedgerId, Reason};
-use crate::model::{Index, IndexKey, NodeInfo, PodPrecondition, Symbol, Time};
+use crate::model::{Duration, Index, IndexKey, NodeInfo, PodPrecondition, Symbol, Time};
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
@@ -197,6 +197,10 @@ impl Plugin for PolicyPlugin {
             indexes.push((self.waits_key.clone(), Box::new(Waits::default())));
         }
         indexes
+    }
+
+    fn metrics_windows(&self) -> Vec<Duration> {
+        self.compiled.policy.sources.iter().map(|source| source.window).collect()
     }
 
     fn pre_enqueue(&self) -> Option<&dyn PreEnqueue> {

@@ -87,6 +87,7 @@ fn reads(policy: &Policy, expr: &Expr) -> Reads {
         ExprKind::Root(_)
         | ExprKind::Group(_)
         | ExprKind::Ledger(..)
+        | ExprKind::Source(..)
         | ExprKind::Now
         | ExprKind::LookUp(..)
         | ExprKind::Slot(_)

@@ -8,6 +8,7 @@ pub(crate) mod daemon;
 pub(crate) mod extender;
 pub(crate) mod http_proxy;
 pub(crate) mod kube_scheduler;
+pub(crate) mod metrics_api;
 pub(crate) mod objects;
 pub(crate) mod proxy;
 pub(crate) mod wait;

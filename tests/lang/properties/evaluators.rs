@@ -3,7 +3,7 @@
 
 use super::Random;
 use super::programs::Programs;
-use crate::support::policies::{NOW, framework_of, snapshot, try_compile};
+use crate::support::policies::{NOW, framework_of, measure, snapshot, try_compile};
 use bayplan::framework::Framework;
 use bayplan::lang::codegen::scores::Raw;
 use bayplan::lang::codegen::{ColumnScan, Env, compute};
@@ -177,6 +177,7 @@ fn agree(
     random: &mut Random,
 ) -> Agreed {
     let mut snapshot = snapshot(framework, nodes.to_vec(), pods.to_vec());
+    measure(framework, &mut snapshot);
     if random.one_in(2) {
         // Without columns of labels, and without indexes of groups.
         let keys: Vec<_> = snapshot.index_keys().cloned().collect();

@@ -11,7 +11,9 @@ use bayplan::lang::eval::context::EvalContext;
 use bayplan::lang::policy_set::CompiledPolicy;
 use bayplan::lang::typed::{Check, PrefilterStatement};
 use bayplan::model::objects::projection::Projection;
-use bayplan::model::{KindName, Labels, LookedUp, Namespace, Node, Object, PodInfo, Symbol, Time};
+use bayplan::model::{
+    Duration, KindName, Labels, LookedUp, Measured, Namespace, Node, Object, PodInfo, Reading, Symbol, Time,
+};
 use bayplan::plugins::policy::{ExemptPods, PolicyPlugin};
 use bayplan::scheduler::{Effect, Input, Options, Profiles, QueuePlace, Scheduler};
 use bayplan::testing::{namespace, pod};
@@ -41,6 +43,10 @@ const OF_POD: &[&str] = &[
     r#"objects("example.com/v1/Desk").count(d, d.labels["tier"] == "a") == 1"#,
     r#"(int(lookup("example.com/v1/Desk", "default", "a").spec.room) ?? 0) > 1"#,
     r#"objects("example.com/v1/Desk").exists(d, d.annotations["open"] == "yes" && d.name != pod.labels["job"])"#,
+    r#"(load["n1"].cpu.mean ?? 0m) > 1cpu"#,
+    r#"(load["n0"].cpu.latest ?? 0m) <= (load["n1"].cpu.max ?? 1cpu)"#,
+    r#"load["n1"] == none"#,
+    r#"nodes.exists(n, (late[n.name].age ?? 1h) <= 20s)"#,
 ];
 
 /// Objects that policies look up.
@@ -60,6 +66,18 @@ fn desk(random: &mut Random) -> Input {
     let desk = LookedUp::new(&kind, desk, &Projection::everything()).unwrap();
     let desk = Object::Other(Arc::new(desk));
     if random.one_in(3) { Input::Deleted(desk.key()) } else { Input::Upserted(desk) }
+}
+
+/// A poll of the metrics API, which may say nothing, or nothing of some nodes.
+fn poll(random: &mut Random, now: Time) -> Input {
+    let names: Vec<&str> = ["n0", "n1", "n2"].into_iter().filter(|_| !random.one_in(3)).collect();
+    let names = if random.one_in(5) { Vec::new() } else { names };
+    let readings = names.into_iter().map(|name| {
+        let at = now - Duration::from_seconds(random.below(40) as i64);
+        let (cpu, memory) = (random.below(4) as i64 * 700, (random.below(4) as i64) << 30);
+        Reading { node: Symbol::new(name), measured: Measured::Sample { at, cpu, memory } }
+    });
+    Input::Metrics(readings.collect())
 }
 
 const OF_NODE: &[&str] = &[
@@ -82,6 +100,9 @@ const OF_NODE: &[&str] = &[
     r#"pods.filter(p, p.node == node).all(p, p.priority <= pod.priority)"#,
     r#"lookup("example.com/v1/Desk", "default", "a").labels["tier"] == node.labels["tier"]"#,
     r#"objects("example.com/v1/Desk").exists(d, d.labels["tier"] == node.labels["tier"])"#,
+    r#"(load[node.name].cpu.mean ?? 0m) < 1cpu"#,
+    r#"(late[node.name].samples ?? 0) > 1"#,
+    r#"load[node.name] != none && load[node.name].memory.std < 1Gi"#,
 ];
 
 const LEDGERS: &str = r#"  ledger used: int by pod.labels["team"] ?? "" { add 1 when pod.labels["tier"] != "b" }
@@ -99,6 +120,8 @@ fn text(random: &mut Random) -> String {
         random.of(&["\n", " && m.name != pod.name\n", " && m.placed\n", " && m.labels[\"tier\"] == \"a\"\n"]);
     text.push_str(text_of_group);
     text.push_str(LEDGERS);
+    text.push_str("  source load = metrics(window: 5min, max_age: 2min)\n");
+    text.push_str("  source late = metrics(window: 30s, max_age: 30s)\n");
     let of_pod = |random: &mut Random| {
         if !random.one_in(4) {
             return random.of(OF_POD).to_owned();
@@ -343,7 +366,13 @@ fn watch(seed: u64, counts: &mut Counts) {
                 continue;
             }
         }
-        let input = change(&mut random, &mut nodes, &mut pods);
+        let input = if random.one_in(5) {
+            now = now + Duration::from_seconds(1 + random.below(20) as i64);
+            step(&mut scheduler, Input::Tick, now);
+            poll(&mut random, now)
+        } else {
+            change(&mut random, &mut nodes, &mut pods)
+        };
         let said = format!("{input:?}");
         step(&mut scheduler, input, now);
         counts.changes += 1;

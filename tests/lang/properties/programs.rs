@@ -32,6 +32,9 @@ const LEDGERS: &str = r#"  ledger used: int by pod.labels["team"] ?? "" { add 1 
   ledger asked: resources by pod.namespace { add pod.requests }
 "#;
 
+/// Metrics over two windows.
+const SOURCES: &str = "  source load = metrics(window: 5min, max_age: 2min)\n  source late = metrics(window: 30s, max_age: 1min)\n";
+
 /// A maker of expressions.
 pub(super) struct Programs<'r> {
     pub random: &'r mut Random,
@@ -42,6 +45,8 @@ pub(super) struct Programs<'r> {
     pub lets: Vec<(String, Ty)>,
     /// Whether the policy has the ledgers of [`LEDGERS`].
     ledgers: bool,
+    /// Whether the policy has the sources of [`SOURCES`].
+    sources: bool,
     fresh: usize,
     /// Leaves out what no document can say: the type of an expression, and writes of values that may be absent.
     for_documents: bool,
@@ -55,6 +60,7 @@ impl<'r> Programs<'r> {
             nodes: vec!["node".into()],
             lets: Vec::new(),
             ledgers: false,
+            sources: false,
             fresh: 0,
             for_documents: false,
         }
@@ -75,6 +81,10 @@ impl<'r> Programs<'r> {
         self.ledgers = self.random.one_in(2);
         if self.ledgers {
             text.push_str(LEDGERS);
+        }
+        self.sources = self.random.one_in(2);
+        if self.sources {
+            text.push_str(SOURCES);
         }
         let nodes = std::mem::take(&mut self.nodes);
         for at in 0..self.random.below(3) {
@@ -589,6 +599,20 @@ impl<'r> Programs<'r> {
                 }
                 Ty::Texts => format!("kinds[{pod}.priority > 3]"),
                 _ => format!("asked[{pod}.namespace]"),
+            };
+        }
+        let of_load = matches!(ty, Ty::Int | Ty::Cpu | Ty::Bytes | Ty::Duration | Ty::Time | Ty::Bool);
+        if self.sources && of_load && self.random.one_in(3) {
+            let source = self.random.of(&["load", "late"]);
+            let name = node_or("name", format!("\"{}\"", self.random.of(&["n0", "n1"])));
+            let part = self.random.of(&["latest", "mean", "std", "max"]);
+            return match ty {
+                Ty::Int => format!("({source}[{name}].samples ?? 7)"),
+                Ty::Cpu => format!("({source}[{name}].cpu.{part} ?? 250m)"),
+                Ty::Bytes => format!("({source}[{name}].memory.{part} ?? 1Gi)"),
+                Ty::Duration => format!("({source}[{name}].age ?? 1h)"),
+                Ty::Time => format!("({source}[{name}].window_end ?? {pod}.created)"),
+                _ => format!("({source}[{name}] != none)"),
             };
         }
         let turn = self.random.below(6);

@@ -3,7 +3,7 @@
 use super::Random;
 use super::evaluators::cluster;
 use super::programs::Programs;
-use crate::support::policies::{NOW, framework_of, snapshot, statuses, try_compile};
+use crate::support::policies::{NOW, framework_of, measure, snapshot, statuses, try_compile};
 use bayplan::diag::SourceMap;
 use bayplan::framework::{Cycle, Feasible, PluginId, PreFilterOutcome};
 use bayplan::lang::analysis::cost::Size;
@@ -45,7 +45,8 @@ fn decided(
     subjects: &[Arc<PodInfo>],
 ) -> Vec<String> {
     let framework = framework_of(set);
-    let snapshot = snapshot(&framework, nodes.to_vec(), pods.to_vec());
+    let mut snapshot = snapshot(&framework, nodes.to_vec(), pods.to_vec());
+    measure(&framework, &mut snapshot);
     let (plugin, id) = (&framework.plugins()[0], PluginId(0));
     let mut said = Vec::new();
     for subject in subjects {

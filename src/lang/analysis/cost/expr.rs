@@ -16,6 +16,7 @@ use crate::lang::typed::{
     ArithmeticOp, DefId, Expr, ExprKind, LetId, LookUpBy, Operation, Policy, Root, SlotId,
 };
 use crate::lang::types::Type;
+use crate::model::MOST_SAMPLES;
 
 impl<'p> Walk<'p> {
     /// The steps of an expression in its place, and how large its value can be. What is computed
@@ -97,6 +98,12 @@ impl<'p> Walk<'p> {
             ExprKind::Let(id) => self.let_value(*id),
             ExprKind::Group(id) => self.group(expr, *id),
             ExprKind::Ledger(id, key) => self.ledger(expr, *id, key),
+            ExprKind::Source(_, node) => {
+                let (mut cost, _) = self.one(node);
+                // The closures find the load by the name of the node; its definition adds the samples up.
+                cost.steps = cost.steps.plus_number(if self.closures() { 2 } else { MOST_SAMPLES as u128 });
+                (cost, Extent::Plain)
+            }
             ExprKind::Field(object, field) => self.field(expr, object, *field),
             ExprKind::ApiField(object, _) => {
                 let (mut cost, _) = self.one(object);

@@ -11,7 +11,7 @@ use rustc_hash::FxHashMap;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Owners(u16);
 
-const ALL: [ReadOf; 9] = [
+const ALL: [ReadOf; 10] = [
     ReadOf::Pod,
     ReadOf::Namespace,
     ReadOf::Node,
@@ -21,6 +21,7 @@ const ALL: [ReadOf; 9] = [
     ReadOf::Nominated,
     ReadOf::Group,
     ReadOf::Objects,
+    ReadOf::Metrics,
 ];
 
 impl Owners {
@@ -44,13 +45,15 @@ impl Owners {
         let of_node = matches!(of, ObjectType::Node | ObjectType::Taint | ObjectType::Gpu);
         let of_namespace = of == ObjectType::Namespace;
         let of_object = of == ObjectType::LookedUp;
+        let of_metrics = matches!(of, ObjectType::Load | ObjectType::CpuUsage | ObjectType::MemoryUsage);
         let has = |owner: &ReadOf| match owner {
             ReadOf::Namespace => of_namespace,
             ReadOf::Node | ReadOf::Nodes => of_node,
             ReadOf::Pod | ReadOf::NodePods | ReadOf::Pods | ReadOf::Nominated | ReadOf::Group => {
-                !of_node && !of_namespace && !of_object
+                !of_node && !of_namespace && !of_object && !of_metrics
             }
             ReadOf::Objects => of_object,
+            ReadOf::Metrics => of_metrics,
         };
         ALL.iter().filter(|owner| has(owner)).fold(Self::NONE, |all, owner| all.or(Self::of(*owner)))
     }
@@ -105,6 +108,7 @@ impl Walk<'_> {
             ExprKind::Root(Root::Nominated) => Owners::of(ReadOf::Nominated),
             ExprKind::Group(_) => Owners::of(ReadOf::Group),
             ExprKind::LookUp(..) => Owners::of(ReadOf::Objects),
+            ExprKind::Source(..) => Owners::of(ReadOf::Metrics),
             ExprKind::Slot(slot) => self.followed.slots.get(slot).copied().unwrap_or_default(),
             ExprKind::Let(id) => {
                 if let Some(known) = self.followed.lets.get(id) {

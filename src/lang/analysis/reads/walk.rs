@@ -137,6 +137,10 @@ impl<'p> Walk<'p> {
                 known.and_modify(|known| *known = known.join(polarity)).or_insert(polarity);
                 self.expr(key, Polarity::Any);
             }
+            ExprKind::Source(_, key) => {
+                self.add(ReadOf::Metrics, None, None, Polarity::Any);
+                self.expr(key, Polarity::Any);
+            }
             ExprKind::Now => self.reads.clock = true,
             ExprKind::LookUp(which, args) => {
                 self.reads.objects.insert(which.kind);

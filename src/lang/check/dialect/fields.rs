@@ -49,7 +49,7 @@ fn has_fields(ty: &Type) -> bool {
 
 impl Checker<'_> {
     /// The value of an expression that may be absent, or a fault.
-    pub(super) fn demand(&mut self, expr: Expr, kind: FaultKind) -> Expr {
+    pub(in crate::lang::check) fn demand(&mut self, expr: Expr, kind: FaultKind) -> Expr {
         if expr.ty.is_unknown() {
             return expr;
         }
@@ -222,8 +222,8 @@ impl Checker<'_> {
     }
 
     pub(super) fn cel_index(&mut self, access: &ast::IndexAccess, span: Span) -> Expr {
-        if let Some(sum) = self.ledger_sum(access, span) {
-            return sum;
+        if let Some(found) = self.ledger_sum(access, span).or_else(|| self.source_of(access, span)) {
+            return found;
         }
         let object = self.expr(&access.object, None);
         let index = self.expr(&access.index, None);

@@ -114,6 +114,8 @@ pub enum ChangedBy {
     Attempts,
     /// Time: the field is `now()` minus `created`, and is checked as that.
     Clock,
+    /// A poll of the metrics API.
+    Metrics,
 }
 
 /// What evicting a pod from a node does to a field of the node, or of the pods.

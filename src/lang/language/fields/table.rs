@@ -226,4 +226,32 @@ fields! {
         from "spec.containers[].resources.requests, metadata.annotations";
     GpuRequest "milli" Ty::Int, Some((0, 1000)), 0, Object, None,
         "the share of each GPU; 1000 if the pod requests whole GPUs" in "thousandths of a GPU" from "metadata.annotations";
+
+    // ---- what a node used: `NAME[node.name]` of a source
+    Load "cpu" Ty::Object(ObjectType::CpuUsage), None, 0, Metrics, None,
+        "the CPU that the node used" from "usage.cpu of NodeMetrics";
+    Load "memory" Ty::Object(ObjectType::MemoryUsage), None, 0, Metrics, None,
+        "the memory that the node used" from "usage.memory of NodeMetrics";
+    Load "samples" Ty::Int, Some((0, 241)), 0, Metrics, None,
+        "the number of samples in the window" from "the polls of the metrics API";
+    Load "window_end" Ty::Time, None, 0, Metrics, None,
+        "the instant of the newest sample, at which the window ends" from "timestamp of NodeMetrics";
+    Load "age" Ty::Duration, Some((0, MAX)), 0, Metrics, None,
+        "how old the newest sample was when the metrics API was last polled" from "timestamp of NodeMetrics";
+    CpuUsage "latest" Ty::Cpu, Some((0, 1_000_000_000_000)), 0, Metrics, None,
+        "the newest sample" from "usage.cpu of NodeMetrics";
+    CpuUsage "mean" Ty::Cpu, Some((0, 1_000_000_000_000)), 0, Metrics, None,
+        "the mean of the samples, rounded" from "usage.cpu of NodeMetrics";
+    CpuUsage "std" Ty::Cpu, Some((0, 1_000_000_000_000)), 0, Metrics, None,
+        "the population standard deviation of the samples, rounded" from "usage.cpu of NodeMetrics";
+    CpuUsage "max" Ty::Cpu, Some((0, 1_000_000_000_000)), 0, Metrics, None,
+        "the largest sample" from "usage.cpu of NodeMetrics";
+    MemoryUsage "latest" Ty::Bytes, Some((0, 1 << 60)), 0, Metrics, None,
+        "the newest sample" from "usage.memory of NodeMetrics";
+    MemoryUsage "mean" Ty::Bytes, Some((0, 1 << 60)), 0, Metrics, None,
+        "the mean of the samples, rounded" from "usage.memory of NodeMetrics";
+    MemoryUsage "std" Ty::Bytes, Some((0, 1 << 60)), 0, Metrics, None,
+        "the population standard deviation of the samples, rounded" from "usage.memory of NodeMetrics";
+    MemoryUsage "max" Ty::Bytes, Some((0, 1 << 60)), 0, Metrics, None,
+        "the largest sample" from "usage.memory of NodeMetrics";
 }

@@ -150,9 +150,9 @@ pub(super) static SOURCE: StatementDef = StatementDef {
     syntax: "source NAME = metrics(window: D, max_age: D)",
     naming: Naming::Declares,
     sees: Some(Names::NONE),
-    built: false,
-    doc: "The metrics of the nodes over a window. `NAME[node.name]` is absent without samples, or when the newest \
-          one is older than `max_age`.",
+    doc: "The metrics of the nodes over a window of at most an hour, which ends with the newest sample: metrics.k8s.io \
+          is polled every 15 seconds. `NAME[node.name]` is absent without samples, or when the newest one is older \
+          than `max_age`.",
     example: r#"/// Keeps pods off busy nodes.
 policy cool-nodes {
   source load = metrics(window: 5min, max_age: 2min)

@@ -1,7 +1,7 @@
 //! [`Names`]: which variables of the language a statement sees.
 
-/// A set of the variables `pod`, `ns`, `node`, `nodes`, `pods`, `nominated`, of groups, of ledgers, of `now()`, and of
-/// objects that are looked up.
+/// A set of the variables `pod`, `ns`, `node`, `nodes`, `pods`, `nominated`, of groups, of ledgers, of sources, of
+/// `now()`, and of objects that are looked up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Names(u16);
 
@@ -31,6 +31,9 @@ impl Names {
     /// The ledgers of the policy.
     pub const LEDGERS: Names = Names(1024);
 
+    /// The sources of the policy.
+    pub const SOURCES: Names = Names(4096);
+
     /// Objects by name, and all of a kind.
     pub const ANY_OBJECT: Names = Names::LOOKUPS.and(Names::OBJECTS);
     /// The pod and its namespace.
@@ -42,12 +45,13 @@ impl Names {
         .and(Names::NOMINATED)
         .and(Names::GROUPS)
         .and(Names::LEDGERS)
+        .and(Names::SOURCES)
         .and(Names::NOW)
         .and(Names::ANY_OBJECT);
     /// What one evaluation per node sees: everything.
     pub const PER_NODE: Names = Names::PER_POD.and(Names::NODE);
 
-    const WORDS: [(Names, &'static str); 11] = [
+    const WORDS: [(Names, &'static str); 12] = [
         (Names::POD, "pod"),
         (Names::NS, "ns"),
         (Names::NODE, "node"),
@@ -56,6 +60,7 @@ impl Names {
         (Names::NOMINATED, "nominated"),
         (Names::GROUPS, "groups"),
         (Names::LEDGERS, "ledgers"),
+        (Names::SOURCES, "sources"),
         (Names::NOW, "now()"),
         (Names::LOOKUPS, "lookup()"),
         (Names::OBJECTS, "objects()"),

@@ -64,7 +64,7 @@ pub enum StatementKind {
     AfterBind(Block),
     /// `after failure { … }`; not built.
     AfterFailure(Block),
-    /// `source NAME = metrics(…)`; not built.
+    /// `source NAME = metrics(…)`
     Source(SourceDecl),
     /// `mode …`; not built.
     Mode(Mode),

@@ -188,6 +188,22 @@ impl Reader<'_> {
         Some(StatementKind::Ledger(Ledger { name, declared, key: key?, block: block? }))
     }
 
+    /// A source of metrics.
+    pub(super) fn source(&mut self, item: Node<'_>) -> Option<StatementKind> {
+        let span = self.places.whole(item.tree);
+        let mut args = Vec::new();
+        for (field, argument) in [("window", "window"), ("maxAge", "max_age")] {
+            let length = self.get(item, field).and_then(|length| self.duration(length));
+            let name = Name { text: Text::from(argument), span };
+            args.push(length.map(|value| Arg { name: Some(name), value }));
+        }
+        let args: Option<Vec<Arg>> = args.into_iter().collect();
+        let name = self.name(self.get(item, "name")?)?;
+        let function = Name { text: Text::from("metrics"), span };
+        let value = Expr { kind: ExprKind::Call(Call { function, args: args? }), span };
+        Some(StatementKind::Source(SourceDecl { name, value }))
+    }
+
     fn give(&mut self, item: Node<'_>) -> Option<BlockKind> {
         let value = self.get(item, "value").and_then(|value| self.expression(value));
         let when = self.when(item)?;

@@ -6,7 +6,7 @@
 //!
 //! - `shape.rs` compares a document with the table
 //! - `read.rs`, `blocks.rs`, `values.rs`, `types.rs` make statements, blocks and their parts
-//! - `names.rs` resolves `params.x`, `variables.x`, `groups.x` and `ledgers.x`
+//! - `names.rs` resolves `params.x`, `variables.x`, `groups.x`, `ledgers.x` and `sources.x`
 //! - `node_variables.rs` moves variables that read `node` into the blocks that use them
 //! - `scalars.rs`, `place.rs`, `remap.rs` keep places
 //! - `comments.rs` finds the comments of YAML

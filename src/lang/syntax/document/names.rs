@@ -1,4 +1,4 @@
-//! `params.x`, `variables.x`, `groups.x` and `ledgers.x` of CEL to the names of the policy.
+//! `params.x`, `variables.x`, `groups.x`, `ledgers.x` and `sources.x` of CEL to the names of the policy.
 //!
 //! In the tree all names of a policy live together, so that what follows needs not know which language declared
 //! them. What would then mean something else is refused: a name without its prefix, and a variable of a macro that
@@ -17,7 +17,7 @@ const SPACES: [(&str, bool); 6] = [
     ("groups", true),
     ("ledgers", true),
     ("memos", false),
-    ("sources", false),
+    ("sources", true),
 ];
 
 /// The variables of the language.

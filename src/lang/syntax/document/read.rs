@@ -139,7 +139,7 @@ impl<'a> Reader<'a> {
 
     /// Registers the names that the policy declares.
     fn declare(&mut self, spec: Node<'_>) {
-        for space in ["params", "variables", "groups", "ledgers"] {
+        for space in ["params", "variables", "groups", "ledgers", "sources"] {
             let Some(entry) = self.entry(spec, space) else { continue };
             if !matches!(entry.value.value, TreeValue::List(_) | TreeValue::Null) {
                 self.names.open.push(space);
@@ -201,7 +201,8 @@ impl<'a> Reader<'a> {
                     this.block(node, whole, |reader, item| reader.permit_statement(item)),
                 ))
             })),
-            "params" | "variables" | "groups" | "ledgers" | "gates" | "filters" | "scores" | "prefer" => {
+            "params" | "variables" | "groups" | "ledgers" | "sources" | "gates" | "filters" | "scores"
+            | "prefer" => {
                 for item in self.items(node) {
                     let span = self.places.whole(item.tree);
                     read.push(self.statement(span, Some(item), |this| match def.name {
@@ -209,6 +210,7 @@ impl<'a> Reader<'a> {
                         "variables" => this.variable(item),
                         "groups" => this.group(item),
                         "ledgers" => this.ledger(item),
+                        "sources" => this.source(item),
                         "gates" => this.gate(item),
                         "filters" => this.filter(item, span),
                         "scores" => this.score(item, span),

@@ -256,6 +256,8 @@ fn foreign(name: &str, of: &ObjectDef) -> Option<&'static str> {
         "param" | "parameters" | "args" => &["params"],
         "group" => &["groups"],
         "ledger" | "quota" | "sums" => &["ledgers"],
+        "source" | "metrics" => &["sources"],
+        "max_age" => &["maxAge"],
         "key" => &["by"],
         "add" | "amounts" => &["adds", "value"],
         "queue" | "queueSort" | "orderBy" => &["queueBy"],

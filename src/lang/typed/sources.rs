@@ -1,0 +1,20 @@
+//! [`Source`]: the metrics of the nodes over a window.
+
+use crate::diag::Span;
+use crate::lang::syntax::ast::Text;
+use crate::model::Duration;
+
+/// `source NAME = metrics(window: D, max_age: D)`
+#[derive(Clone, Debug)]
+pub struct Source {
+    /// Its name.
+    pub name: Text,
+    /// The doc comment.
+    pub doc: Option<Text>,
+    /// The length of the window, which ends with the newest sample of a node.
+    pub window: Duration,
+    /// A node whose newest sample is older than this has no metrics.
+    pub max_age: Duration,
+    /// Its name in the text.
+    pub span: Span,
+}
