@@ -65,6 +65,10 @@ fn prefixes_in_pairs_and_leading_dots_are_those_of_cel() {
         ("!!(x)", "(x)", 2),
         ("(!!x)", "(x)", 0),
         ("--0", "0", 2),
+        ("(--x).y", "(x).y", 0),
+        ("(!!(x))[0]", "((x))[0]", 0),
+        ("-(--x).y", "-(x).y", 0),
+        ("(--(!!x)).f(y)", "((x)).f(y)", 0),
     ] {
         let (found, from, to) = kind(text);
         // `-(5)` is no number: the brackets are not in the folded tree.

@@ -124,29 +124,43 @@ impl Layout<'_> {
     /// An operand that begins with the token `from`: with brackets around it, and with prefixes in pairs.
     fn operand(&mut self, node: &IdedExpr, from: usize) -> Option<Laid> {
         let laid = self.node(node, from)?;
-        let mut laid = self.brackets(laid, from);
-        while laid.first > from && matches!(self.tokens.mark(laid.first - 1), "!" | "-") {
-            while laid.first > from && matches!(self.tokens.mark(laid.first - 1), "!" | "-") {
-                laid.first -= 1;
-            }
-            laid = self.brackets(laid, from);
-        }
-        Some(laid)
+        Some(self.grown(laid, from, true))
     }
 
-    /// What a `.` or `[` follows: prefixes before it belong to the whole.
+    /// What a `.` or `[` follows: prefixes before it belong to the whole, unless brackets are around them.
     fn object(&mut self, node: &IdedExpr, from: usize) -> Option<Laid> {
         let laid = self.node(node, from)?;
-        Some(self.brackets(laid, from))
+        Some(self.grown(laid, from, false))
+    }
+
+    /// With the brackets around it, and with the prefixes right before it: with `prefixed` always, else in brackets.
+    fn grown(&self, laid: Laid, from: usize, prefixed: bool) -> Laid {
+        let mut laid = self.brackets(laid, from);
+        loop {
+            let mut first = laid.first;
+            while first > from && matches!(self.tokens.mark(first - 1), "!" | "-") {
+                first -= 1;
+            }
+            let grouped = first > from && self.groups(first - 1, laid.last);
+            if first == laid.first || !(prefixed || grouped) {
+                return laid;
+            }
+            laid.first = first;
+            laid = self.brackets(laid, from);
+        }
+    }
+
+    /// Whether the token is the bracket of a group that ends behind `last`.
+    fn groups(&self, open: usize, last: usize) -> bool {
+        let around = self.tokens.mark(open) == "(" && !self.tokens.opens_call(open);
+        around && self.tokens.partner(open) == Some(last + 1)
     }
 
     /// Wraps a node in the brackets around it.
     fn brackets(&self, mut laid: Laid, from: usize) -> Laid {
-        while let Some(open) = laid.first.checked_sub(1).filter(|open| *open >= from) {
-            let around = self.tokens.mark(open) == "(" && !self.tokens.opens_call(open);
-            if !around || self.tokens.partner(open) != Some(laid.last + 1) {
-                break;
-            }
+        while let Some(open) =
+            laid.first.checked_sub(1).filter(|open| *open >= from && self.groups(*open, laid.last))
+        {
             laid = self.laid(ExprKind::Paren(Box::new(laid.expr)), open, laid.last + 1);
         }
         laid
