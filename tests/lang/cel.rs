@@ -57,7 +57,7 @@ pub(super) fn is_recorded(value: &Value<'_>, recorded: &serde_json::Value) -> bo
             None => wanted.is_null(),
         },
         ("quantity", Value::Quantity(amount)) => {
-            bayplan::model::Quantity::parse(text).is_ok_and(|wanted| wanted == **amount)
+            bayplan::model::Quantity::parse(text).is_ok_and(|wanted| wanted == amount.amount)
         }
         ("type", Value::TypeName(name)) => name.as_str() == text,
         ("duration", Value::Int(x)) => {

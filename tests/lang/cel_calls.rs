@@ -4,9 +4,10 @@
 //! evaluates: by the values, and by the first element of a list.
 
 use bayplan::lang::language::functions::{self, FunctionDef, Prepared, cel};
+use bayplan::lang::types::value::ExactQuantity;
 use bayplan::lang::types::value::{Cel, Constant, Instant, Value};
 use bayplan::lang::types::{CelType, Ty};
-use bayplan::model::{Duration, Quantity, Symbol, Time};
+use bayplan::model::{Duration, Symbol, Time};
 use serde_json::Value as Json;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -84,7 +85,7 @@ fn read(json: &Json) -> Constant {
         "optional" => Value::Optional(Some(Arc::new(read(of)))),
         "list" => Value::list(of.as_array().unwrap().iter().map(read)),
         "map" => Value::map(of.as_array().unwrap().iter().map(|pair| (read(&pair[0]), read(&pair[1])))),
-        "quantity" => Value::Quantity(Arc::new(Quantity::parse(text).unwrap())),
+        "quantity" => Value::Quantity(Arc::new(ExactQuantity::parse(text).unwrap())),
         "type" => Value::TypeName(Symbol::new(text)),
         "net.IP" => made("ip"),
         "net.CIDR" => made("cidr"),

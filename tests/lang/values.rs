@@ -1,8 +1,9 @@
 //! Equality, order and hash of values: a table that was written by hand, and what must hold of all
 //! values.
 
+use bayplan::lang::types::value::ExactQuantity;
 use bayplan::lang::types::value::{Ordered, Resources, Str, Value};
-use bayplan::model::{Container, Effect, NodeId, Quantity, Resource, Symbol, Taint, Time};
+use bayplan::model::{Container, Effect, NodeId, Resource, Symbol, Taint, Time};
 use rustc_hash::FxHasher;
 use serde_json::json;
 use std::cmp::Ordering::{self, Equal, Greater, Less};
@@ -72,7 +73,7 @@ fn taint(value: &str) -> Value<'static> {
 }
 
 fn quantity(text: &str) -> Value<'static> {
-    Value::Quantity(Arc::new(Quantity::parse(text).unwrap()))
+    Value::Quantity(Arc::new(ExactQuantity::parse(text).unwrap()))
 }
 
 fn pod(uid: &str, priority: i32) -> Value<'static> {

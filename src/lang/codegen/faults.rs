@@ -8,8 +8,8 @@ use super::{Env, Lowering, loops};
 use crate::diag::Span;
 use crate::lang::analysis::faults::may_fail;
 use crate::lang::eval::operations;
-use crate::lang::typed::{Expr, Macro, MacroKind, Operation, SlotId};
-use crate::lang::types::value::{Cel, Fault, Value};
+use crate::lang::typed::{Expr, ExprKind, Macro, MacroKind, Operation, SlotId};
+use crate::lang::types::value::{Cel, Fault, FaultKind, Value};
 use std::sync::Arc;
 
 impl<'a> Env<'a, '_> {
@@ -26,7 +26,7 @@ impl<'a> Env<'a, '_> {
 
     /// Remembers a fault, unless an earlier one is known.
     fn raise(&mut self, fault: &Arc<Fault>, span: Span) {
-        if self.raised.is_some() {
+        if self.raised.is_some() && fault.kind != FaultKind::Stopped {
             return;
         }
         self.raised = Some(if fault.span == Span::default() {
@@ -85,8 +85,24 @@ impl Lowering<'_> {
                 env.settled(value, span)
             });
         }
+        if let (Operation::Counted(_), [list]) = (operation, args) {
+            let (list, operation) = (self.value(list), operation.clone());
+            return as_value(move |env| {
+                let (value, fault) = alone(env, &list);
+                let value = match fault {
+                    Some(fault) => Value::Cel(Cel::Fault(Arc::new(operations::stopping(&fault)))),
+                    None => operations::operate(&operation, [value].into_iter().collect()),
+                };
+                env.settled(value, span)
+            });
+        }
+        let is_held = |at: usize| match operation {
+            Operation::Map { optional, .. } => at % 2 == 1 && optional.get(at / 2) == Some(&true),
+            _ => false,
+        };
+        let part = |(at, arg)| if is_held(at) { self.held(arg) } else { self.value(arg) };
+        let args: Vec<ValueFn> = args.iter().enumerate().map(part).collect();
         let operation = operation.clone();
-        let args: Vec<ValueFn> = args.iter().map(|arg| self.value(arg)).collect();
         as_value(move |env| {
             let values = each(env, &args);
             if env.raised.is_some() {
@@ -94,6 +110,23 @@ impl Lowering<'_> {
             }
             let value = operations::operate(&operation, values);
             env.settled(value, span)
+        })
+    }
+
+    /// What an optional in a list or map holds. It may be a fault, which then is the element.
+    pub(super) fn held(&mut self, part: &Expr) -> ValueFn {
+        let (ExprKind::Dynamic(Operation::Held, inner), span) = (&part.kind, part.span) else {
+            return self.value(part);
+        };
+        let [inner] = inner.as_slice() else { return as_value(|_| Value::Absent) };
+        let inner = self.value(inner);
+        as_value(move |env| match inner(env) {
+            _ if env.raised.is_some() => Value::Absent,
+            Value::Optional(Some(held)) if held.is_fault() => Value::clone(&held),
+            value => {
+                let held = operations::operate(&Operation::Held, [value].into_iter().collect());
+                env.settled(held, span)
+            }
         })
     }
 
@@ -121,12 +154,16 @@ impl Lowering<'_> {
             for side in &sides {
                 let (holds, fault) = alone(env, side);
                 match fault {
+                    Some(fault) if fault.kind == FaultKind::Stopped => {
+                        first = Some(fault);
+                        break;
+                    }
                     Some(fault) => first = first.or(Some(fault)),
                     None if holds == decisive => return decisive,
                     None => {}
                 }
             }
-            env.raised = env.raised.take().or(first);
+            env.raised = earlier(env.raised.take(), first);
             !decisive
         })
     }
@@ -173,18 +210,31 @@ impl Lowering<'_> {
                         bind_both(env, slot, second, element);
                         let (holds, fault) = alone(env, &condition);
                         match fault {
+                            Some(fault) if fault.kind == FaultKind::Stopped => {
+                                first = Some(fault);
+                                break;
+                            }
                             Some(fault) => first = first.or(Some(fault)),
                             None if holds == decisive => return Value::Bool(decisive),
                             None => {}
                         }
                     }
-                    env.raised = env.raised.take().or(first);
+                    env.raised = earlier(env.raised.take(), first);
                     Value::Bool(!decisive)
                 })
             }
             _ => return None,
         })
     }
+}
+
+/// The first of two faults, unless the evaluation stops at the second.
+fn earlier(first: Option<Arc<Fault>>, second: Option<Arc<Fault>>) -> Option<Arc<Fault>> {
+    let (stops, goes_on) = second.map_or((None, None), |second| match second.kind {
+        FaultKind::Stopped => (Some(second), None),
+        _ => (None, Some(second)),
+    });
+    stops.or(first).or(goes_on)
 }
 
 fn bind_both<'a>(

@@ -273,8 +273,11 @@ impl Lowering<'_> {
     fn collection(&mut self, expr: &Expr) -> ValueFn {
         match &expr.kind {
             ExprKind::List(elements) => {
-                let elements: Vec<(ValueFn, bool)> =
-                    elements.iter().map(|(element, optional)| (self.value(element), *optional)).collect();
+                let part = |(element, optional): &(Expr, bool)| match optional {
+                    true => (self.held(element), true),
+                    false => (self.value(element), false),
+                };
+                let elements: Vec<(ValueFn, bool)> = elements.iter().map(part).collect();
                 as_value(move |env| {
                     let mut list = Vec::with_capacity(elements.len());
                     for (element, optional) in &elements {

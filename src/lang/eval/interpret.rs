@@ -105,7 +105,7 @@ impl<'p, 'a> Evaluator<'p, 'a> {
         if let Some(fault) = value.as_fault() {
             let fault = placed(fault, expr);
             value = Value::Cel(Cel::Fault(fault.clone()));
-            self.raised = outer.or(Some(fault));
+            self.raised = outer.filter(|_| fault.kind != FaultKind::Stopped).or(Some(fault));
         } else {
             self.raised = outer;
         }
@@ -220,8 +220,20 @@ impl<'p, 'a> Evaluator<'p, 'a> {
                 },
                 _ => Value::Absent,
             },
-            ExprKind::Dynamic(operation, args) => {
+            ExprKind::Dynamic(operation @ Operation::Counted(_), args) => {
                 let args: operations::Operands<'a> = args.iter().map(|arg| self.value(arg)).collect();
+                match self.raised.take() {
+                    Some(fault) => Value::Cel(Cel::Fault(Arc::new(operations::stopping(&fault)))),
+                    None => operations::operate(operation, args),
+                }
+            }
+            ExprKind::Dynamic(operation, args) => {
+                let is_held = |at: usize| match operation {
+                    Operation::Map { optional, .. } => at % 2 == 1 && optional.get(at / 2) == Some(&true),
+                    _ => false,
+                };
+                let value = |(at, arg)| if is_held(at) { self.held(arg) } else { self.value(arg) };
+                let args: operations::Operands<'a> = args.iter().enumerate().map(value).collect();
                 self.step(args.iter().map(length).sum());
                 if self.raised.is_some() {
                     return Value::Absent;
@@ -237,6 +249,7 @@ impl<'p, 'a> Evaluator<'p, 'a> {
         for side in [left, right] {
             let value = self.value(side);
             match self.raised.take() {
+                Some(raised) if raised.kind == FaultKind::Stopped => return Value::Cel(Cel::Fault(raised)),
                 Some(raised) => fault = fault.or(Some(raised)),
                 None if value.holds() == decisive => return Value::Bool(decisive),
                 None => {}
@@ -261,12 +274,28 @@ impl<'p, 'a> Evaluator<'p, 'a> {
     fn list(&mut self, elements: &[(Expr, bool)]) -> Value<'a> {
         let mut items = Vec::with_capacity(elements.len());
         for (element, optional) in elements {
-            let value = self.value(element);
+            let value = if *optional { self.held(element) } else { self.value(element) };
             if !(*optional && value.is_absent()) {
                 items.push(value);
             }
         }
         Value::List(items.into())
+    }
+
+    /// What an optional in a list or map holds. It may be a fault, which then is the element.
+    fn held(&mut self, part: &Expr) -> Value<'a> {
+        let ExprKind::Dynamic(Operation::Held, inner) = &part.kind else { return self.value(part) };
+        let [inner] = inner.as_slice() else { return Value::Absent };
+        let value = self.value(inner);
+        match &value {
+            _ if self.raised.is_some() => Value::Absent,
+            Value::Optional(Some(held)) if held.is_fault() => Value::clone(held),
+            _ => {
+                let held = operations::operate(&Operation::Held, [value].into_iter().collect());
+                self.raised = held.as_fault().map(|fault| placed(fault, part));
+                held
+            }
+        }
     }
 
     fn map(&mut self, entries: &[(Expr, Expr, bool)]) -> Value<'a> {
@@ -432,6 +461,7 @@ impl<'p, 'a> Evaluator<'p, 'a> {
             }
             let holds = of.condition.as_ref().is_none_or(|condition| self.holds(condition));
             match self.raised.take() {
+                Some(raised) if raised.kind == FaultKind::Stopped => return Value::Cel(Cel::Fault(raised)),
                 Some(raised) => fault = fault.or(Some(raised)),
                 None if holds == decisive => return Value::Bool(decisive),
                 None => {}

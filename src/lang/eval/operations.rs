@@ -6,7 +6,7 @@
 
 use crate::lang::language::functions::{FunctionId, Prepared, cel};
 use crate::lang::typed::{ArithmeticOp, CompareOp, Operation};
-use crate::lang::types::value::{Cel, FaultKind, Instant, Value};
+use crate::lang::types::value::{Cel, Fault, FaultKind, Instant, Value};
 use crate::lang::types::{CelType, Ty, Type};
 use smallvec::SmallVec;
 use std::cmp::Ordering;
@@ -27,9 +27,18 @@ pub fn operate<'a>(operation: &Operation, args: Operands<'a>) -> Value<'a> {
         (Operation::Iterable, [value]) if is_collection(value) => value.clone(),
         (Operation::Mapping, [value]) if value.entries().is_some() => value.clone(),
         (Operation::Sortable, [value @ Value::List(_)]) => value.clone(),
+        (Operation::Counted(true), [value]) if value.elements().is_some() => value.clone(),
+        (Operation::Counted(false), [value @ Value::Int(_)]) => value.clone(),
+        (Operation::Counted(list), [value]) => {
+            let wanted = if *list { "list" } else { "whole number" };
+            cel::stopped(format!("a {wanted} is expected, this is a value of type {}", kind_name(value)))
+        }
         (Operation::Optional, [value @ Value::Optional(_)]) => value.clone(),
         (Operation::Branch, [Value::Optional(Some(held))]) => Value::Optional(Some(Arc::new(anew(held)))),
         (Operation::Branch, [value]) => value.clone(),
+        (Operation::Plain, [Value::Optional(Some(held))]) => anew(held),
+        (Operation::Plain, [Value::TypeName(name)]) => Value::text(name.as_str()),
+        (Operation::Plain, [value]) => value.clone(),
         (Operation::Held, [Value::Optional(held)]) => Value::optional(held.as_deref().cloned()),
         (Operation::Exact(ty), [value]) => exact(ty, value),
         (Operation::Arithmetic(op), [a, b]) => arithmetic(*op, a, b),
@@ -45,7 +54,7 @@ pub fn operate<'a>(operation: &Operation, args: Operands<'a>) -> Value<'a> {
         // A fault between two values is a difference, as in cel-go.
         (Operation::NotEqual, [a, b]) => Value::Bool(!cel::equal(a, b).unwrap_or(false)),
         (Operation::Compare(op), [a, b]) => compare(*op, a, b),
-        (Operation::In, [a, b]) => is_in(a, b),
+        (Operation::In(is_variable), [a, b]) => is_in(a, b, *is_variable),
         (Operation::Select(name, strict), [object]) => {
             select(object, &Value::text(name.clone()), false, *strict)
         }
@@ -53,12 +62,43 @@ pub fn operate<'a>(operation: &Operation, args: Operands<'a>) -> Value<'a> {
             select(object, &Value::text(name.clone()), true, *strict)
         }
         (Operation::HasField(name), [object]) => has_field(object, name),
+        (Operation::Hashed, [value]) if cel::has_no_hash(value) => no_hash(value),
+        (Operation::Hashed, [value]) => value.clone(),
+        (Operation::HasValue(name), [object @ Value::Optional(_)]) => {
+            select(object, &Value::text(name.clone()), true, false)
+        }
+        (Operation::HasValue(name), [object]) => has_field(object, name),
+        (Operation::Step { of: None, asks }, [element]) => step(element.clone(), *asks),
+        (Operation::Step { of: Some(_), .. }, [Value::Optional(_), ..]) => of_step(operation, args),
+        (Operation::Step { of: Some(of), asks }, _) => step(operate(of, args), *asks),
         (Operation::Index, [object, index]) => select(object, index, false, false),
         (Operation::OptionalIndex, [object, index]) => select(object, index, true, false),
         (Operation::Map { optional, unique }, parts) => map(optional, *unique, parts),
         (Operation::Call(rows), args) => call(rows, args),
         (_, args) => no_overload(args),
     }
+}
+
+/// The selection of a step.
+fn of_step<'a>(operation: &Operation, args: Operands<'a>) -> Value<'a> {
+    match operation {
+        Operation::Step { of: Some(of), .. } => operate(of, args),
+        _ => no_overload(&args),
+    }
+}
+
+/// A field or an element that is read further: an optional has no parts there.
+fn step(element: Value<'_>, asks: bool) -> Value<'_> {
+    match element {
+        Value::Optional(_) if asks => Value::Optional(None),
+        Value::Optional(_) => missing(FaultKind::NoSuchKey),
+        other => other,
+    }
+}
+
+/// A fault as cel-go has it where it stops in the middle of an evaluation.
+pub fn stopping(fault: &Fault) -> Fault {
+    Fault { kind: FaultKind::Stopped, ..fault.clone() }
 }
 
 /// What `a.or(b)` or `a.orValue(b)` (`held`) is without `b`; `None` where `a` is empty.
@@ -83,12 +123,19 @@ fn anew<'a>(value: &Value<'a>) -> Value<'a> {
         Value::Optional(None) => Value::Null,
         Value::Optional(Some(held)) => anew(held),
         Value::TypeName(name) => Value::text(name.to_string()),
-        Value::Quantity(_) | Value::Cel(Cel::Ip(_) | Cel::Cidr(_) | Cel::Url(_) | Cel::Semver(_)) => {
-            let message = format!("an optional of {} has no value after `?:`", kind_name(value));
-            Value::fault(FaultKind::BadArgument, message)
-        }
+        Value::Quantity(_) => unconverted("*resource.Quantity", value),
+        Value::Cel(Cel::Ip(_)) => unconverted("netip.Addr", value),
+        Value::Cel(Cel::Cidr(_)) => unconverted("netip.Prefix", value),
+        Value::Cel(Cel::Url(_)) => unconverted("*url.URL", value),
+        Value::Cel(Cel::Semver(_)) => unconverted("semver.Version", value),
+        Value::Cel(Cel::Fault(fault)) => unconverted("*errors.errorString", &fault.message),
         other => other.clone(),
     }
+}
+
+/// The fault in the words of cel-go, which shows it as the value of the optional.
+fn unconverted<'a>(of: &str, value: impl std::fmt::Display) -> Value<'a> {
+    Value::fault(FaultKind::BadArgument, format!("unsupported conversion to ref.Val: ({of}){value}"))
 }
 
 /// The message about a value that is missing.
@@ -211,28 +258,19 @@ fn compare<'a>(op: CompareOp, a: &Value<'a>, b: &Value<'a>) -> Value<'a> {
     })
 }
 
-/// `a in b` of CEL.
-fn is_in<'a>(a: &Value<'a>, b: &Value<'a>) -> Value<'a> {
+/// `a in b` of CEL. Go looks up what it cannot hash in no map, but in a variable, whose keys are texts.
+fn is_in<'a>(a: &Value<'a>, b: &Value<'a>, is_variable: bool) -> Value<'a> {
     match b {
         Value::List(items) => Value::Bool(items.iter().any(|item| cel::equal(a, item).unwrap_or(false))),
-        map if map.entries().is_some() => Value::Bool(found(map, a).is_some()),
+        Value::Map(entries) if !is_variable && !entries.is_empty() && cel::has_no_hash(a) => no_hash(a),
+        map if map.entries().is_some() => Value::Bool(cel::entry(map, a).is_some()),
         _ => no_overload(&[a.clone(), b.clone()]),
     }
 }
 
-/// The value of a key of a map; a number of another type finds the key with the same amount.
-fn found<'a>(map: &Value<'a>, key: &Value<'_>) -> Option<Value<'a>> {
-    if let Some(text) = key.as_str() {
-        return match map {
-            Value::Map(entries) => {
-                let at = entries.binary_search_by(|(known, _)| known.order(key)).ok()?;
-                entries.get(at).map(|(_, value)| value.clone())
-            }
-            _ => map.has_key(text).then(|| map.key(text)),
-        };
-    }
-    let entries = map.entries()?;
-    entries.iter().find(|(known, _)| cel::equal(known, key).unwrap_or(false)).map(|(_, value)| value.clone())
+/// cel-go stops.
+fn no_hash<'a>(key: &Value<'_>) -> Value<'a> {
+    cel::stopped(format!("a value of type {} is not a key of a map", kind_name(key)))
 }
 
 /// The element of a list at an index of any type of numbers.
@@ -277,7 +315,7 @@ fn select<'a>(object: &Value<'a>, key: &Value<'_>, optional: bool, strict: bool)
         Value::Cel(Cel::Domains(_)) if let Some(name) = key.as_str() => {
             (Some(target.key(name)), FaultKind::NoSuchKey)
         }
-        map if map.entries().is_some() => (found(map, key), FaultKind::NoSuchKey),
+        map if map.entries().is_some() => (cel::entry(map, key), FaultKind::NoSuchKey),
         // A value without parts has none, as in cel-go.
         _ if optional && matches!(object, Value::Optional(_)) && strict => {
             return Value::fault(FaultKind::NoSuchKey, "no such key");
@@ -302,8 +340,9 @@ fn select<'a>(object: &Value<'a>, key: &Value<'_>, optional: bool, strict: bool)
 fn has_field<'a>(object: &Value<'a>, name: &str) -> Value<'a> {
     match object {
         Value::Optional(None) => Value::Bool(false),
+        Value::Optional(Some(held)) if held.is_fault() => Value::clone(held),
         Value::Optional(Some(held)) => has_field(held, name),
-        map if map.entries().is_some() => Value::Bool(found(map, &Value::borrowed(name)).is_some()),
+        map if map.entries().is_some() => Value::Bool(cel::entry(map, &Value::borrowed(name)).is_some()),
         list @ Value::List(_) => no_overload(std::slice::from_ref(list)),
         _ => Value::Bool(false),
     }
@@ -319,7 +358,11 @@ fn map<'a>(optional: &[bool], unique: bool, parts: &[Value<'a>]) -> Value<'a> {
             let message = format!("a key of a map cannot be {}", kind_name(key));
             return Value::fault(FaultKind::NoSuchOverload, message);
         }
-        let known = entries.iter().position(|(known, _)| known.equals(key));
+        if cel::has_no_hash(key) {
+            return no_hash(key);
+        }
+        let same = if unique { Value::equals } else { cel::same_key };
+        let known = entries.iter().position(|(known, _)| same(known, key));
         if unique && known.is_some() {
             return Value::fault(FaultKind::BadArgument, "two entries of a map have the same key");
         }
@@ -327,19 +370,40 @@ fn map<'a>(optional: &[bool], unique: bool, parts: &[Value<'a>]) -> Value<'a> {
             entries.remove(known);
         }
         if !(*optional && value.is_absent()) {
-            entries.push((key.clone(), value.clone()));
+            // Go finds no key that is NaN.
+            let is_nan = matches!(key, Value::Float(x) if x.is_nan());
+            entries.push((key.clone(), if is_nan { no_such_key("NaN") } else { value.clone() }));
         }
     }
-    Value::map(entries)
+    ordered(entries)
+}
+
+fn no_such_key<'a>(key: &str) -> Value<'a> {
+    Value::fault(FaultKind::NoSuchKey, format!("no such key: {key}"))
+}
+
+/// A map whose keys differ.
+fn ordered<'a>(mut entries: Vec<(Value<'a>, Value<'a>)>) -> Value<'a> {
+    entries.sort_by(|left, right| left.0.order(&right.0));
+    Value::Map(entries.into())
 }
 
 /// A map of entries whose keys must differ.
 pub fn unique<'a>(entries: Vec<(Value<'a>, Value<'a>)>) -> Value<'a> {
-    let count = entries.len();
-    let made = Value::map(entries);
-    match made.size() == Some(count) {
-        true => made,
-        false => Value::fault(FaultKind::BadArgument, "two entries of a map have the same key"),
+    if let Some((key, _)) = entries.iter().find(|(key, _)| cel::has_no_hash(key)) {
+        return no_hash(key);
+    }
+    let made = ordered(entries);
+    let sorted = made.entries().unwrap_or_default();
+    // Keys that are the same are beside each other, among others that have the same order.
+    let alike = |at: usize| {
+        let Some((key, _)) = sorted.get(at) else { return false };
+        let rest = sorted.iter().skip(at + 1).take_while(|(next, _)| next.order(key) == Ordering::Equal);
+        rest.into_iter().any(|(next, _)| cel::same_key(key, next))
+    };
+    match (0..sorted.len()).any(alike) {
+        true => Value::fault(FaultKind::BadArgument, "two entries of a map have the same key"),
+        false => made.clone(),
     }
 }
 

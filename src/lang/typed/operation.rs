@@ -28,6 +28,24 @@ pub enum Operation {
     /// The operand; an optional is made anew from the plain value that it holds, as cel-go does with a branch of `?:`. Never
     /// fails.
     Branch,
+    /// The operand, a list, or a whole number for `false`. Where it is none or a fault the whole evaluation stops, as
+    /// cel-go does where it counts what a call costs: nothing absorbs that fault.
+    Counted(bool),
+    /// The operand. Where Go has no hash of it the whole evaluation stops.
+    Hashed,
+    /// `has(a.f)` where cel-go reads it as a value, in a branch of `?:` and as an index: of an optional `a.?f`.
+    HasValue(Text),
+    /// The operand, a field or an element that is read further: an optional there has no parts, unless it comes from an
+    /// optional.
+    Step {
+        /// The operand is the selection itself, which shows what it selects from.
+        of: Option<Arc<Operation>>,
+        /// What reads it asks whether there is something.
+        asks: bool,
+    },
+    /// The operand as a plain text where it is an optional of one, or a type: what a constant pattern is compared with.
+    /// Never fails.
+    Plain,
     /// What CEL's optional holds; absent where it is empty, a fault for any other value.
     Held,
     /// The operand as a value of CEL: a field of the cluster whose type CEL has in another form. Never fails.
@@ -42,8 +60,8 @@ pub enum Operation {
     NotEqual,
     /// `a < b` and so on.
     Compare(CompareOp),
-    /// `a in b`
-    In,
+    /// `a in b`. `true`: `b` is a variable, or a part of one.
+    In(bool),
     /// `a.f`; of an optional an optional. `true`: what it holds must have fields, as the specification wants.
     Select(Text, bool),
     /// `a.?f`: an optional. `true` as for [`Operation::Select`].
@@ -74,6 +92,7 @@ impl Operation {
             self,
             Operation::Exact(_)
                 | Operation::Branch
+                | Operation::Plain
                 | Operation::NotEqual
                 | Operation::OrElse(_)
                 | Operation::Map { unique: false, .. }

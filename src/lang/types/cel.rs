@@ -5,6 +5,7 @@
 
 use super::value::Constant;
 use crate::diag::Span;
+use crate::model::{Quantity, QuantityError};
 use std::cmp::Ordering;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -64,6 +65,51 @@ pub enum Cel {
     Format(&'static str),
     /// The attributes or capacities of a device by domain: a domain without any is an empty map.
     Domains(Arc<Vec<(Constant, Constant)>>),
+}
+
+/// A quantity of Kubernetes with what cel-go shows of it beside the amount, which decides equality and order.
+#[derive(Clone, Debug)]
+pub struct ExactQuantity {
+    /// The amount.
+    pub amount: Quantity,
+    /// The text that it was read from, where that is how it is printed.
+    text: Option<Box<str>>,
+    /// `add` or `sub` made it.
+    pub is_sum: bool,
+}
+
+impl ExactQuantity {
+    /// Reads a quantity.
+    ///
+    /// # Errors
+    /// Those of [`Quantity::parse`].
+    pub fn parse(text: &str) -> Result<Self, QuantityError> {
+        let (amount, kept) = (Quantity::parse(text)?, Quantity::reprint(text)?);
+        let text = (*kept == *text && amount.to_string() != text).then(|| text.into());
+        Ok(ExactQuantity { amount, text, is_sum: false })
+    }
+
+    /// What `add` or `sub` made.
+    pub fn sum(amount: Quantity) -> Self {
+        ExactQuantity { amount, text: None, is_sum: true }
+    }
+}
+
+impl std::ops::Deref for ExactQuantity {
+    type Target = Quantity;
+    fn deref(&self) -> &Quantity {
+        &self.amount
+    }
+}
+
+/// As upstream prints it.
+impl std::fmt::Display for ExactQuantity {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &self.text {
+            Some(text) => f.write_str(text),
+            None => self.amount.fmt(f),
+        }
+    }
 }
 
 /// A point in time with nanoseconds, from the year 1 to the year 9999.
@@ -210,6 +256,8 @@ pub enum FaultKind {
     BadArgument,
     /// The evaluation took more steps than it may.
     TooManySteps,
+    /// The evaluation stops: nothing absorbs it.
+    Stopped,
 }
 
 impl Fault {

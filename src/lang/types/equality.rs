@@ -76,7 +76,7 @@ impl<'a> Value<'a> {
             (Value::String(left), Value::String(right)) => left.as_str().cmp(right.as_str()),
             (Value::Blob(left), Value::Blob(right)) => left.cmp(right),
             (Value::TypeName(left), Value::TypeName(right)) => left.cmp(right),
-            (Value::Quantity(left), Value::Quantity(right)) => left.cmp(right),
+            (Value::Quantity(left), Value::Quantity(right)) => left.amount.cmp(&right.amount),
             (Value::Cel(Cel::Domains(_)), _) | (_, Value::Cel(Cel::Domains(_))) => self.order_shape(other),
             (Value::Cel(left), Value::Cel(right)) => left.order(right),
             (Value::Resources(left), Value::Resources(right)) => order_amounts(left, right),

@@ -5,13 +5,13 @@
 //! types of values in `types/mod.rs`.
 
 use crate::model::{
-    Annotations, Container, Labels, Load, LookedUp, Namespace, NodeId, OwnerReference, PodInfo, Quantity,
-    Resource, Symbol, Taint, Time, Toleration, Usage,
+    Annotations, Container, Labels, Load, LookedUp, Namespace, NodeId, OwnerReference, PodInfo, Resource,
+    Symbol, Taint, Time, Toleration, Usage,
 };
 use std::borrow::Cow;
 use std::sync::Arc;
 
-pub use super::cel::{Cel, CelType, Cidr, Fault, FaultKind, Instant, PreRelease, Semver, Url};
+pub use super::cel::{Cel, CelType, Cidr, ExactQuantity, Fault, FaultKind, Instant, PreRelease, Semver, Url};
 pub use super::equality::Ordered;
 pub use super::resources::{Resources, amount, is_named, named_resources};
 pub use super::show::{show_bytes, show_cpu, show_duration};
@@ -81,7 +81,7 @@ pub enum Value<'a> {
     /// CEL's name of a type, as `type(x)` gives it.
     TypeName(Symbol),
     /// One of Kubernetes' quantities, exact.
-    Quantity(Arc<Quantity>),
+    Quantity(Arc<ExactQuantity>),
     /// A value that only CEL has, or a fault.
     Cel(Cel),
 }

@@ -4,8 +4,8 @@ use super::run::run;
 use super::tally::{Outcome, Tally, fault, said};
 use bayplan::lang::cel::{Environment, compile};
 use bayplan::lang::types::cel::{Cel, PreRelease, Semver};
+use bayplan::lang::types::value::ExactQuantity;
 use bayplan::lang::types::value::Value;
-use bayplan::model::Quantity;
 use serde_json::Value as Json;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -105,5 +105,5 @@ fn version(text: &str) -> Value<'static> {
 }
 
 fn quantity(json: &Json) -> Value<'static> {
-    Value::Quantity(Arc::new(Quantity::parse(json.as_str().unwrap()).unwrap()))
+    Value::Quantity(Arc::new(ExactQuantity::parse(json.as_str().unwrap()).unwrap()))
 }

@@ -3,7 +3,6 @@
 use bayplan::diag::Diagnostic;
 use bayplan::lang::types::cel::Cel;
 use bayplan::lang::types::value::Value;
-use bayplan::model::Quantity;
 use serde_json::Value as Json;
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -132,11 +131,6 @@ pub(super) fn same(here: &Json, there: &Json) -> bool {
         "kubernetes.NamedFormat" => {
             let name = |json: &Json| json.as_str().map(str::to_ascii_lowercase);
             name(&here) == name(&there)
-        }
-        // CEL cannot see in which of its forms a quantity is written.
-        "quantity" => {
-            let amount = |json: &Json| json.as_str().and_then(|text| Quantity::parse(text).ok());
-            amount(&here).is_some() && amount(&here) == amount(&there)
         }
         _ => here == there,
     }

@@ -164,8 +164,9 @@ mod tests {
     use crate::lang::typed::ExprKind;
     use crate::lang::types::Ty;
     use crate::lang::types::range::Range;
+    use crate::lang::types::value::ExactQuantity;
     use crate::lang::types::value::{Constant, Value};
-    use crate::model::{Quantity, Time};
+    use crate::model::Time;
     use std::sync::Arc;
 
     struct Random(u64);
@@ -197,7 +198,9 @@ mod tests {
                 Ty::Time => (Value::Time(Time(self.below(1 << 50) as i64)), Type::Time),
                 Ty::String => (self.text(), Type::String),
                 Ty::Blob => (Value::Blob(self.text().as_str()?.as_bytes().into()), Type::Blob),
-                Ty::Quantity => (Value::Quantity(Arc::new(Quantity::parse("1500m").ok()?)), Type::Quantity),
+                Ty::Quantity => {
+                    (Value::Quantity(Arc::new(ExactQuantity::parse("1500m").ok()?)), Type::Quantity)
+                }
                 Ty::Var(_) | Ty::Ordered(_) if texts => (self.text(), Type::String),
                 Ty::Var(_) | Ty::Ordered(_) => (Value::Int(self.below(70) as i64), Type::Int),
                 Ty::Optional(of) => self.value(of, texts)?,

@@ -176,7 +176,7 @@ impl<'p> Walk<'p> {
                 (self.comparison(left, right), Extent::Plain)
             }
             (Operation::Index | Operation::OptionalIndex, [object, key]) => self.index(object, key),
-            (Operation::In, [element, list]) => (self.is_in(expr, element, list), Extent::Plain),
+            (Operation::In(_), [element, list]) => (self.is_in(expr, element, list), Extent::Plain),
             (Operation::Call(rows), args) => match rows.first() {
                 Some(row) => self.call(expr, *row, args, &Prepared::Nothing),
                 None => (self.parts(args).0, Extent::Plain),

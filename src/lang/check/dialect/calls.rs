@@ -1,7 +1,9 @@
 //! Calls of CEL: functions and methods by cel-go's choice of overloads, names with a namespace, and the
 //! functions of policies.
 
+use super::doubts::can_fail;
 use super::is_static;
+use super::literals::folded;
 use super::names::qualified;
 use crate::diag::{Diagnostic, Span, codes};
 use crate::lang::check::Checker;
@@ -13,7 +15,7 @@ use crate::lang::syntax::ast;
 use crate::lang::typed::operation::is_source;
 use crate::lang::typed::{Expr, ExprKind, Operation};
 use crate::lang::types::range::Range;
-use crate::lang::types::value::FaultKind;
+use crate::lang::types::value::{Constant, FaultKind};
 use crate::lang::types::{CelType, Ty, Type};
 use std::sync::Arc;
 
@@ -139,6 +141,7 @@ impl Checker<'_> {
             if follows && !given.iter().all(is_static) {
                 self.doubts.doubt();
             }
+            let args = self.as_cel_go_takes(&name.text, &chosen, args);
             let made = self.cel_call_of(&chosen, args, &given, ty, span);
             let validated = self.validated(&name.text, &chosen, written, made);
             return validated.unwrap_or_else(|unknown| unknown);
@@ -147,6 +150,40 @@ impl Checker<'_> {
             return self.of_policies(name, method, args, span);
         }
         self.cel_no_overload(name, method, rows, &given, args, span)
+    }
+
+    /// The arguments of functions where cel-go looks at them before the function does: a constant pattern is matched with
+    /// whatever is a text in Go, and where one overload is left the cost of some calls is counted, which stops the
+    /// evaluation where there is not a list. The CEL of policies does neither.
+    fn as_cel_go_takes(&mut self, name: &str, chosen: &[FunctionId], mut args: Vec<Expr>) -> Vec<Expr> {
+        let cel = self.cel();
+        if cel.policy {
+            return args;
+        }
+        let pattern = |args: &[Expr]| args.get(1).and_then(folded).is_some_and(|of| of.as_str().is_some());
+        let wrapped = |checker: &Self, operation: Operation, arg: Expr| {
+            let (ty, span) = (arg.ty.clone(), arg.span);
+            checker.dynamic_node(operation, vec![arg], ty, span)
+        };
+        if matches!(name, "matches" | "find" | "findAll") && pattern(&args) && !is_static(&self.ty(&args[0]))
+        {
+            let text = args.remove(0);
+            args.insert(0, wrapped(self, Operation::Plain, text));
+        }
+        let counted = match name {
+            "distinct" | "sort" => Some((0, true)),
+            "flatten" if args.len() == 2 => Some((1, false)),
+            _ => None,
+        };
+        if let Some((at, list)) = counted
+            && chosen.len() == 1
+            && cel.library != super::Library::Specification
+            && args.get(at).is_some_and(|arg| !self.is_sure(&self.ty(arg)) || can_fail(arg))
+        {
+            let arg = args.remove(at);
+            args.insert(at, wrapped(self, Operation::Counted(list), arg));
+        }
+        args
     }
 
     /// A function that policies have beside those of CEL. Exact times are given to it as it knows them.
@@ -190,6 +227,13 @@ impl Checker<'_> {
             };
         }
         let known = given.iter().all(|ty| self.is_sure(ty));
+        if let ([id], false, Some(constant)) = (rows, known, args.get(1).map(|arg| self.constant_of_cel(arg)))
+            && let Some(pattern) = self.large_pattern(name, Some(&constant))
+        {
+            let (call, ty) = (ExprKind::Call(*id, args, Arc::new(pattern)), ty.optional());
+            let call = self.make(call, ty, span);
+            return self.demand(call, FaultKind::NoSuchOverload);
+        }
         let ([id], true) = (rows, known) else {
             return self.dynamic_node(Operation::Call(rows.into()), args, ty, span);
         };
@@ -201,6 +245,7 @@ impl Checker<'_> {
                 let constants: Vec<_> = args.iter().map(|arg| self.constant_of_cel(arg)).collect();
                 match (prepare.make)(&constants) {
                     Ok(prepared) => prepared,
+                    Err(_) if let Some(pattern) = self.large_pattern(name, constants.get(1)) => pattern,
                     // Prepared, or refused, when the values are known.
                     Err(_) => return self.dynamic_node(Operation::Call(rows.into()), args, ty, span),
                 }
@@ -226,6 +271,18 @@ impl Checker<'_> {
         // A condition around it may be an error too, and shows then nothing of what is an error here.
         let call = if may_fail { call } else { self.narrowed(call) };
         self.demand(call, FaultKind::BadArgument)
+    }
+
+    /// A pattern that is too large for a policy.
+    fn large_pattern(&self, name: &str, constant: Option<&Option<Constant>>) -> Option<Prepared> {
+        if !matches!(name, "matches" | "find" | "findAll") || !self.cel().has_large_patterns() {
+            return None;
+        }
+        let text = constant.and_then(Option::as_ref).and_then(|of| of.as_str().map(str::to_owned))?;
+        if functions::Pattern::compile(&text).is_ok() {
+            return None;
+        }
+        functions::Pattern::compile_large(&text).ok().map(|pattern| Prepared::Pattern(Arc::new(pattern)))
     }
 
     /// `optional.ofValid(E)`: the value of E as an optional, empty where E, or a field, an element or a conversion that

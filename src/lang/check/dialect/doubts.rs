@@ -5,7 +5,9 @@
 //! the nodes of the policy language, which trust the types, are for expressions without doubt.
 
 use super::is_static;
+use crate::diag::Span;
 use crate::lang::check::Checker;
+use crate::lang::syntax::ast::Text;
 use crate::lang::typed::operation::is_source;
 use crate::lang::typed::walk::each_part;
 use crate::lang::typed::{Expr, SlotId};
@@ -18,6 +20,8 @@ pub(in crate::lang::check) struct Doubts {
     /// Of the expression that is being checked; `None` outside of expressions.
     here: Option<bool>,
     slots: FxHashSet<SlotId>,
+    /// Variables of macros that were read before their type was known.
+    reads: Vec<(Text, Span, Type)>,
 }
 
 impl Doubts {
@@ -30,6 +34,16 @@ impl Doubts {
     pub(super) fn leave(&mut self, outer: Option<bool>) {
         let inner = self.here == Some(true);
         self.here = outer.map(|outer| outer || inner);
+    }
+
+    /// Remembers a variable whose type is open.
+    pub(super) fn read(&mut self, name: &str, span: Span, ty: Type) {
+        self.reads.push((Text::from(name), span, ty));
+    }
+
+    /// What was remembered, at the end of a whole expression.
+    pub(super) fn reads(&mut self) -> Vec<(Text, Span, Type)> {
+        if self.here.is_none() { std::mem::take(&mut self.reads) } else { Vec::new() }
     }
 
     /// Doubts the expression that is being checked.

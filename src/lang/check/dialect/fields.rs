@@ -1,10 +1,10 @@
 //! Fields and indices of CEL: of maps and lists whose types are known by the nodes of the policy language, with a
 //! fault where the facts do not prove the element; of anything else by the values.
 
-use super::Library;
-use super::literals::folded;
+use super::literals::{folded, without_brackets};
 use super::names::{is_message_type, qualified};
 use super::operators::Overload;
+use super::{Library, is_static};
 use crate::diag::{Span, codes};
 use crate::lang::check::Checker;
 use crate::lang::syntax::ast;
@@ -103,7 +103,61 @@ impl Checker<'_> {
             return self.cel_mistake(&codes::UNKNOWN_NAME, span, message, help, Vec::new());
         }
         let object = self.expr(&access.object, None);
+        let object = self.selected_from(&access.object, object, access.optional);
         self.cel_field_of(object, access, span)
+    }
+
+    /// An object of which a field or an element is read. cel-go reads a path in one go: an optional that it begins with
+    /// counts for what it holds, made anew; one on the way has no parts.
+    fn selected_from(&mut self, written: &ast::Expr, object: Expr, asks: bool) -> Expr {
+        if self.cel().policy {
+            return object;
+        }
+        let is_step = match &without_brackets(written).kind {
+            ast::ExprKind::Field(access) => !access.optional,
+            ast::ExprKind::Index(access) => !access.optional,
+            ast::ExprKind::Name(_) | ast::ExprKind::Conditional(_) => false,
+            _ => return self.branch(object, true),
+        };
+        if !is_step || !self.may_be_optional(&object) {
+            return object;
+        }
+        let (ty, span) = (object.ty.clone(), object.span);
+        match object.kind {
+            ExprKind::Dynamic(of @ (Operation::Select(..) | Operation::Index), args) => {
+                let step = Operation::Step { of: Some(Arc::new(of)), asks };
+                self.dynamic_node(step, args, ty, span)
+            }
+            // An element of a proved type is not selected from an optional.
+            ExprKind::Index(..) | ExprKind::Dynamic(Operation::Demand(_), _) => {
+                self.dynamic_node(Operation::Step { of: None, asks }, vec![object], ty, span)
+            }
+            _ => object,
+        }
+    }
+
+    /// `has(a.f)` where cel-go reads what it found and not whether it did: in a branch of `?:` and as an index. Of an
+    /// optional that is an optional.
+    pub(super) fn has_as_value(&mut self, written: &ast::Expr, made: Expr) -> Expr {
+        let is_has = matches!(
+            &without_brackets(written).kind,
+            ast::ExprKind::Call(call) if &*call.function.text == "has"
+        );
+        let span = made.span;
+        match made.kind {
+            ExprKind::Dynamic(Operation::HasField(name), args)
+                if is_has && !self.cel().policy && args.iter().all(|object| self.may_be_optional(object)) =>
+            {
+                self.doubts.doubt();
+                self.dynamic_node(Operation::HasValue(name), args, Type::Bool, span)
+            }
+            kind => Expr { kind, ..made },
+        }
+    }
+
+    fn may_be_optional(&self, expr: &Expr) -> bool {
+        let ty = self.ty(expr);
+        matches!(ty, Type::CelOptional(_)) || !is_static(&ty)
     }
 
     fn cel_field_of(&mut self, object: Expr, access: &ast::FieldAccess, span: Span) -> Expr {
@@ -185,6 +239,7 @@ impl Checker<'_> {
             }
         };
         let object = self.expr(&access.object, None);
+        let object = self.selected_from(&access.object, object, true);
         let ty = self.ty(&object);
         if ty.is_unknown() {
             return self.unknown(span);
@@ -226,7 +281,9 @@ impl Checker<'_> {
             return found;
         }
         let object = self.expr(&access.object, None);
+        let object = self.selected_from(&access.object, object, access.optional);
         let index = self.expr(&access.index, None);
+        let index = self.has_as_value(&access.index, index);
         let (ty, index_ty) = (self.ty(&object), self.ty(&index));
         if ty.is_unknown() || index_ty.is_unknown() {
             return self.unknown(span);

@@ -219,7 +219,11 @@ impl Checker<'_> {
             patterns.push((ast::Text::from(text), pattern.span));
         }
         for (text, at) in patterns {
-            if let Err(error) = functions::Pattern::compile(&text) {
+            let compiled = match self.cel().has_large_patterns() {
+                true => functions::Pattern::compile_large(&text),
+                false => functions::Pattern::compile(&text),
+            };
+            if let Err(error) = compiled {
                 let message = format!("the pattern does not compile: {}", error.why);
                 self.mistake(&codes::BAD_CONSTANT, at, message, "");
                 return false;

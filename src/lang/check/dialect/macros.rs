@@ -159,6 +159,15 @@ impl Checker<'_> {
         };
         let (locals, mark) = (self.frame.locals.len(), self.frame.facts.mark());
         let slots = self.cel_declare(declared, &types);
+        // These macros read their variable themselves.
+        if let (MacroKind::Filter | MacroKind::OptMap | MacroKind::OptFlatMap, [(name, at)], [ty]) =
+            (kind, declared, types.as_slice())
+            && self.reads_a_type(name, ty, *at)
+            && self.named_by_variable(name, *at).ty.is_unknown()
+        {
+            self.frame.locals.truncate(locals);
+            return self.unknown(span);
+        }
         if let (Type::Map(..), Some(slot)) = (&object.ty, slots.first()) {
             self.known_key(&object, *slot);
         }
@@ -204,6 +213,12 @@ impl Checker<'_> {
         else {
             return self.unknown(span);
         };
+        let body = match (kind, slots.as_slice(), body) {
+            (MacroKind::SortBy, [slot], Some(body)) if self.sorts_by_values(&object, &body, &body_type) => {
+                return self.sorted_by_values(object, *slot, body, &body_type, result, span);
+            }
+            (_, _, body) => body,
+        };
         let range = match (kind, &body) {
             (MacroKind::Sum, Some(body)) => sum_range(body.range, &body.ty),
             (MacroKind::Min | MacroKind::Max, Some(body)) => body.range,
@@ -223,6 +238,52 @@ impl Checker<'_> {
         // These macros are choices between an optional that is made and none.
         let made = if is_optional { self.branch(made, true) } else { made };
         self.demand(made, FaultKind::BadArgument)
+    }
+
+    /// Whether the keys of `sortBy` show only when they are computed which order they have.
+    fn sorts_by_values(&self, object: &Expr, body: &Expr, ty: &Type) -> bool {
+        let open = self.doubts.any() || !is_static(ty) || has_float(ty);
+        !self.cel().policy && (open || can_fail(body) || can_fail(object))
+    }
+
+    /// `l.sortBy(x, e)` as cel-go has it: `cel.bind(t, l, t.@sortByAssociatedKeys(t.map(x, e)))`.
+    fn sorted_by_values(
+        &mut self,
+        object: Expr,
+        slot: SlotId,
+        body: Expr,
+        ty: &Type,
+        result: Type,
+        span: Span,
+    ) -> Expr {
+        let list = self.new_slot(ast::Text::from("@list"), object.ty.clone(), object.span);
+        let read = self.make(ExprKind::Slot(list), object.ty.clone(), object.span);
+        let at = body.span;
+        let keys = Macro {
+            kind: MacroKind::Map,
+            over: read.clone(),
+            slot,
+            second: None,
+            condition: None,
+            body: Some(body),
+        };
+        let keys = self.make(ExprKind::Macro(Box::new(keys)), ty.clone().list(), at);
+        // Where the type of the keys is known the overload is, and what it costs is counted.
+        let keys = match is_static(ty) && self.cel().library != Library::Specification {
+            true => self.dynamic_node(Operation::Counted(true), vec![keys], ty.clone().list(), at),
+            false => keys,
+        };
+        let rows = self.cel().rows("@sortByAssociatedKeys", true);
+        let sorted = self.dynamic_node(Operation::Call(rows.into()), vec![read, keys], result.clone(), span);
+        let made = Macro {
+            kind: MacroKind::Bind,
+            over: object,
+            slot: list,
+            second: None,
+            condition: None,
+            body: Some(sorted),
+        };
+        self.make(ExprKind::Macro(Box::new(made)), result, span)
     }
 
     /// Whether reading the variable of a macro makes another optional of it.
@@ -251,7 +312,8 @@ impl Checker<'_> {
                 Type::CelOptional(held) => (**held).clone(),
                 Type::Dyn | Type::Variable(_) => {
                     let object = self.dynamic_node(Operation::Optional, vec![object], Type::Dyn, span);
-                    return Some((vec![Type::Dyn], object));
+                    // The result of `value()`, of which nothing is known.
+                    return Some((vec![self.inference.fresh()], object));
                 }
                 other => {
                     let message = format!("this macro is for optionals, this is `{}`", self.shown(other));
@@ -447,6 +509,9 @@ impl Checker<'_> {
             return self.unknown(span);
         }
         let ty = self.ty(&value);
+        if self.reads_a_type(&name, &ty, at) && self.named_by_variable(&name, at).ty.is_unknown() {
+            return self.unknown(span);
+        }
         let range = if has_float(&ty) || !is_static(&ty) { Range::None } else { value.range };
         let locals = self.frame.locals.len();
         let doubted = self.doubts.any() || is_open(&ty) || can_fail(&value);

@@ -81,6 +81,11 @@ impl Cel {
         Cel { policy: true, ..Cel::kubernetes() }
     }
 
+    /// Whether patterns may be as large as in Go: what schedules keeps its patterns, and has less room for each.
+    fn has_large_patterns(&self) -> bool {
+        !self.policy && self.library != Library::Devices
+    }
+
     fn rows(&self, name: &str, method: bool) -> &'static [FunctionId] {
         match self.library {
             Library::Kubernetes => functions::named_in_kubernetes(name, method),
@@ -108,6 +113,11 @@ impl Checker<'_> {
         let outer = self.doubts.enter();
         let made = self.cel_expr_of(of);
         self.doubts.leave(outer);
+        for (name, span, ty) in self.doubts.reads() {
+            if self.names_a_type(&ty) {
+                self.named_by_variable(&name, span);
+            }
+        }
         made
     }
 

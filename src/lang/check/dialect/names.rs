@@ -88,6 +88,9 @@ impl Checker<'_> {
         // The variable of a macro comes before every namespace.
         if !name.starts_with('.') && self.is_local(name) {
             let value = self.name(&ast::Text::from(name), span);
+            if self.reads_a_type(name, &value.ty, span) {
+                return Some(self.named_by_variable(name, span));
+            }
             return Some(self.of_macro_variable(value));
         }
         for candidate in self.candidates(name) {
@@ -112,6 +115,41 @@ impl Checker<'_> {
         own.is_some_and(
             |local| matches!(local.kind, LocalKind::Slot(slot, _) if slot.index() >= self.bindings),
         )
+    }
+
+    /// Whether cel-go takes a variable of this type for the name of a type.
+    pub(super) fn names_a_type(&self, ty: &Type) -> bool {
+        let names = matches!(self.inference.resolve(ty), Type::TypeOf(_) | Type::TypeName);
+        names && !self.cel().policy && !self.is_unchecked()
+    }
+
+    /// The same of a variable that is read here. Where its type is open, the type is checked at the end of the expression.
+    pub(super) fn reads_a_type(&mut self, name: &str, ty: &Type, span: Span) -> bool {
+        if matches!(self.inference.resolve(ty), Type::Variable(_)) {
+            self.doubts.read(name, span, ty.clone());
+        }
+        self.names_a_type(ty)
+    }
+
+    /// The type that a variable of a macro names in cel-go, where there is one.
+    pub(super) fn named_by_variable(&mut self, name: &str, span: Span) -> Expr {
+        match type_named(name) {
+            Some(ty) => {
+                let value = Value::TypeName(crate::model::Symbol::from(name));
+                self.make(ExprKind::Constant(value), Type::TypeOf(Arc::new(ty)), span)
+            }
+            None => {
+                let message =
+                    format!("`{name}` stands for types, and Kubernetes' CEL takes it for the name of one");
+                self.mistake(
+                    &codes::UNKNOWN_NAME,
+                    span,
+                    message,
+                    "compare with the type where it is computed",
+                );
+                self.unknown(span)
+            }
+        }
     }
 
     /// The variable of a macro: cel-go makes its optionals anew where it reads them. Where it is in doubt its value may

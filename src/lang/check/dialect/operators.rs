@@ -225,6 +225,7 @@ impl Checker<'_> {
             if same && compares { self.both_of_policy_form(left, right) } else { (left, right) };
         // Floats that are neither infinite nor NaN are compared as in the policy language.
         let plain = !has_float(&a) || a == Type::Float && self.is_finite(&left) && self.is_finite(&right);
+        let plain = plain && (self.cel().policy || !has_quantity(&a));
         match of.op {
             BinaryOp::Eq | BinaryOp::Ne if same && plain => {
                 let equal = self.make(ExprKind::Equal(Box::new(left), Box::new(right)), Type::Bool, span);
@@ -256,10 +257,15 @@ impl Checker<'_> {
                 {
                     // cel-go does not look at what is sought in a list that is written without elements.
                     self.make(ExprKind::Constant(Value::Bool(false)), Type::Bool, span)
-                } else if fits && self.is_sure(&b) && !has_float(&a) {
+                } else if fits
+                    && self.is_sure(&b)
+                    && !has_float(&a)
+                    && (self.cel().policy || !has_quantity(&a))
+                {
                     self.make(ExprKind::In(Box::new(left), Box::new(right)), Type::Bool, span)
                 } else {
-                    self.dynamic_node(Operation::In, vec![left, right], Type::Bool, span)
+                    let (left, is_variable) = self.sought(left, &right, &of.right);
+                    self.dynamic_node(Operation::In(is_variable), vec![left, right], Type::Bool, span)
                 }
             }
             op => {
@@ -269,6 +275,21 @@ impl Checker<'_> {
                 self.cel_arithmetic(arithmetic_op(op), left, right, result, span)
             }
         }
+    }
+
+    /// The left side of `in`, and whether the right one is a variable or a part of one. cel-go turns a list of constants
+    /// into a set, in which it stops at what has no hash.
+    fn sought(&self, left: Expr, right: &Expr, written: &ast::Expr) -> (Expr, bool) {
+        let is_set = matches!(right.ty, Type::List(_))
+            && matches!(folded(right), Some(Value::List(items)) if items.iter().all(is_primitive));
+        let left = match is_set && !self.cel().policy && !is_static(&self.ty(&left)) {
+            true => {
+                let (ty, span) = (left.ty.clone(), left.span);
+                self.dynamic_node(Operation::Hashed, vec![left], ty, span)
+            }
+            false => left,
+        };
+        (left, is_path_of_variable(written))
     }
 
     /// `m[?k] == optional.of(x)` is `m[k] == x` of the policy language, which is false where a side is absent; so is
@@ -468,6 +489,8 @@ impl Checker<'_> {
         };
         self.doubt_unless_sure(&result, [&a, &b].into_iter());
         let range = if then.ty == otherwise.ty { then.range.union(otherwise.range) } else { Range::None };
+        let then = self.has_as_value(&of.then, then);
+        let otherwise = self.has_as_value(&of.otherwise, otherwise);
         let then = self.branch(then, !is_attribute(&of.then));
         let otherwise = self.branch(otherwise, !is_attribute(&of.otherwise));
         let kind = ExprKind::Conditional(Box::new(condition), Box::new(then), Box::new(otherwise));
@@ -502,6 +525,31 @@ fn changes_in_branch(held: &Type) -> bool {
     );
     let converted = matches!(held, Type::Cel(CelType::Duration | CelType::Timestamp | CelType::Format));
     !plain && !converted && !matches!(held, Type::List(_) | Type::Map(..))
+}
+
+/// Whether a value is of a kind that cel-go keeps in a set.
+fn is_primitive(value: &Value<'_>) -> bool {
+    matches!(value, Value::Bool(_) | Value::Int(_) | Value::Uint(_) | Value::Float(_) | Value::String(_))
+}
+
+/// Whether an expression is a name, or a field or an element of one.
+fn is_path_of_variable(of: &ast::Expr) -> bool {
+    match &without_brackets(of).kind {
+        ast::ExprKind::Name(_) => true,
+        ast::ExprKind::Field(access) => is_path_of_variable(&access.object),
+        ast::ExprKind::Index(access) => is_path_of_variable(&access.object),
+        _ => false,
+    }
+}
+
+/// Whether cel-go's equality of values of this type depends on how they were made.
+fn has_quantity(ty: &Type) -> bool {
+    match ty {
+        Type::Quantity => true,
+        Type::List(of) | Type::Set(of) | Type::CelOptional(of) => has_quantity(of),
+        Type::Map(key, value) => has_quantity(key) || has_quantity(value),
+        _ => false,
+    }
 }
 
 /// Whether an expression is a name, a field, an element, or a choice between such.

@@ -12,6 +12,8 @@ use std::ops::Deref;
 
 /// Bytes that a pattern needs beside its states, and what its caches may take when it is used.
 const CACHES: usize = 256 << 10;
+/// Bytes that a pattern may take that is matched once.
+const MOST_BYTES_ONCE: usize = 128 << 20;
 /// Nodes within each other in the tree of a pattern.
 const NEST_LIMIT: u32 = 1000;
 
@@ -46,12 +48,24 @@ impl Pattern {
     /// # Errors
     /// It is not a regular expression, it is too long, or it needs too much memory when compiled.
     pub fn compile(source: &str) -> Result<Self, PatternError> {
+        Self::compile_within(source, MOST_PATTERN_BYTES)
+    }
+
+    /// The same of a pattern that is matched once and not kept: it may take as much memory as Go allows, about.
+    ///
+    /// # Errors
+    /// Those of [`Pattern::compile`].
+    pub fn compile_large(source: &str) -> Result<Self, PatternError> {
+        Self::compile_within(source, MOST_BYTES_ONCE)
+    }
+
+    fn compile_within(source: &str, limit: usize) -> Result<Self, PatternError> {
         let refused = |why: String, bytes: usize| PatternError { why, bytes: bytes as u64 };
         if source.len() > MOST_PATTERN_TEXT {
             let limit = crate::diag::with_commas(MOST_PATTERN_TEXT as u128);
             return Err(refused(format!("it is longer than {limit} bytes"), 0));
         }
-        let too_big = || refused("it needs more than 1 MiB when compiled".to_owned(), MOST_PATTERN_BYTES);
+        let too_big = || refused(format!("it needs more than {} MiB when compiled", limit >> 20), limit);
         let translated = super::re2::translate(source).map_err(|why| refused(why, source.len()))?;
         let rules = syntax::Config::new().nest_limit(NEST_LIMIT);
         let tree = syntax::parse_with(&translated, &rules).map_err(|error| {
@@ -59,11 +73,10 @@ impl Pattern {
             let why = text.lines().last().unwrap_or("").trim_start_matches("error: ").to_owned();
             refused(why, source.len())
         })?;
-        let limits =
-            Config::new().nfa_size_limit(Some(MOST_PATTERN_BYTES)).which_captures(WhichCaptures::None);
+        let limits = Config::new().nfa_size_limit(Some(limit)).which_captures(WhichCaptures::None);
         let automaton = Compiler::new().configure(limits).build_from_hir(&tree).map_err(|_| too_big())?;
         let regex = regex::RegexBuilder::new(&translated)
-            .size_limit(MOST_PATTERN_BYTES)
+            .size_limit(limit)
             .dfa_size_limit(CACHES)
             .nest_limit(NEST_LIMIT)
             .build()

@@ -4,7 +4,7 @@
 use super::{Absence, Dialects, FunctionDef};
 use crate::lang::types::Ty;
 use crate::lang::types::range::Range;
-use crate::lang::types::value::Value;
+use crate::lang::types::value::{ExactQuantity, Value};
 use crate::model::Quantity;
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ pub(crate) static FUNCTIONS: &[FunctionDef] = &[
         absent: Absence::Maybe,
         body: |args, _| {
             let text = args.first().and_then(Value::as_str);
-            Value::optional(text.and_then(|text| Quantity::parse(text).ok()).map(made))
+            Value::optional(text.and_then(|text| ExactQuantity::parse(text).ok()).map(made))
         },
         doc: "the Kubernetes quantity that a string holds; absent if it holds none",
         examples: &[("quantity(\"1000m\") == quantity(\"1\")", "true"), ("quantity(\"1Xi\")", "none")],
@@ -134,7 +134,7 @@ pub(crate) static FUNCTIONS: &[FunctionDef] = &[
     },
 ];
 
-pub(super) fn made(amount: Quantity) -> Value<'static> {
+pub(super) fn made(amount: ExactQuantity) -> Value<'static> {
     Value::Quantity(Arc::new(amount))
 }
 
@@ -147,20 +147,20 @@ fn one<'a>(args: &[Value<'a>], f: impl Fn(&Quantity) -> Value<'static>) -> Value
 
 fn both<'a>(args: &[Value<'a>], f: impl Fn(Quantity, Quantity) -> Quantity) -> Value<'a> {
     let amount = |value: &Value<'_>| match value {
-        Value::Quantity(amount) => Some(**amount),
+        Value::Quantity(of) => Some(of.amount),
         // With an exponent, as upstream: a sum with 0 takes the format of the other.
         Value::Int(number) => Quantity::parse(&format!("{number}e0")).ok(),
         _ => None,
     };
     match args {
-        [a, b] => Value::optional(amount(a).zip(amount(b)).map(|(a, b)| made(f(a, b)))),
+        [a, b] => Value::optional(amount(a).zip(amount(b)).map(|(a, b)| made(ExactQuantity::sum(f(a, b))))),
         _ => Value::Absent,
     }
 }
 
 fn order(args: &[Value<'_>]) -> Option<Ordering> {
     match args {
-        [Value::Quantity(a), Value::Quantity(b)] => Some(a.cmp(b)),
+        [Value::Quantity(a), Value::Quantity(b)] => Some(a.amount.cmp(&b.amount)),
         _ => None,
     }
 }

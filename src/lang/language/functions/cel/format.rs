@@ -247,6 +247,11 @@ fn inside(value: &Value<'_>, style: Style, depth: usize) -> Result<String, Strin
     })
 }
 
+/// Whether the formatter knows how to write a key.
+fn is_map_key(key: &Value<'_>) -> bool {
+    matches!(key, Value::Bool(_) | Value::Int(_) | Value::Uint(_)) || key.as_str().is_some()
+}
+
 fn collection(value: &Value<'_>, style: Style, depth: usize) -> Result<String, String> {
     let depth = depth.checked_sub(1).ok_or("the list has too many lists within each other")?;
     if let Some(items) = value.elements() {
@@ -256,6 +261,10 @@ fn collection(value: &Value<'_>, style: Style, depth: usize) -> Result<String, S
     }
     let mut pairs = Vec::new();
     for (key, value) in value.entries().unwrap_or_default().iter() {
+        if style == Style::Kubernetes && !is_map_key(key) {
+            let of = type_name(key).unwrap_or("this type");
+            return Err(format!("`%s` does not take a map with a key of type {of}"));
+        }
         pairs.push((inside(key, style, depth)?, inside(value, style, depth)?));
     }
     // By the key as text: 10 comes before 2.

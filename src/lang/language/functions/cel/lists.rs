@@ -206,6 +206,9 @@ pub(in super::super) static FUNCTIONS: &[FunctionDef] = &[
             DYNS,
             |args, _| match args {
                 [_, Value::Int(depth)] if *depth < 0 => refused("the depth of `flatten` is negative"),
+                [list, Value::Int(depth)] if list.size().is_some_and(|size| costs_too_much(size, *depth)) => {
+                    super::stopped("`flatten` costs more than Kubernetes allows an expression")
+                }
                 [list, Value::Int(depth)] => list
                     .elements()
                     .map_or_else(|| no_overload("flatten", args), |list| flattened(&list, *depth)),
@@ -347,6 +350,11 @@ fn summed<'a>(args: &[Value<'a>], zero: Value<'a>) -> Value<'a> {
         }
         sum
     })
+}
+
+/// Kubernetes counts the depth for each element.
+fn costs_too_much(size: usize, depth: i64) -> bool {
+    size as f64 * depth as f64 > LONGEST as f64
 }
 
 fn flattened<'a>(list: &[Value<'a>], depth: i64) -> Value<'a> {

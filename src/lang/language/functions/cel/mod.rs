@@ -27,7 +27,7 @@ pub(super) mod url;
 mod url_parser;
 
 pub use calendar::{add, negate, subtract};
-pub use comparisons::{compare, equal};
+pub use comparisons::{compare, entry, equal, has_no_hash, same_key};
 
 use super::{Absence, Dialects, Examples, FunctionDef};
 use crate::lang::types::value::{Cel, FaultKind, Value};
@@ -102,6 +102,11 @@ fn no_overload<'a>(name: &str, values: &[Value<'_>]) -> Value<'a> {
 /// The fault of an argument that a function refuses.
 fn refused<'a>(why: impl Into<std::sync::Arc<str>>) -> Value<'a> {
     Value::fault(FaultKind::BadArgument, why)
+}
+
+/// The fault where cel-go stops in the middle of an evaluation: nothing absorbs it.
+pub fn stopped<'a>(why: impl Into<std::sync::Arc<str>>) -> Value<'a> {
+    Value::fault(FaultKind::Stopped, why)
 }
 
 /// The fault of a result that its type cannot hold.

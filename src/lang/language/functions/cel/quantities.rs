@@ -5,8 +5,7 @@ use super::{METHOD, no_overload, of_text, partial};
 use crate::lang::language::functions::FunctionDef;
 use crate::lang::language::functions::quantities::made;
 use crate::lang::types::Ty;
-use crate::lang::types::value::{FaultKind, Value};
-use crate::model::Quantity;
+use crate::lang::types::value::{ExactQuantity, FaultKind, Value};
 
 /// The family's rows.
 pub(in super::super) static FUNCTIONS: &[FunctionDef] = &[
@@ -15,7 +14,7 @@ pub(in super::super) static FUNCTIONS: &[FunctionDef] = &[
         &[Ty::String],
         Ty::Quantity,
         |args, _| {
-            of_text("quantity", args, |text| match Quantity::parse(text) {
+            of_text("quantity", args, |text| match ExactQuantity::parse(text) {
                 Ok(amount) => made(amount),
                 Err(why) => {
                     Value::fault(FaultKind::BadConversion, format!("{text:?} is not a quantity: {why}"))
