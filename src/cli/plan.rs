@@ -103,7 +103,10 @@ enum NewNode {
 impl Refusing {
     /// `None`: the rule refuses no pod.
     fn of(compiled: &CompiledPolicy, rule: typed::Rule<'_>) -> Option<Self> {
-        if matches!(rule.point(), Point::Score | Point::QueueSort | Point::PostFilter | Point::Ledger) {
+        let no_refusal = matches!(rule, typed::Rule::Acts(of) if !of.releases());
+        if no_refusal
+            || matches!(rule.point(), Point::Score | Point::QueueSort | Point::PostFilter | Point::Ledger)
+        {
             return None;
         }
         let reads = reads_of(rule);
@@ -389,6 +392,7 @@ fn position(point: Point) -> u8 {
         Point::Score => 7,
         Point::QueueSort => 8,
         Point::Ledger => 9,
+        Point::Failure => 10,
     }
 }
 

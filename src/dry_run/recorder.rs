@@ -81,7 +81,11 @@ impl<'a> CoverageRecorder<'a> {
         }
         // A policy that refuses the pod at once ends the attempt, but for evictions that may help.
         if refusing().any(|policy| self.record(policy, Point::PreFilter, context)) {
-            return self.evictions(&applying, before, pod, record);
+            self.evictions(&applying, before, pod, record);
+            for policy in refusing() {
+                self.record(policy, Point::Failure, context);
+            }
+            return;
         }
         for policy in refusing() {
             for node in before.nodes() {
@@ -101,6 +105,11 @@ impl<'a> CoverageRecorder<'a> {
             self.evictions(&applying, before, pod, record);
         }
         let best = feasible.iter().max_by_key(|node| node.total).map(|node| &node.name);
+        if !matches!(record.decision, Decision::Placed { .. }) {
+            for policy in refusing() {
+                self.record(policy, Point::Failure, context);
+            }
+        }
         let chosen = match &record.decision {
             Decision::Placed { node, .. } => Some(node),
             _ => best,

@@ -58,11 +58,15 @@ pub enum Act {
     Allow(PodKey, PluginId),
     /// Refuses a pod that waits at Permit.
     Reject(PodKey, Status),
+    /// The same because the attempt for another pod failed: its back-off is not cut short.
+    Release(PodKey, Status),
     /// Moves a pending pod to the active queue.
     Activate(PodKey),
+    /// Moves an unschedulable pod as an event would that helps it.
+    Wake(PodKey),
 }
 
-/// What a plugin may read and do in Reserve, Unreserve, Permit, PreBind and PostBind.
+/// What a plugin may read and do in Reserve, Unreserve, Permit, PreBind and PostBind, and after a failed attempt.
 pub struct Actor<'a> {
     /// The pod being bound.
     pub pod: &'a Arc<PodInfo>,
@@ -157,6 +161,16 @@ impl<'a> Actor<'a> {
     /// Refuses a pod that waits at Permit.
     pub fn reject(&mut self, pod: PodKey, why: Status) {
         self.acts.push(Act::Reject(pod, why.by(self.plugin)));
+    }
+
+    /// Refuses a pod that waits at Permit because the attempt for another pod failed. Its back-off is not cut short.
+    pub fn release(&mut self, pod: PodKey, why: Status) {
+        self.acts.push(Act::Release(pod, why.by(self.plugin)));
+    }
+
+    /// Moves an unschedulable pod as an event would that helps it: to the active queue, or to back-off while that runs.
+    pub fn wake(&mut self, pod: PodKey) {
+        self.acts.push(Act::Wake(pod));
     }
 
     /// Puts a pending pod into the active queue.

@@ -123,6 +123,10 @@ pub trait Plugin: Send + Sync {
     fn bind(&self) -> Option<&dyn Bind> {
         None
     }
+    /// After an attempt that failed. Profiles have no such point: it runs for every plugin that is enabled anywhere.
+    fn failure(&self) -> Option<&dyn Failure> {
+        None
+    }
     /// After the binding.
     fn post_bind(&self) -> Option<&dyn PostBind> {
         None

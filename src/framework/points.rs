@@ -526,6 +526,13 @@ pub trait Bind: Sync {
     fn bind(&self, h: &Handle, node: NodeId) -> Result<BindOutcome, Status>;
 }
 
+/// After an attempt that ended without a node, or was refused at Reserve, Permit, PreBind or Bind. Its steps are undone,
+/// and the pod is in the queue again, unless it is gone.
+pub trait Failure: Sync {
+    /// The attempt failed. `ended_by_others`: the pod waited at Permit, and a plugin refused it because of another pod.
+    fn failed(&self, a: &mut Actor, ended_by_others: bool);
+}
+
 /// After the binding.
 pub trait PostBind: Sync {
     /// The pod is bound.

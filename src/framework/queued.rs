@@ -36,6 +36,9 @@ pub struct QueuedPodInfo {
     pub blame: Option<Blame>,
     /// It is tried again only because it has waited longer than the limit.
     pub flushed: bool,
+    /// Its back-off is not cut short, neither because no other pod is to be tried nor for its group: the failed attempt for
+    /// another pod released or woke it.
+    pub full_backoff: bool,
     /// The PreEnqueue plugin that keeps it out.
     pub gating_plugin: Option<PluginId>,
 }
@@ -65,6 +68,7 @@ impl QueuedPodInfo {
             refused_late: false,
             blame: None,
             flushed: false,
+            full_backoff: false,
             gating_plugin: None,
         }
     }

@@ -42,6 +42,8 @@ pub struct Framework {
     always: Arc<Concerned>,
     /// The plugins that preemption asks again what PreFilter refuses.
     again: Vec<PluginId>,
+    /// The plugins that act after failed attempts.
+    failures: Vec<PluginId>,
     extenders: Arc<Extenders>,
     pub(super) watch: Option<Watch>,
 }
@@ -172,6 +174,8 @@ impl Framework {
             point.and_then(|point| point.extensions()).is_some_and(|extensions| extensions.asks_again())
         };
         let again = points.pre_filter.iter().filter(asks_again).copied().collect();
+        let acting = plugins.iter().enumerate().filter(|(_, plugin)| plugin.failure().is_some());
+        let failures = acting.map(|(at, _)| PluginId(at as u16)).collect();
         Self {
             scheduler_name,
             percentage_of_nodes_to_score: None,
@@ -183,6 +187,7 @@ impl Framework {
             order,
             always,
             again,
+            failures,
             extenders,
             watch: None,
         }
@@ -603,6 +608,21 @@ impl Framework {
             }
         }
         self.point_ended(TimedPoint::Unreserve, "Success", since);
+    }
+
+    /// Runs the plugins that act after a failed attempt, in their order.
+    pub fn run_failure(&self, cycle: &mut Cycle, ended_by_others: bool, act: &mut Acting) {
+        for id in &self.failures {
+            let silent = cycle.state.concerned.as_ref().is_some_and(|some| some.silent.contains(*id));
+            if let Some(point) = self.plugin(*id).and_then(|plugin| plugin.failure()).filter(|_| !silent) {
+                point.failed(&mut act.actor(cycle, *id), ended_by_others);
+            }
+        }
+    }
+
+    /// Whether a plugin acts after a failed attempt.
+    pub fn acts_after_failure(&self) -> bool {
+        !self.failures.is_empty()
     }
 
     /// Runs Permit plugins in order. Returns those that make the pod wait, with their deadlines; empty when the pod

@@ -16,7 +16,7 @@
 
 use super::bindings::{WaitClass, watch_key};
 use super::calls::{Owner, object_key};
-use super::cycle::{Refusal, guard};
+use super::cycle::{EndedBy, Refusal, guard};
 use super::io::Effect;
 use super::permit::Wait;
 use super::queue::Queued;
@@ -42,6 +42,8 @@ pub(super) struct BindingCycle {
     groups: VecDeque<Vec<PluginId>>,
     /// When the current stage began, for the durations in metrics.
     pub(super) since: Option<Mark>,
+    /// What ends the attempt, once it fails.
+    pub(super) ended_by: EndedBy,
 }
 
 /// How far a binding has come.
@@ -115,6 +117,7 @@ impl BindingCycle {
             binder: Binder::Plugin(PluginId::NONE),
             groups,
             since: None,
+            ended_by: EndedBy::Itself,
         }
     }
 

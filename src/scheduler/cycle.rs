@@ -46,12 +46,33 @@ pub(super) struct Refusal {
     pub(super) preemption: Option<Preemption>,
     /// Whether the node had been chosen already.
     pub(super) late: bool,
+    /// What ended the attempt.
+    pub(super) ended_by: EndedBy,
+}
+
+/// What ended an attempt that failed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) enum EndedBy {
+    /// What was refused or went wrong for the pod itself.
+    #[default]
+    Itself,
+    /// It waited at Permit, and a plugin refused it because of another pod that waited.
+    Group,
+    /// It waited at Permit, and a plugin refused it because the attempt for another pod failed.
+    Release,
 }
 
 impl Refusal {
     /// Reports the text of the status alone; the nomination is removed.
     pub(super) fn plain(status: Status) -> Self {
-        Self { message: status.message(), status, promise: Promise::Clear, preemption: None, late: false }
+        Self {
+            message: status.message(),
+            status,
+            promise: Promise::Clear,
+            preemption: None,
+            late: false,
+            ended_by: EndedBy::Itself,
+        }
     }
 }
 
@@ -226,7 +247,7 @@ impl Scheduler {
         };
         out.push(Effect::Decided(Box::new(record)));
         self.rule_errors.count(&attempt.cycle, Some(&refusal.status));
-        self.attempt_failed(attempt.queued, &attempt.cycle, refusal, now, out);
+        self.attempt_failed(attempt.queued, &mut attempt.cycle, refusal, now, out);
     }
 
     /// Assumes the pod on its node, runs Reserve, then Permit. `Err`: all steps are undone.
@@ -332,7 +353,7 @@ fn refused_at(cycle: &mut Cycle, node: NodeId, status: Status) -> Refusal {
     cycle.diagnosis.nodes.set(node, &status);
     cycle.diagnosis.add_plugin(&status);
     let message = FitError { all_nodes: 1, diagnosis: &cycle.diagnosis }.to_string();
-    Refusal { status, message, promise: Promise::Clear, preemption: None, late: true }
+    Refusal { message, late: true, ..Refusal::plain(status) }
 }
 
 /// A refusal of a pod that waits at Permit. The plugin counts as one that refused, also when it said `Pending`.

@@ -5,8 +5,8 @@
 
 use super::Scheduler;
 use super::cache::PodState;
-use super::calls::object_key;
-use super::cycle::Refusal;
+use super::calls::{Owner, object_key};
+use super::cycle::{EndedBy, Refusal, guard};
 use super::io::Effect;
 use super::queue::Queued;
 use crate::framework::{
@@ -23,7 +23,7 @@ impl Scheduler {
     pub(super) fn attempt_failed(
         &mut self,
         mut queued: Queued,
-        cycle: &Cycle,
+        cycle: &mut Cycle,
         refusal: Refusal,
         now: Time,
         out: &mut Vec<Effect>,
@@ -37,6 +37,7 @@ impl Scheduler {
         queued.info.pending_plugins = diagnosis.pending_plugins.clone();
         queued.says_held = held;
         queued.attempted = Some(cycle.now);
+        queued.info.full_backoff = refusal.ended_by == EndedBy::Release;
         queued.info.refused_late = rejected && refusal.late;
         queued.info.blame = match rejected {
             true => self.rule_refusals.count(&cycle.framework, diagnosis, &refusal.status),
@@ -101,6 +102,26 @@ impl Scheduler {
             && !victims.is_empty()
         {
             self.begin_eviction(pod, node, victims, now, out);
+        }
+        self.after_failure(cycle, refusal.ended_by, now);
+    }
+
+    /// Runs the plugins that act after an attempt that failed; its steps are undone.
+    pub(super) fn after_failure(&mut self, cycle: &mut Cycle, ended_by: EndedBy, now: Time) {
+        let framework = cycle.framework.clone();
+        if !framework.acts_after_failure() {
+            return;
+        }
+        let before = self.deferred.len();
+        let _ = self.acting(now, &Owner::Nobody, &framework, |acting| {
+            guard(&framework, || {
+                framework.run_failure(cycle, ended_by != EndedBy::Itself, acting);
+                Ok(())
+            })
+        });
+        if self.deferred.len() > before {
+            // Or the pod takes the room of those that it released before others can.
+            self.queue.wait_full_backoff(&cycle.pod.key);
         }
     }
 

@@ -98,9 +98,10 @@ impl Scheduler {
         self.cache.snapshot.unpin(binding.node);
         let pending = self.cache.state(&key) == Some(&PodState::Pending) && !self.ends(&key);
         match refusal {
-            Some(refusal) if pending => {
+            Some(mut refusal) if pending => {
                 self.rule_errors.count_late(&binding.cycle, &refusal.status);
-                self.attempt_failed(binding.queued, &binding.cycle, refusal, now, out);
+                refusal.ended_by = binding.ended_by;
+                self.attempt_failed(binding.queued, &mut binding.cycle, refusal, now, out);
             }
             _ => {
                 self.queue.done(&key);
@@ -109,6 +110,9 @@ impl Scheduler {
                     && let Some(hints) = self.hints_of(&pod)
                 {
                     self.queue.add(pod, hints, &self.cache.snapshot, now);
+                }
+                if self.cache.pod(&key).is_none() || self.ends(&key) {
+                    self.after_failure(&mut binding.cycle, binding.ended_by, now);
                 }
             }
         }

@@ -57,6 +57,7 @@ use attempt::Attempt;
 use bindings::Bindings;
 use cache::Cache;
 use calls::{Outbox, Owner};
+use cycle::EndedBy;
 use evict::Evictions;
 use queue::{ProfileHints, SchedulingQueue, Scope};
 use std::collections::VecDeque;
@@ -203,7 +204,9 @@ impl Scheduler {
             while let Some(deferred) = self.deferred.pop_front() {
                 match deferred {
                     Deferred::Allow(pod, by) => self.allow_waiting(&pod, &by, now, out),
-                    Deferred::Reject(pod, by, why) => self.reject_waiting(&pod, &by, why, now, out),
+                    Deferred::Reject(pod, by, why, ended) => {
+                        self.reject_waiting(&pod, &by, (why, ended), now, out);
+                    }
                     Deferred::Settled(pod) => self.binding_settled(&pod, now, out),
                     Deferred::Changed(pod, object) => self.tasks_see(&pod, &object, now, out),
                 }
@@ -312,13 +315,18 @@ impl Scheduler {
                     called.push(ticket);
                 }
                 Act::Activate(pod) => self.queue.activate(&pod, &self.cache.snapshot, now),
+                Act::Wake(pod) => self.queue.wake(&pod, &self.cache.snapshot, now),
                 Act::Allow(pod, plugin) => {
                     let by = Symbol::new(framework.plugin_name(plugin));
                     self.deferred.push_back(Deferred::Allow(pod, by));
                 }
                 Act::Reject(pod, why) => {
                     let by = Symbol::new(framework.plugin_name(why.plugin));
-                    self.deferred.push_back(Deferred::Reject(pod, by, why));
+                    self.deferred.push_back(Deferred::Reject(pod, by, why, EndedBy::Group));
+                }
+                Act::Release(pod, why) => {
+                    let by = Symbol::new(framework.plugin_name(why.plugin));
+                    self.deferred.push_back(Deferred::Reject(pod, by, why, EndedBy::Release));
                 }
             }
         }
@@ -341,7 +349,7 @@ enum Deferred {
     /// This plugin allows a waiting pod.
     Allow(PodKey, Symbol),
     /// This plugin refuses a waiting pod.
-    Reject(PodKey, Symbol, Status),
+    Reject(PodKey, Symbol, Status, EndedBy),
     /// The pod of a binding is gone, or was seen on a node.
     Settled(PodKey),
     /// An object changed that a binding waits for.

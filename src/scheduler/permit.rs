@@ -5,7 +5,7 @@ use super::Scheduler;
 use super::binding::{BindingCycle, BindingStage};
 use super::bindings::WaitClass;
 use super::calls::Owner;
-use super::cycle::guard;
+use super::cycle::{EndedBy, guard};
 use super::io::{Effect, Profiles};
 use crate::framework::{Cycle, Framework, Handle, Interest, PermitOutcome, PluginId, StateSlot, Status};
 use crate::model::{Duration, Kinds, PodKey, Snapshot, Symbol, Time};
@@ -247,17 +247,18 @@ impl Scheduler {
         &mut self,
         pod: &PodKey,
         by: &Symbol,
-        status: Status,
+        (status, ended_by): (Status, EndedBy),
         now: Time,
         out: &mut Vec<Effect>,
     ) {
-        let Some(binding) = self.bindings.take(pod) else { return };
+        let Some(mut binding) = self.bindings.take(pod) else { return };
         if !matches!(&binding.stage, BindingStage::Permit(waits) if !waits.is_empty()) {
             return self.bindings.put(binding);
         }
         let framework = &binding.cycle.framework;
         let place = framework.plugins().iter().position(|plugin| plugin.name() == by.as_str());
         let status = status.by(place.map_or(PluginId::NONE, |at| PluginId(at as u16)));
+        binding.ended_by = ended_by;
         self.binding_failed(binding, status, now, out);
     }
 

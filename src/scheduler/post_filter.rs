@@ -51,7 +51,7 @@ impl Scheduler {
         let fit_error = FitError { all_nodes: snapshot.node_count(), diagnosis: &cycle.diagnosis };
         let message = fit_error.to_string();
         let status = Status::unschedulable(message.as_str());
-        Refusal { status, message, promise, preemption, late: false }
+        Refusal { message, promise, preemption, ..Refusal::plain(status) }
     }
 }
 

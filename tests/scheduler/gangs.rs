@@ -24,6 +24,8 @@ struct Run {
     now: Time,
     attempts: usize,
     bound: usize,
+    /// The notes of all events.
+    said: Vec<String>,
 }
 
 impl Run {
@@ -46,7 +48,8 @@ impl Run {
         }
         let framework = Arc::new(profile.build(&registry, &mut Instances::default()).unwrap());
         let options = Options { longest_wait: None, window: usize::MAX, ..Options::default() };
-        let mut run = Self { scheduler: Scheduler::new(options), now: NOW, attempts: 0, bound: 0 };
+        let mut run =
+            Self { scheduler: Scheduler::new(options), now: NOW, attempts: 0, bound: 0, said: Vec::new() };
         let profiles = Profiles { frameworks: vec![framework], revision: 1 };
         run.step(Input::Profiles(Arc::new(profiles)));
         run.step(Input::Lead(true));
@@ -69,14 +72,19 @@ impl Run {
                 match effect {
                     Effect::Call(ticket, _) => inputs.push(Input::Reply(ticket, Ok(Answer::Done))),
                     Effect::Decided(_) => self.attempts += 1,
-                    Effect::Event(event) => self.bound += usize::from(event.reason == "Scheduled"),
+                    Effect::Event(event) => {
+                        self.bound += usize::from(event.reason == "Scheduled");
+                        self.said.push(event.note);
+                    }
                 }
             }
         }
     }
 
     fn settle(&mut self) {
+        let before = self.attempts;
         while self.scheduler.wants_cycle() {
+            assert!(self.attempts < before + 1_000, "it never ends: {:?}", self.said.last());
             self.step(Input::Cycle);
         }
     }
@@ -210,4 +218,123 @@ fn a_gang_without_room_takes_turns_no_faster_than_it_waits() {
     run.step(Input::Upserted(small.object()));
     run.pass(120);
     assert_eq!(run.bound, 1);
+}
+
+/// The gang of the other tests, which gives its room back as soon as one member finds none.
+fn releasing(more: &str) -> String {
+    let after = format!("after failure {{ release members \"a member found no node\" {more} }}");
+    GANG.replacen("permit {", &format!("{after}\n      permit {{"), 1)
+}
+
+impl Run {
+    /// The members of a job that have a node and do not wait.
+    fn placed(&self, job: &str) -> Vec<String> {
+        let mut names: Vec<String> = Vec::new();
+        for entry in self.scheduler.snapshot().pods() {
+            let of_job =
+                entry.pod.labels.iter().any(|(key, value)| key.as_str() == "job" && value.as_str() == job);
+            if of_job && entry.placed.is_some() && !entry.waiting {
+                names.push(entry.pod.name.to_string());
+            }
+        }
+        names.sort();
+        names
+    }
+
+    fn delete(&mut self, name: &str) {
+        let key = pod(name).object().key();
+        self.step(Input::Deleted(key));
+    }
+}
+
+#[test]
+fn a_member_without_a_node_releases_those_that_wait() {
+    let mut run = Run::of(&releasing(""), "2");
+    for name in ["a", "b", "c"] {
+        run.add(name, "train", 3);
+    }
+    run.settle();
+    assert_eq!(run.waits().everybody().count(), 0, "no pod waits for the third member");
+    assert_eq!((run.bound, run.placed("train").len()), (0, 0));
+    // A job that fits takes the room at once.
+    for name in ["d", "e"] {
+        run.add(name, "other", 2);
+    }
+    run.settle();
+    assert_eq!(run.placed("other"), ["d", "e"]);
+}
+
+#[test]
+fn a_release_has_its_condition_and_its_reason() {
+    let mut run = Run::of(&releasing("when members.count(m, m.placed) < 2"), "2");
+    for name in ["a", "b", "c"] {
+        run.add(name, "train", 3);
+    }
+    run.settle();
+    assert_eq!(run.waits().everybody().count(), 2, "two members have a node, so the condition does not hold");
+    let mut run = Run::of(&releasing(""), "1");
+    run.add("a", "train", 2);
+    run.settle();
+    run.add("b", "train", 2);
+    run.settle();
+    assert!(run.said.iter().any(|note| note.contains("a member found no node")), "{:?}", run.said);
+}
+
+#[test]
+fn a_waiting_member_that_is_deleted_releases_the_others() {
+    let mut run = Run::of(&releasing(""), "9");
+    for name in ["a", "b"] {
+        run.add(name, "train", 3);
+    }
+    run.settle();
+    assert_eq!(run.waits().everybody().count(), 2);
+    run.delete("a");
+    assert_eq!(run.waits().everybody().count(), 0, "the other member waits no more");
+}
+
+/// Each job needs three of four CPUs. Whatever the order in which their members come, one becomes whole, and then,
+/// when its pods are gone, the other.
+#[test]
+fn jobs_that_exclude_each_other_become_whole_one_after_another() {
+    for seed in 0..40u64 {
+        let mut run = Run::of(&releasing(["", "activate members"][seed as usize % 2]), "4");
+        let mut members: Vec<(String, &str)> =
+            ["x", "y"].iter().flat_map(|job| (0..3).map(move |at| (format!("{job}{at}"), *job))).collect();
+        let mut state = seed;
+        while !members.is_empty() {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let (name, job) = members.remove((state >> 33) as usize % members.len());
+            run.add(&name, job, 3);
+            if state >> 40 & 1 == 0 {
+                run.settle();
+            }
+        }
+        run.pass(180);
+        let (x, y) = (run.placed("x"), run.placed("y"));
+        let (first, second) = if x.is_empty() { (y, "x") } else { (x, "y") };
+        assert_eq!((first.len(), run.placed(second).len()), (3, 0), "seed {seed}: one job is whole");
+        first.iter().for_each(|name| run.delete(name));
+        run.pass(180);
+        assert_eq!(run.placed(second).len(), 3, "seed {seed}: the other job is whole");
+    }
+}
+
+/// Two jobs that wake each other whenever one fails are tried no faster than their back-off lets them.
+#[test]
+fn jobs_that_activate_each_other_do_not_spin() {
+    let policy = releasing("activate everybody").replacen(
+        "applies when",
+        "group everybody = p in pods where p.namespace == pod.namespace\n      applies when",
+        1,
+    );
+    let mut run = Run::of(&policy, "2");
+    for at in 0..3 {
+        run.add(&format!("x{at}"), "x", 3);
+        run.add(&format!("y{at}"), "y", 3);
+    }
+    run.pass(600);
+    assert_eq!(run.bound, 0);
+    // Back-off is 10 s at most; the first steps are shorter.
+    assert!(run.attempts < 6 * 70, "{} attempts in ten minutes", run.attempts);
+    assert!(run.attempts > 6 * 10, "{} attempts in ten minutes", run.attempts);
 }

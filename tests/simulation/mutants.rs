@@ -228,6 +228,9 @@ impl Plugin for Mutated {
     fn permit(&self) -> Option<&dyn Permit> {
         self.inner.permit().map(|_| self as &dyn Permit)
     }
+    fn failure(&self) -> Option<&dyn Failure> {
+        self.inner.failure()
+    }
     fn pre_bind(&self) -> Option<&dyn PreBind> {
         self.inner.pre_bind().map(|_| self as &dyn PreBind)
     }

@@ -94,6 +94,14 @@ const POOL: &[&str] = &[
         group mates = p in pods where p.labels["crew"] == pod.labels["crew"]
         ledger placed: int by pod.labels["crew"] { add 1 }
         permit { wait 9s for mates until placed[pod.labels["crew"]] >= 2 else "no second pod of the crew" } }"#,
+    r#"policy crew {
+        group mates = p in pods where p.namespace == pod.namespace && p.labels["crew"] == pod.labels["crew"]
+        applies when has(pod.labels["crew"])
+        permit { wait 12s for mates until mates.count(m, m.placed) >= (int(pod.labels["crew-size"]) ?? 1)
+                 else "crew is not whole" }
+        after failure {
+          release mates "a mate found no node" when pod.labels["wants"] != "gold"
+          activate mates } }"#,
     r#"policy shared {
         applies when has(pod.labels["wants"])
         ledger kinds: set<string> by ns.labels["closed"] ?? "no" { add pod.labels["team"] ?? "" }

@@ -55,6 +55,10 @@ pub fn check(policy: &Policy, diagnostics: &mut Vec<Diagnostic>) {
                     let parts = write.when.iter().chain(statement.written());
                     parts.for_each(|part| places.must_not_fail(part, "a write"));
                 }
+                Statement::Act(act) => {
+                    let parts = act.when.iter().chain(statement.written());
+                    parts.for_each(|part| places.must_not_fail(part, "what is done after an attempt"));
+                }
                 Statement::Wait(wait) => {
                     places.must_not_fail(&wait.patience, "the time of a wait");
                     places.may_fail(&wait.until, rule);

@@ -9,6 +9,7 @@
 // A value that does not fit is handed back whole; boxing it would cost more than it saves.
 #![allow(clippy::result_large_err)]
 
+mod acts;
 mod applies;
 mod arguments;
 mod blocks;
@@ -218,6 +219,7 @@ fn empty_policy(name: &ast::Name, span: Span) -> Policy {
         reserves: Vec::new(),
         permits: Vec::new(),
         preempt: None,
+        acts: Vec::new(),
         keeps: Keeps::default(),
         file_items: Vec::new(),
     }

@@ -7,7 +7,7 @@ use crate::lang::language::statements::StatementId;
 use crate::lang::syntax::ast::{self, Resolvable, StatementKind, Text};
 use crate::lang::typed::reads::Reads;
 use crate::lang::typed::{
-    Check, Expr, ExprKind, Filter, Let, LetId, Missing, Policy, Prefilter, Queue, QueueKey,
+    Check, Expr, ExprKind, Filter, Let, LetId, Missing, Point, Policy, Prefilter, Queue, QueueKey,
 };
 use rustc_hash::FxHashMap;
 
@@ -80,10 +80,13 @@ impl<'a> Checker<'a> {
                 StatementKind::Preempt(block) => {
                     self.preempt(block, result.preempt.get_or_insert_default());
                 }
+                StatementKind::AfterFailure(block) => {
+                    let acts = self.acts(StatementId::AfterFailure, Point::Failure, block, statement.span);
+                    result.acts.push(acts);
+                }
                 StatementKind::Memo(_)
                 | StatementKind::BeforeBind(_)
                 | StatementKind::AfterBind(_)
-                | StatementKind::AfterFailure(_)
                 | StatementKind::Mode(_)
                 | StatementKind::Except(_) => {
                     if let Some(id) = statement.kind.id() {

@@ -267,6 +267,8 @@ impl<'a> Unfold<'a> {
                     let reason = self.reason(&of.reason);
                     self.whole(&of.patience).saturating_add(self.whole(&of.until)).saturating_add(reason)
                 }
+                BlockKind::Release(of) => self.reason(&of.reason).saturating_add(self.optional(&of.when)),
+                BlockKind::Activate(of) => self.optional(&of.when),
                 // Not built: skip all of it.
                 _ => 0,
             };

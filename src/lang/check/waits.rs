@@ -71,7 +71,28 @@ impl<'a> Checker<'a> {
         Wait { patience, group, until, reason, reads: Reads::default(), on_error, span: statement.span }
     }
 
+    /// The group that a `wait` is for: membership must be mutual.
     fn wait_group(&mut self, name: &ast::Name) -> Option<GroupId> {
+        let id = self.named_group(name)?;
+        if !self.groups[id.index()].mutual {
+            let declared = self.groups[id.index()].span;
+            self.report(
+                Diagnostic::new(
+                    &codes::GROUP_NOT_MUTUAL,
+                    name.span,
+                    format!("not every member of `{}` has the same group", name.text),
+                )
+                .with_place(declared, "declared here")
+                .with_help(
+                    "the condition may hold `p.path == pod.path` only, with the same path on both sides",
+                ),
+            );
+        }
+        Some(id)
+    }
+
+    /// A group by its name; reports a name that is none.
+    pub(super) fn named_group(&mut self, name: &ast::Name) -> Option<GroupId> {
         let id = self.names.get(&name.text).copied();
         let state = match id {
             Some(id) if matches!(self.decls[id.index()].kind, DeclKind::Group(_) | DeclKind::Lost) => {
@@ -94,22 +115,10 @@ impl<'a> Checker<'a> {
                 return None;
             }
         };
-        let State::Group(id) = state else { return None };
-        if !self.groups[id.index()].mutual {
-            let declared = self.groups[id.index()].span;
-            self.report(
-                Diagnostic::new(
-                    &codes::GROUP_NOT_MUTUAL,
-                    name.span,
-                    format!("not every member of `{}` has the same group", name.text),
-                )
-                .with_place(declared, "declared here")
-                .with_help(
-                    "the condition may hold `p.path == pod.path` only, with the same path on both sides",
-                ),
-            );
+        match state {
+            State::Group(id) => Some(id),
+            _ => None,
         }
-        Some(id)
     }
 }
 

@@ -13,11 +13,13 @@ pub mod ledgers;
 pub mod lookups;
 mod loops;
 mod operators;
+mod acts;
 mod preempt;
 mod rules;
 pub mod scores;
 mod values;
 
+pub use acts::{CompiledAct, CompiledActs, CompiledDoes};
 pub use closures::{BoolFn, FloatFn, IntFn, ValueFn};
 pub use columns::{ColumnInputs, ColumnScan, RangeBool, RangeNumber};
 pub use preempt::{CompiledPreempt, CompiledVictim};

@@ -4,6 +4,7 @@
 //! One struct per statement, in the order of the typed tree. `plugins::policy` decides when they
 //! run and what their results mean to the framework.
 
+use super::acts::{CompiledActs, acts, members_of};
 use super::columns::{ColumnInputs, ColumnScan, RangeBool, RangeFloat, RangeNumber};
 use super::preempt::{CompiledPreempt, preempt};
 use super::{Env, Lowering, Register};
@@ -323,6 +324,8 @@ pub struct Statements {
     pub permits: Vec<CompiledPermit>,
     /// `preempt`
     pub preempt: Option<CompiledPreempt>,
+    /// What is done after an attempt.
+    pub acts: CompiledActs,
     /// What filters and scores read of the pod, computed once per pod.
     pub registers: Vec<Register>,
     /// The columns that filters and scores read.
@@ -387,6 +390,7 @@ pub fn lower(policy: &Policy) -> Statements {
         })
         .collect();
     let preempt = policy.preempt.as_ref().map(|of| preempt(&mut lowering, of));
+    let acts = acts(&mut lowering, policy);
     let filters = lowering.hoist(true, |lowering| {
         policy
             .filters
@@ -412,6 +416,7 @@ pub fn lower(policy: &Policy) -> Statements {
         reserves,
         permits,
         preempt,
+        acts,
         registers,
         inputs,
     }
@@ -456,16 +461,7 @@ fn writing(lowering: &mut Lowering<'_>, write: &Write) -> CompiledWrite {
 }
 
 fn waiting(lowering: &mut Lowering<'_>, policy: &Policy, wait: &Wait) -> CompiledWait {
-    let members = wait.group.map(|group| {
-        let of = &policy[group];
-        let expr = Expr {
-            kind: crate::lang::typed::ExprKind::Group(group),
-            ty: crate::lang::types::Type::Object(crate::lang::language::fields::ObjectType::Pod).list(),
-            range: crate::lang::types::range::Range::None,
-            span: of.span,
-        };
-        lowering.value(&expr)
-    });
+    let members = wait.group.map(|group| members_of(lowering, policy, group));
     CompiledWait {
         wait: wait.clone(),
         patience: lowering.int(&wait.patience),

@@ -239,6 +239,10 @@ impl PolicyWriter<'_, '_> {
                 self.above_of(span);
                 self.inside(|this| this.block(block, "preempt"))?;
             }
+            StatementKind::AfterFailure(block) => {
+                self.above_of(span);
+                self.inside(|this| this.block(block, "afterFailure"))?;
+            }
             StatementKind::Filter(filter) => self.inside(|this| this.filter(filter, span))?,
             StatementKind::Score(score) => self.inside(|this| this.score(score, span))?,
             StatementKind::Prefer(prefer) => {
@@ -566,11 +570,27 @@ impl PolicyWriter<'_, '_> {
         Ok(())
     }
 
+    fn when(&mut self, fields: &mut Fields, when: Option<&Expr>) -> Result<(), NoTwin> {
+        if let Some(when) = when {
+            put(fields, "when", &self.cel(when)?);
+        }
+        Ok(())
+    }
+
     fn block(&mut self, block: &Block, field: &'static str) -> Result<(), NoTwin> {
         for statement in self.without_lets(block)? {
             let mut fields = Fields::new();
             match &statement.kind {
                 BlockKind::Reject(reject) => self.reject(&mut fields, reject)?,
+                BlockKind::Release(of) => {
+                    put(&mut fields, "release", &of.group.text);
+                    self.reason(&mut fields, "reason", &of.reason)?;
+                    self.when(&mut fields, of.when.as_ref())?;
+                }
+                BlockKind::Activate(of) => {
+                    put(&mut fields, "activate", &of.group.text);
+                    self.when(&mut fields, of.when.as_ref())?;
+                }
                 BlockKind::Only(only) => {
                     put(&mut fields, "onlyNodes", &self.cel(&only.nodes)?);
                     if let Some(when) = &only.when {

@@ -121,6 +121,7 @@ impl LanguageWriter<'_> {
             StatementKind::Reserve(block) => self.block("reserve", block, statement.span),
             StatementKind::Permit(block) => self.block("permit", block, statement.span),
             StatementKind::Preempt(block) => self.block("preempt", block, statement.span),
+            StatementKind::AfterFailure(block) => self.block("after failure", block, statement.span),
             StatementKind::Filter(filter) => {
                 self.block(&format!("filter {}", filter.name.text), &filter.block, statement.span);
             }
@@ -235,6 +236,14 @@ impl LanguageWriter<'_> {
                     let (verb, object) = (write.verb.word(), &write.object.text);
                     let (value, when) = (self.expr(&write.value), self.when(write.when.as_ref()));
                     self.line(&format!("{verb} {object} {value}{when}"));
+                }
+                BlockKind::Release(of) => {
+                    let (reason, when) = (self.reason(&of.reason), self.when(of.when.as_ref()));
+                    self.line(&format!("release {} {reason}{when}", of.group.text));
+                }
+                BlockKind::Activate(of) => {
+                    let when = self.when(of.when.as_ref());
+                    self.line(&format!("activate {}{when}", of.group.text));
                 }
                 BlockKind::Victim(of) => {
                     let when = self.expr(&of.when);

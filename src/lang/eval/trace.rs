@@ -226,7 +226,8 @@ impl<'p> Iterator for Tracer<'p, '_> {
                 | Statement::Key(_)
                 | Statement::Only(_)
                 | Statement::Write(_)
-                | Statement::Wait(_) => false,
+                | Statement::Wait(_)
+                | Statement::Act(_) => false,
             };
             if decides {
                 self.decided = Some(rule.span());

@@ -226,10 +226,15 @@ pub static SPEC: ObjectDef = ObjectDef {
             Shape::List(&PREEMPT),
             "Which pods may be evicted for a pod that fits on no node.",
         ),
+        of(
+            StatementId::AfterFailure,
+            "afterFailure",
+            Shape::List(&AFTER_FAILURE),
+            "What is done with the members of groups after an attempt that failed.",
+        ),
         not_built(StatementId::Memo, "memos"),
         not_built(StatementId::BeforeBind, "beforeBind"),
         not_built(StatementId::AfterBind, "afterBind"),
-        not_built(StatementId::AfterFailure, "afterFailure"),
         not_built(StatementId::Mode, "mode"),
         not_built(StatementId::Mode, "enforceWhen"),
         not_built(StatementId::Mode, "modeUntil"),
@@ -453,5 +458,18 @@ static PERMIT: ObjectDef = ObjectDef {
         WITH,
         RESOLVABLE,
         ON_ERROR,
+    ],
+};
+
+static AFTER_FAILURE: ObjectDef = ObjectDef {
+    name: "statement of `afterFailure`",
+    forms: &[&["release", "reason", "with", "resolvable"], &["activate"]],
+    fields: &[
+        needed("release", Shape::Identifier, "The group whose members that wait at permit are refused."),
+        needed("reason", Shape::Reason, "The reason of the refusal."),
+        needed("activate", Shape::Identifier, "The group whose unschedulable members are tried again."),
+        WHEN,
+        WITH,
+        RESOLVABLE,
     ],
 };

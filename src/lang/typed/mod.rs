@@ -5,6 +5,7 @@
 //! type, a place, and a range if it is a number. Names are ids of the policy's tables; variables of
 //! macros and parameters of defs are slots.
 
+mod acts;
 mod expr;
 mod ids;
 mod ledgers;
@@ -16,6 +17,7 @@ mod visit;
 pub mod walk;
 
 pub use crate::lang::language::macros::MacroKind;
+pub use acts::{Act, Acts, Does};
 pub use expr::{ArithmeticOp, CompareOp, Expr, ExprKind, LookUp, LookUpBy, Macro, Root};
 pub use ids::{DefId, GroupId, KindId, LedgerId, LetId, ParamId, SlotId, SourceId};
 pub use ledgers::{Add, Ledger};
@@ -88,6 +90,8 @@ pub struct Policy {
     pub permits: Vec<Permit>,
     /// `preempt`
     pub preempt: Option<Preempt>,
+    /// `after failure`, in the order of the text.
+    pub acts: Vec<Acts>,
     /// What must be kept of objects beside their slim fields. `analysis::keeps` derives it.
     pub keeps: Keeps,
     /// The defs and types of its file, each with all of its text.

@@ -7,7 +7,7 @@
 
 use super::reads::Reads;
 use super::{
-    Add, Check, Expr, Filter, Give, Ledger, Let, Missing, Only, Permit, Policy, Prefilter,
+    Act, Acts, Add, Check, Does, Expr, Filter, Give, Ledger, Let, Missing, Only, Permit, Policy, Prefilter,
     PrefilterStatement, Queue, QueueKey, Reason, ReasonPart, Reserve, Score, Victim, Wait, Write,
 };
 use crate::diag::Span;
@@ -35,6 +35,8 @@ pub enum Point {
     Reserve,
     /// `permit`
     Permit,
+    /// `after failure`
+    Failure,
 }
 
 impl Point {
@@ -50,6 +52,7 @@ impl Point {
             Point::Score => "Score",
             Point::Reserve => "Reserve",
             Point::Permit => "Permit",
+            Point::Failure => "failure",
         }
     }
 }
@@ -83,6 +86,8 @@ pub enum Rule<'p> {
     Victim(&'p Victim),
     /// `guard`
     EvictionGuard(&'p Check),
+    /// `after failure`
+    Acts(&'p Acts),
 }
 
 /// The rules that keep derived values (reads, resolvability), to change.
@@ -108,6 +113,8 @@ pub enum RuleMut<'p> {
     Eviction(&'p mut Check),
     /// `victim` or `protect`
     Victim(&'p mut Victim),
+    /// `after failure`
+    Acts(&'p mut Acts),
 }
 
 /// A statement of a rule.
@@ -135,6 +142,8 @@ pub enum Statement<'p> {
     Wait(&'p Wait),
     /// `victim` or `protect`
     Victim(&'p Victim),
+    /// What is done after an attempt.
+    Act(&'p Act),
 }
 
 impl Policy {
@@ -158,6 +167,7 @@ impl Policy {
             .chain(self.scores.iter().map(Rule::Score))
             .chain(self.reserves.iter().map(Rule::Reserve))
             .chain(self.permits.iter().map(Rule::Permit))
+            .chain(self.acts.iter().map(Rule::Acts))
     }
 
     /// The rules of one extension point.
@@ -181,6 +191,7 @@ impl Policy {
             .chain(self.scores.iter_mut().map(RuleMut::Score))
             .chain(self.reserves.iter_mut().map(RuleMut::Reserve))
             .chain(self.permits.iter_mut().map(RuleMut::Permit))
+            .chain(self.acts.iter_mut().map(RuleMut::Acts))
     }
 }
 
@@ -197,6 +208,7 @@ impl<'p> Rule<'p> {
             Rule::Score(_) => Point::Score,
             Rule::Reserve(_) => Point::Reserve,
             Rule::Permit(_) => Point::Permit,
+            Rule::Acts(of) => of.point,
             Rule::Never(_) | Rule::Victim(_) | Rule::EvictionGuard(_) => Point::PostFilter,
         }
     }
@@ -214,6 +226,7 @@ impl<'p> Rule<'p> {
             Rule::Score(of) => &of.name,
             Rule::Reserve(_) => "reserve",
             Rule::Permit(_) => "permit",
+            Rule::Acts(of) => of.words(),
             Rule::Never(_) => "never",
             Rule::Victim(of) => of.word(),
             Rule::EvictionGuard(_) => "guard",
@@ -236,6 +249,7 @@ impl<'p> Rule<'p> {
             Rule::Score(of) => of.span,
             Rule::Reserve(of) => of.span,
             Rule::Permit(of) => of.span,
+            Rule::Acts(of) => of.span,
             Rule::Never(of) | Rule::EvictionGuard(of) => of.span,
             Rule::Victim(of) => of.span,
         }
@@ -245,7 +259,7 @@ impl<'p> Rule<'p> {
     pub fn statements(self) -> impl Iterator<Item = Statement<'p>> {
         let (mut conditions, mut guards, mut checks, mut keys) = (&[][..], &[][..], &[][..], &[][..]);
         let (mut prefilters, mut gives, mut writes, mut waits) = (&[][..], &[][..], &[][..], &[][..]);
-        let (mut ledgers, mut adds, mut victims) = (&[][..], &[][..], &[][..]);
+        let (mut ledgers, mut adds, mut victims, mut acts) = (&[][..], &[][..], &[][..], &[][..]);
         match self {
             Rule::Applies(of) => conditions = of,
             Rule::Guard(of) => guards = std::slice::from_ref(of),
@@ -259,6 +273,7 @@ impl<'p> Rule<'p> {
             Rule::Permit(of) => (checks, waits) = (&of.checks, &of.waits),
             Rule::Never(of) | Rule::EvictionGuard(of) => checks = std::slice::from_ref(of),
             Rule::Victim(of) => victims = std::slice::from_ref(of),
+            Rule::Acts(of) => acts = &of.acts,
         }
         let prefilters = prefilters.iter().map(|statement| match statement {
             PrefilterStatement::Check(of) => Statement::Check(of),
@@ -276,6 +291,7 @@ impl<'p> Rule<'p> {
             .chain(writes.iter().map(Statement::Write))
             .chain(waits.iter().map(Statement::Wait))
             .chain(victims.iter().map(Statement::Victim))
+            .chain(acts.iter().map(Statement::Act))
     }
 
     /// The checks among the statements.
@@ -307,6 +323,7 @@ impl<'p> Rule<'p> {
             Statement::Write(of) => Some(&of.reads),
             Statement::Wait(of) => Some(&of.reads),
             Statement::Victim(of) => Some(&of.reads),
+            Statement::Act(of) => Some(&of.reads),
             _ => None,
         });
         whole.into_iter().chain(each)
@@ -324,6 +341,7 @@ impl<'p> Statement<'p> {
             Statement::Write(of) => of.when.as_ref(),
             Statement::Wait(of) => Some(&of.until),
             Statement::Add(of) => of.when.as_ref(),
+            Statement::Act(of) => of.when.as_ref(),
             Statement::Victim(of) => Some(&of.condition),
             Statement::Guard(_) | Statement::Key(_) | Statement::LedgerKey(_) => None,
         }
@@ -339,9 +357,11 @@ impl<'p> Statement<'p> {
             Statement::Only(of) => Some(&of.nodes),
             Statement::Give(of) => of.value.as_ref(),
             Statement::Wait(of) => Some(&of.patience),
-            Statement::Condition(_) | Statement::Check(_) | Statement::Write(_) | Statement::Victim(_) => {
-                None
-            }
+            Statement::Condition(_)
+            | Statement::Check(_)
+            | Statement::Write(_)
+            | Statement::Victim(_)
+            | Statement::Act(_) => None,
         }
     }
 
@@ -359,6 +379,7 @@ impl<'p> Statement<'p> {
         match self {
             Statement::Check(of) => Some(&of.reason),
             Statement::Wait(of) => Some(&of.reason),
+            Statement::Act(of) => of.does.reason(),
             Statement::Guard(Let { missing: Some(Missing::Reject(reason)), .. }) => Some(reason),
             _ => None,
         }
@@ -378,6 +399,7 @@ impl<'p> Statement<'p> {
             Statement::Write(of) => of.span,
             Statement::Wait(of) => of.span,
             Statement::Victim(of) => of.span,
+            Statement::Act(of) => of.span,
         }
     }
 }
@@ -484,6 +506,13 @@ macro_rules! for_each_whole {
                 $f(&$($mut)? wait.patience);
                 $f(&$($mut)? wait.until);
                 for_each_of_reason!(wait.reason, $iter, $f);
+            }
+        }
+        for act in policy.acts.$iter().flat_map(|acts| acts.acts.$iter()) {
+            act.when.$iter().for_each(|when| $f(when));
+            match &$($mut)? act.does {
+                Does::Release(_, reason) => for_each_of_reason!(reason, $iter, $f),
+                Does::Activate(_) => {}
             }
         }
     }};

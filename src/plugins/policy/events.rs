@@ -198,8 +198,14 @@ fn registered<'p>(
                 (&mut before, early)
             }
             (Point::Reserve | Point::Permit, [_, late]) => (&mut after, late),
+            // Members of a group that were released wait for what the release reads.
+            (Point::Failure, [_, late]) if matches!(rule, Rule::Acts(of) if of.releases()) => {
+                (&mut after, late)
+            }
             // These refuse no pod; `deciding` has the reads of `applies when`.
-            (Point::Applies | Point::Ledger | Point::QueueSort | Point::Score, _) => continue,
+            (Point::Applies | Point::Ledger | Point::QueueSort | Point::Score | Point::Failure, _) => {
+                continue;
+            }
         };
         parts.extend(parts_of(std::iter::once(rule)));
         rule.reads().for_each(|reads| side.merge(reads));

@@ -18,6 +18,7 @@ mod attempt;
 mod clock;
 mod distance;
 mod events;
+mod failure;
 mod faults;
 mod filter;
 mod hints;
@@ -36,8 +37,8 @@ pub use events::registrations;
 pub use waits::Waits;
 
 use crate::framework::{
-    Edit, Filter, Handle, Need, Permit, Plugin, PostFilter, PreEnqueue, PreFilter, PreScore, PreemptionRules,
-    QueueSort, Reads, Reserve, Score, Status,
+    Edit, Failure, Filter, Handle, Need, Permit, Plugin, PostFilter, PreEnqueue, PreFilter, PreScore,
+    PreemptionRules, QueueSort, Reads, Reserve, Score, Status,
 };
 use crate::lang::analysis::index::can_be_indexed;
 use crate::lang::codegen::groups::{GroupIndex, index_key};
@@ -88,8 +89,10 @@ mod numbers {
     pub(super) const PROTECT: u16 = 9;
     /// `guard` of preemption.
     pub(super) const GUARD: u16 = 10;
+    /// What is done after a failed attempt.
+    pub(super) const AFTER_FAILURE: u16 = 11;
     /// The names of the rules above.
-    pub(super) const NAMES: [&str; 10] = [
+    pub(super) const NAMES: [&str; 11] = [
         "gate",
         "prefilter",
         "permit",
@@ -100,6 +103,7 @@ mod numbers {
         "victim",
         "protect",
         "guard",
+        "after failure",
     ];
 
     /// A filter, by its place in the text.
@@ -255,6 +259,10 @@ impl Plugin for PolicyPlugin {
 
     fn reserve(&self) -> Option<&dyn Reserve> {
         (!self.compiled.statements.reserves.is_empty()).then_some(self)
+    }
+
+    fn failure(&self) -> Option<&dyn Failure> {
+        (!self.compiled.statements.acts.after_failure.is_empty()).then_some(self)
     }
 
     fn permit(&self) -> Option<&dyn Permit> {

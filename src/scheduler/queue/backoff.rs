@@ -1,5 +1,6 @@
 //! The back-off queue: pods wait 1, 2, 4, 8, 10, 10, … seconds after their last failure. When the active queue is
-//! empty, refused pods are popped from here; pods that failed with an error are not.
+//! empty, refused pods are popped from here; pods that failed with an error are not, nor are those whose attempt other
+//! pods of their group ended.
 //!
 //! Source: `pkg/scheduler/backend/queue/backoff_queue.go` with `SchedulerPopFromBackoffQ`.
 

@@ -366,7 +366,7 @@ impl SchedulingQueue {
         let expiry = self.backoff.expiry(&queued.info).filter(|_| self.backoff.is_waiting(&queued.info, now));
         let (place, queue) = match expiry {
             Some(expiry) if strategy == RequeueStrategy::AfterBackoff => {
-                let failed = queued.info.consecutive_errors > 0;
+                let failed = queued.info.consecutive_errors > 0 || queued.info.full_backoff;
                 self.backoff.insert(failed, expiry, rank.clone(), key.clone());
                 (Place::Backoff { failed, expiry, rank }, "backoff")
             }
@@ -473,14 +473,32 @@ impl SchedulingQueue {
         }
     }
 
-    /// Activates a pod regardless of the events it waits for; its gates still hold.
+    /// Activates a pod regardless of the events it waits for; its gates still hold, and a back-off that is not cut short.
     pub(super) fn activate(&mut self, key: &PodKey, snapshot: &Snapshot, now: Time) {
-        self.activate_as(RequeueStrategy::Immediately, key, snapshot, now);
+        let patient = self.entries.get(key).is_some_and(|entry| entry.queued.info.full_backoff);
+        let strategy = if patient { RequeueStrategy::AfterBackoff } else { RequeueStrategy::Immediately };
+        self.activate_as(strategy, key, snapshot, now);
     }
 
     /// Like [`SchedulingQueue::activate`], for a pod that completes its back-off before.
     pub(super) fn activate_after_backoff(&mut self, key: &PodKey, snapshot: &Snapshot, now: Time) {
         self.activate_as(RequeueStrategy::AfterBackoff, key, snapshot, now);
+    }
+
+    /// Moves an unschedulable pod as an event would that helps it, for another pod of its group: its back-off is not cut
+    /// short, or two groups that wake each other would never rest.
+    pub(super) fn wake(&mut self, key: &PodKey, snapshot: &Snapshot, now: Time) {
+        if self.wait_full_backoff(key) {
+            self.activate_after_backoff(key, snapshot, now);
+        }
+    }
+
+    /// The back-off of an unschedulable pod will not be cut short. Returns whether the pod is one.
+    pub(super) fn wait_full_backoff(&mut self, key: &PodKey) -> bool {
+        let entry = self.entries.get_mut(key).filter(|entry| matches!(entry.place, Place::Unschedulable));
+        let Some(entry) = entry else { return false };
+        entry.queued.info.full_backoff = true;
+        true
     }
 
     fn activate_as(&mut self, strategy: RequeueStrategy, key: &PodKey, snapshot: &Snapshot, now: Time) {

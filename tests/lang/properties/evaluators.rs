@@ -295,6 +295,20 @@ fn agree_on(policy: &CompiledPolicy, snapshot: &Snapshot, pod: &PodInfo, text: &
             }
         }
     }
+    let typed = policy.policy.acts.iter().flat_map(|acts| &acts.acts);
+    for (act, typed) in of.acts.after_failure.iter().zip(typed) {
+        let mut evaluator = Evaluator::new(&policy.policy, context);
+        let mut env = Env::new(&policy.policy, context, &[]);
+        let defined = typed.when.as_ref().is_none_or(|when| evaluator.holds(when));
+        assert_eq!(
+            act.holds(&mut env),
+            defined,
+            "{}, pod {}, seed {seed}\n{text}",
+            typed.does.word(),
+            pod.name
+        );
+        evaluations += 1;
+    }
     let tables = &scan.env.tables;
     Agreed { evaluations, looked_up: tables.visited, remembered: tables.remembered() }
 }

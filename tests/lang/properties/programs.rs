@@ -136,6 +136,14 @@ impl<'r> Programs<'r> {
                 self.expr(maybe, 2)
             ));
         }
+        if self.random.one_in(2) {
+            let nodes = std::mem::take(&mut self.nodes);
+            let (released, woken) = (self.expr(Ty::Bool, 2), self.expr(Ty::Bool, 2));
+            self.nodes = nodes;
+            text.push_str(&format!(
+                "  after failure {{\n    release mates \"no node\" when {released}\n    activate mates when {woken}\n  }}\n"
+            ));
+        }
         text.push_str("}\n");
         text
     }

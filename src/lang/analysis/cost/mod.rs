@@ -23,7 +23,7 @@ pub use size::Size;
 pub use walk::EvaluationMode;
 
 use crate::diag::Span;
-use crate::lang::typed::{Expr, Point, Policy, Rule, Statement};
+use crate::lang::typed::{Expr, Point, Policy, Reason, Rule, Statement};
 use steps::{PartitionBy, Steps, Summation};
 use walk::{Cost, Walk};
 
@@ -116,7 +116,7 @@ impl<'p> Costs<'p> {
     pub fn rule(&self, rule: Rule<'p>) -> RuleCost {
         let parts = rule.statements().flat_map(|statement| {
             let shown = match statement {
-                Statement::Check(check) => Some(check.reason.holes()),
+                Statement::Check(_) | Statement::Act(_) => statement.reason().map(Reason::holes),
                 _ => None,
             };
             let parts = statement.condition().into_iter().chain(statement.value()).chain(statement.written());

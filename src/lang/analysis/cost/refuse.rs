@@ -29,7 +29,7 @@ pub fn check(policy: &Policy, size: Size, diagnostics: &mut Vec<Diagnostic>) -> 
             | Rule::EvictionGuard(_) => {
                 format!("the {}", rule.name())
             }
-            Rule::Never(_) | Rule::Victim(_) => format!("the rule `{}`", rule.name()),
+            Rule::Never(_) | Rule::Victim(_) | Rule::Acts(_) => format!("the rule `{}`", rule.name()),
             Rule::Queue(_) => "`queue by`".to_owned(),
             Rule::Ledger(of) => format!("the ledger `{}`", of.name),
             _ => format!("`{}`", rule.name()),

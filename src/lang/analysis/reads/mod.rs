@@ -11,7 +11,7 @@ use crate::lang::language::fields::Eviction;
 use crate::lang::syntax::ast::Resolvable;
 use crate::lang::typed::reads::{Polarity, ReadOf, Reads};
 use crate::lang::typed::{
-    Check, Ledger, LedgerId, Point, Policy, PrefilterStatement, Reason, Rule, RuleMut, Statement,
+    Act, Check, Ledger, LedgerId, Point, Policy, PrefilterStatement, Reason, Rule, RuleMut, Statement,
 };
 use walk::Walk;
 
@@ -57,6 +57,9 @@ fn reads_of(policy: &Policy, rule: Rule<'_>) -> Vec<Reads> {
         statement.written().for_each(|value| walk.expr(value, Polarity::Any));
         if let Statement::Victim(of) = statement {
             walk.bind_victim(of.slot);
+        }
+        if let Statement::Act(Act { does, .. }) = statement {
+            does.group().iter().for_each(|group| walk.group(*group, Polarity::Any));
         }
         let holding_helps = match statement {
             Statement::Check(check) => !check.refuses_when,
@@ -106,6 +109,7 @@ fn places(rule: RuleMut<'_>) -> Vec<(&mut Reads, Option<&mut Reason>)> {
         // Whether evictions help does not matter where they are decided.
         RuleMut::Eviction(of) => vec![(&mut of.reads, None)],
         RuleMut::Victim(of) => vec![(&mut of.reads, None)],
+        RuleMut::Acts(of) => of.acts.iter_mut().map(|act| (&mut act.reads, act.does.reason_mut())).collect(),
         RuleMut::Permit(of) => {
             let waits = of.waits.iter_mut().map(|of| (&mut of.reads, Some(&mut of.reason)));
             of.checks.iter_mut().map(check).chain(waits).collect()

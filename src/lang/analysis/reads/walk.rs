@@ -206,7 +206,7 @@ impl<'p> Walk<'p> {
     }
 
     /// The members of a group, and the paths by which it is kept.
-    fn group(&mut self, id: GroupId, polarity: Polarity) {
+    pub(super) fn group(&mut self, id: GroupId, polarity: Polarity) {
         self.reads.groups.insert(id);
         self.add(ReadOf::Group, None, None, polarity);
         if !self.groups.insert((id, polarity)) {

@@ -247,7 +247,6 @@ pub(super) static RELEASE: StatementDef = StatementDef {
     stands: AFTER,
     rule: "release",
     syntax: "release GROUP \"REASON\" [when E]",
-    built: false,
     doc: "Refuses the members of a group that wait at permit.",
     example: r#"/// Gives up a job whose member found no node.
 policy all-or-nothing {
@@ -262,12 +261,12 @@ pub(super) static ACTIVATE: StatementDef = StatementDef {
     stands: AFTER,
     rule: "activate",
     syntax: "activate GROUP [when E]",
-    built: false,
-    doc: "Moves the unschedulable members of a group to the active queue.",
+    doc: "Tries the unschedulable members of a group again, as an event would that helps them: their back-off is not \
+          cut short.",
     example: r#"/// Tries the other members of a job again.
 policy together {
   group members = p in pods where p.namespace == pod.namespace && p.labels["job"] == pod.labels["job"]
-  after bind { activate members }
+  after failure { activate members }
 }"#,
     ..StatementDef::BASE
 };

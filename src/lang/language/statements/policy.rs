@@ -251,8 +251,8 @@ pub(super) static AFTER_FAILURE: StatementDef = StatementDef {
     rule: "after",
     syntax: "after failure { remember MEMO = E [when E]; release GROUP \"REASON\" [when E]; activate GROUP [when E] }",
     sees: Some(Names::PER_POD),
-    built: false,
-    doc: "Runs when an attempt ends without a node, or is refused at Reserve, Permit, PreBind or Bind.",
+    doc: "Runs when an attempt ends without a node, or is refused at Reserve, Permit, PreBind or Bind, or its pod is \
+          deleted. After an attempt that a `release`, or the end of its group, ended, no pod is released or activated.",
     example: r#"/// Gives up a job whose member found no node.
 policy all-or-nothing {
   group members = p in pods where p.namespace == pod.namespace && p.labels["job"] == pod.labels["job"]

@@ -64,9 +64,9 @@ pub enum BlockKind {
     Event(Event),
     /// `remember M = E when C`; not built.
     Remember(Remember),
-    /// `release G "r" when C`; not built.
+    /// `release G "r" when C`, after a failed attempt.
     Release(Release),
-    /// `activate G when C`; not built.
+    /// `activate G when C`, after an attempt.
     Activate(Activate),
     /// Could not be read.
     Broken(Broken),

@@ -104,6 +104,16 @@ impl Reader<'_> {
         Some(BlockKind::Never(Reject { reason, when: when? }))
     }
 
+    pub(super) fn failure_statement(&mut self, item: Node<'_>) -> Option<BlockKind> {
+        let when = self.when(item);
+        if let Some(group) = self.get(item, "activate") {
+            return Some(BlockKind::Activate(Activate { group: self.name(group)?, when: when? }));
+        }
+        let group = self.get(item, "release").and_then(|group| self.name(group));
+        let reason = self.reason(item, "reason")?;
+        Some(BlockKind::Release(Release { group: group?, reason, when: when? }))
+    }
+
     /// A filter of one expression, or of rules.
     pub(super) fn filter(&mut self, item: Node<'_>, span: Span) -> Option<StatementKind> {
         let block = match self.get(item, "rules") {

@@ -191,6 +191,11 @@ impl<'a> Reader<'a> {
                     this.block(node, whole, |reader, item| reader.reserve_statement(item)),
                 ))
             })),
+            "afterFailure" => read.push(self.statement(whole, None, |this| {
+                Some(StatementKind::AfterFailure(
+                    this.block(node, whole, |reader, item| reader.failure_statement(item)),
+                ))
+            })),
             "preempt" => read.push(self.statement(whole, None, |this| {
                 Some(StatementKind::Preempt(
                     this.block(node, whole, |reader, item| reader.preempt_statement(item)),
