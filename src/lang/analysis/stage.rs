@@ -174,11 +174,11 @@ fn parts_depend(policy: &Policy, expr: &Expr, bound: &mut Vec<u32>) -> Depends {
 /// register: it depends on the pod alone, and its value can be kept.
 pub fn is_register(policy: &Policy, expr: &Expr) -> bool {
     let constant = matches!(expr.kind, ExprKind::Constant(_) | ExprKind::Param(_));
-    if constant || begins_at_node(expr) || !can_be_kept(&expr.ty) || may_fail(policy, expr) {
+    if constant || begins_at_node(expr) || !can_be_kept(&expr.ty) {
         return false;
     }
     let of = depends(policy, expr, &mut Vec::new());
-    !of.node && !of.free
+    !of.node && !of.free && !may_fail(policy, expr)
 }
 
 /// Whether an expression is a path, as cheap to evaluate again as to remember.

@@ -30,15 +30,26 @@ pub fn offer(document: &str, scalars: &[Scalar], policies: &[Policy], diagnostic
     let known = Known::of(policies);
     let mut scalars: Vec<&Scalar> = scalars.iter().collect();
     scalars.sort_by_key(|scalar| scalar.span().start);
+    let mut embedded;
     for said in findings {
         let at = scalars.partition_point(|scalar| scalar.span().start <= said.span.start);
         let around = at.checked_sub(1).and_then(|at| scalars.get(at));
         let Some(scalar) = around.filter(|scalar| scalar.span().contains(said.span)) else { continue };
-        let Some(embedded) = scalar.embedded(document) else { continue };
-        let parsed = cel::parse(scalar.value(), said.span.source, &|at| at);
-        let Some(root) = parsed.expr else { continue };
-        let site = Site { known: &known, text: scalar.value(), embedded: &embedded };
-        let Some(way) = site.way_out(&root, said.span) else { continue };
+        let found = match scalar.verbatim() {
+            Some(root) => {
+                let site = Site { known: &known, text: document, embedded: None };
+                site.way_out(root, said.span).map(|way| (site, way))
+            }
+            // Its places are those of the expression, whose bytes are elsewhere in the document.
+            None => {
+                embedded = scalar.embedded(document);
+                let parsed = cel::parse(scalar.value(), said.span.source, &|at| at);
+                let (Some(embedded), Some(root)) = (&embedded, parsed.expr) else { continue };
+                let site = Site { known: &known, text: scalar.value(), embedded: Some(embedded) };
+                site.way_out(&root, said.span).map(|way| (site, way))
+            }
+        };
+        let Some((site, way)) = found else { continue };
         said.help = Some(way.help);
         if let Some((message, edits)) = way.fix {
             let edits = edits.into_iter().map(|(start, end, text)| {
@@ -142,13 +153,14 @@ struct WayOut {
 struct Site<'a> {
     known: &'a Known,
     text: &'a str,
-    embedded: &'a Embedded,
+    /// None where the text is the document.
+    embedded: Option<&'a Embedded>,
 }
 
 impl Site<'_> {
     /// The byte of the document for one of the expression.
     fn outer(&self, at: usize) -> usize {
-        self.embedded.outer(u32::try_from(at).unwrap_or(u32::MAX)) as usize
+        self.embedded.map_or(at, |embedded| embedded.outer(u32::try_from(at).unwrap_or(u32::MAX)) as usize)
     }
 
     /// The place in the document of a part of the expression.

@@ -50,8 +50,19 @@ const EXPRESSIONS: &[(&str, &str)] = &[
 ];
 
 /// A text for each reason of [`DIFFERENCES`], in its order.
-const TEXTS: &[&str] =
-    &["7% 3", "none(a)", "1in a", "-3u", "[,]", "a ?? b", "0X1F", "'a\rb'", "rb'a'", "--9223372036854775808"];
+const TEXTS: &[&str] = &[
+    "7% 3",
+    "none(a)",
+    "1in a",
+    "-3u",
+    "[,]",
+    "a ?? b",
+    "0X1F",
+    "'a\rb'",
+    "r'''a\0b'''",
+    "rb'a'",
+    "--9223372036854775808",
+];
 
 /// What the compiler says of a rule.
 fn outcome(name: &str, text: &str) -> String {
@@ -89,7 +100,7 @@ fn in_policies(expression: &str) -> String {
 
 /// A cell of a table.
 fn cell(text: &str) -> String {
-    text.replace('|', "\\|").replace('\r', "␍")
+    text.replace('|', "\\|").replace('\r', "␍").replace('\0', "␀")
 }
 
 fn page() -> String {

@@ -36,12 +36,17 @@ fn with_fault(text: &str, dice: &mut Dice) -> String {
 pub(super) type Difference = (&'static str, bool, fn(&str, &[Diagnostic]) -> bool);
 
 pub(super) const DIFFERENCES: &[Difference] = &[
-    ("a number that touches `%` is a share", true, |_, said| has(said, "is a share here")),
+    ("a number that touches `%` is a share", true, |text, said| {
+        // What follows is then no operand.
+        let touches = text.as_bytes().windows(2).any(|two| two[0].is_ascii_digit() && two[1] == b'%');
+        has(said, "is a share here") || touches && has(said, "is not expected here")
+    }),
     ("`none` is a literal", true, |text, _| text.contains("none")),
     ("a number that touches a word has a unit", true, |_, said| has(said, "is not a unit")),
     ("an unsigned number has no sign", true, |_, said| has(said, "is negative")),
     ("a lone comma is not a list", true, |text, _| {
-        let text = text.replace(char::is_whitespace, "");
+        let lines = text.lines().map(|line| line.split("//").next().unwrap_or(""));
+        let text = lines.collect::<String>().replace(char::is_whitespace, "");
         text.contains("[,]") || text.contains("{,}")
     }),
     ("an operator, a unit or a word of the policy language", false, |_, said| {
@@ -49,6 +54,9 @@ pub(super) const DIFFERENCES: &[Difference] = &[
     }),
     ("an uppercase `0X`", false, |text, said| text.contains("0X") && has(said, "is not a number")),
     ("a carriage return in a string", false, |text, said| text.contains('\r') && has(said, "has no closing")),
+    ("a NUL in a raw string of three quotes", false, |text, said| {
+        text.contains('\0') && has(said, "cannot be read")
+    }),
     ("`rb` before a string", false, |text, _| text.contains("rb'")),
     ("two minuses are none, so the least number has no sign", false, |text, said| {
         text.contains("--") && said.iter().any(|one| one.code.id == "BP0007")

@@ -5,7 +5,8 @@
 //! offered.
 
 use crate::diag::{Diagnostic, Edit, Embedded, Fix, Span};
-use crate::lang::syntax::ast::Text;
+use crate::lang::syntax::ast::{Expr, Text};
+use std::sync::Arc;
 
 /// How a scalar is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,6 +28,8 @@ pub struct Scalar {
     style: Style,
     /// What it says.
     value: Text,
+    /// The tree of the expression, with the places of the document; none if it cannot be read.
+    tree: Option<Arc<Expr>>,
     /// The document has its value byte by byte.
     verbatim: bool,
     aligned: bool,
@@ -50,7 +53,17 @@ impl Scalar {
             _ => Style::Plain { flow },
         };
         let (verbatim, aligned) = (embedded.is_verbatim(), embedded.is_aligned());
-        Scalar { span, style, value: Text::from(value), verbatim, aligned }
+        Scalar { span, style, value: Text::from(value), tree: None, verbatim, aligned }
+    }
+
+    /// The same with the tree of its expression.
+    pub(super) fn read(&mut self, tree: &Expr) {
+        self.tree = Some(Arc::new(tree.clone()));
+    }
+
+    /// The tree, where the document has the expression byte by byte.
+    pub fn verbatim(&self) -> Option<&Expr> {
+        self.tree.as_deref().filter(|_| self.verbatim)
     }
 
     /// Where it is in the document.

@@ -94,7 +94,12 @@ impl Reader<'_> {
             self.say(Diagnostic::new(&codes::BAD_DOCUMENT, span, "the expression is empty"));
             return None;
         }
-        self.parsed(&decoded.text, &|offset| decoded.at(offset))
+        let kept = self.scalars.len() - 1;
+        let expr = self.parsed(&decoded.text, &|offset| decoded.at(offset))?;
+        if let Some(scalar) = self.scalars.get_mut(kept) {
+            scalar.read(&expr);
+        }
+        Some(expr)
     }
 
     fn parsed(&mut self, text: &str, at: &dyn Fn(usize) -> usize) -> Option<Expr> {
