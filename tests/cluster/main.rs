@@ -33,6 +33,7 @@ mod policies;
 mod policy_documents;
 mod reserve;
 mod preemption;
+mod quotas;
 mod rule_errors;
 mod secure_port;
 mod soak;

@@ -143,36 +143,30 @@ fn a_pod_of_high_priority_gets_the_room_of_pods_of_low_priority() {
     assert!(pods.get("guarded")["metadata"]["deletionTimestamp"].is_null());
 }
 
-/// PreemptionToleration with a constant in place of the annotation of a PriorityClass.
-const SPARES: &str = r#"/// Lets every pod run for ten seconds.
-policy spares {
-  preempt {
-    protect v when v.placed_at == none || v.placed_at + 10s > now()
-  }
-}
-"#;
+/// The policy of the library.
+const TOLERATION: &str = include_str!("../../policies/scheduler-plugins/preemption-toleration.bay");
 
 #[test]
 fn a_protected_pod_is_safe_until_its_second_and_not_after() {
     let plane = ControlPlane::shared();
     let load = Workload::new(plane, "spares", 1);
     let pods = Pods(&load);
-    let map = objects::config_map(
-        &load.namespace,
-        "spares",
-        &[("bayplan.dev/policy", "")],
-        &[("policy.bay", SPARES)],
-    );
-    plane.create(&[priority_class(&pods.class("high"), 1_000, "PreemptLowerPriority"), map]);
+    let labels = [("bayplan.dev/policy", "")];
+    let map = objects::config_map(&load.namespace, "toleration", &labels, &[("policy.bay", TOLERATION)]);
+    let mut low = priority_class(&pods.class("low"), 10, "PreemptLowerPriority");
+    let key = |name: &str| format!("preemption-toleration.scheduling.x-k8s.io/{name}");
+    low["metadata"]["annotations"] =
+        json!({key("minimum-preemptable-priority"): "2000", key("toleration-seconds"): "10"});
+    plane.create(&[low, priority_class(&pods.class("high"), 1_000, "PreemptLowerPriority"), map]);
     let setup = Setup::new(&load.scheduler).policies_from(&load.namespace);
     let _ours = SchedulerProcess::start(plane, &setup);
 
-    let mut low = pods.make("low", "3", "", Some(0));
+    let mut low = pods.make("low", "3", "low", Some(0));
     low["metadata"]["finalizers"] = json!(["example.com/keep"]);
     plane.create(&[low]);
     pods.bound("low");
     plane.create(&[pods.make("high", "3", "high", Some(0))]);
-    pods.waits("high", "1 node(s) with pods protected by spares");
+    pods.waits("high", "1 node(s) with pods protected by preemption-toleration");
     assert!(pods.get("low")["metadata"]["deletionTimestamp"].is_null());
     // Nothing happens but that time passes.
     wait_until("the victim is deleted", SOON, || {
