@@ -119,6 +119,7 @@ fn path() -> String {
 async fn ask(api: &Api, path: &str) -> Result<List, ApiError> {
     let api = api.limited_by(Limits::unlimited());
     let asked = api.call::<List>(Request::get(path).within(PATIENCE));
+    // The pause before it counts too.
     let answer = tokio::time::timeout(PATIENCE, asked).await;
     answer.unwrap_or_else(|_| Err(ApiError::Lost("the answer takes too long".to_owned())))
 }

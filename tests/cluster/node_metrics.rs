@@ -114,7 +114,7 @@ fn load_aware_scores_come_and_go_with_the_metrics_api() {
 
     // The API hangs: after half a minute nothing is known, and only what asks for it waits.
     api.says(Says::Hang);
-    said("the answer takes too long");
+    said("no answer from the API server");
     let asked = api.asked();
     wait_until("it is asked again", SOON, || api.asked() > asked + 2);
     plane.create(&[strict("late"), load.pod("after", "10m")]);

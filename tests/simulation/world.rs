@@ -460,6 +460,14 @@ impl World {
             self.rest()?;
             self.nobody_is_forgotten().map_err(|broken| format!("after {what:?} at rest: {broken}"))?;
         }
+        // All nodes are hot, pods come, and the nodes cool down.
+        for (with, pods) in [(0xf_ffff << 20, 3), (0, 0)] {
+            self.advance(self.now + Duration::from_seconds(16));
+            self.poll_metrics(with);
+            (0..pods).for_each(|at| self.play(&Move { what: What::AddPod, with: seed + at }));
+            self.rest()?;
+            self.nobody_is_forgotten().map_err(|broken| format!("after a poll at rest: {broken}"))?;
+        }
         Ok(())
     }
 

@@ -1,3 +1,6 @@
+//! Windows, ages, clocks that disagree, readings of no use, and the memory that metrics take. The last property compares
+//! what is kept with its definition.
+
 use super::*;
 use crate::model::{Change, Snapshot};
 use crate::testing::{Random, node};
@@ -109,7 +112,7 @@ fn what_nobody_reads_and_nodes_that_are_gone_are_forgotten() {
     assert_eq!((load(&snapshot, "n1", 60), snapshot.metrics().node_count()), (None, 1));
     let records: Vec<_> = snapshot.changes_since(before).unwrap().map(|record| record.kinds).collect();
     assert!(records.contains(&crate::model::Kinds::METRICS), "{records:?}");
-    // A node of which nothing is said for an hour.
+    // A node without readings for an hour.
     poll(&mut snapshot, LONGEST_WINDOW.0 + 1, Vec::new());
     assert_eq!(snapshot.metrics().node_count(), 0);
     let generation = snapshot.generation();
