@@ -4,7 +4,7 @@
 //! is left for the next round. When they cannot be written where they belong (a quote inside of a quoted
 //! YAML scalar) it is not applied.
 
-use super::{Diagnostic, Edit, Source, SourceId, SourceMap, Span};
+use super::{Diagnostic, Edit, Source, SourceId, SourceMap, Span, codes};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What applying fixes gave.
@@ -27,11 +27,26 @@ impl Fixed {
     }
 }
 
+/// Whether a fix keeps what the text means, or the text means nothing yet. The test that precedes what may fail in CEL
+/// decides what a missing value is taken for, which `onError` decided before: that is the author's choice.
+fn is_certain(diagnostic: &Diagnostic) -> bool {
+    diagnostic.is_error() || diagnostic.code.id != codes::MAY_FAIL.id
+}
+
+/// Applies the first fix of each diagnostic, where it is certain.
+pub fn apply_certain(sources: &SourceMap, diagnostics: &[Diagnostic]) -> Fixed {
+    applied(sources, diagnostics.iter().filter(|diagnostic| is_certain(diagnostic)))
+}
+
 /// Applies the first fix of each diagnostic.
 pub fn apply(sources: &SourceMap, diagnostics: &[Diagnostic]) -> Fixed {
+    applied(sources, diagnostics.iter())
+}
+
+fn applied<'d>(sources: &SourceMap, diagnostics: impl Iterator<Item = &'d Diagnostic>) -> Fixed {
     let mut taken: BTreeMap<SourceId, Vec<(Span, &str)>> = BTreeMap::new();
     let mut fixed = Fixed::default();
-    for fix in diagnostics.iter().filter_map(|diagnostic| diagnostic.fixes.first()) {
+    for fix in diagnostics.filter_map(|diagnostic| diagnostic.fixes.first()) {
         if !fix.edits.iter().all(|edit| sources.takes(edit.span, &edit.text)) {
             fixed.impossible += 1;
             continue;

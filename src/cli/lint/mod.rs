@@ -31,7 +31,8 @@ pub(super) struct Args {
     #[arg(long, short = 'o', visible_alias = "output", hide_possible_values = true, default_value = "human",
         value_parser = ["human", "text", "json", "sarif", "github", "junit", "rdjson"])]
     format: String,
-    /// Write the fixes that are certain into the files, and print what is left.
+    /// Write the fixes that are certain into the files, and print what is left. A test for what
+    /// may fail in CEL is not: it decides what a missing value means, which `onError` decided
     #[arg(long)]
     fix: bool,
     /// Findings that count as errors: `warnings`, or `notes` for both.
@@ -201,7 +202,7 @@ fn human(args: &Args, read: &Policies, fixed: usize, tally: Tally, out: &mut Out
         out.draw(&draw::human(&read.sources, &read.diagnostics, look))?;
         writeln!(out.stdout())?;
     }
-    let can_be = fix::apply(&read.sources, &read.diagnostics).possible();
+    let can_be = fix::apply_certain(&read.sources, &read.diagnostics).possible();
     if can_be > 0 && !args.fix && !args.paths.iter().any(|path| path == Path::new("-")) {
         let paths: Vec<String> = args.paths.iter().map(|path| quoted(&path.display().to_string())).collect();
         let cluster = args.cluster.iter().map(|file| quoted(&file.display().to_string()));
@@ -246,7 +247,7 @@ fn write_fixes(first: Policies, args: &Args) -> anyhow::Result<(usize, Policies)
     // Two fixes that undo each other must not go on for ever: a text that was there before ends it.
     let mut seen = BTreeSet::new();
     loop {
-        let round = fix::apply(&read.sources, &read.diagnostics);
+        let round = fix::apply_certain(&read.sources, &read.diagnostics);
         let texts: Vec<String> = round.files.values().cloned().collect();
         if round.applied == 0 || !seen.insert(texts) {
             return Ok((fixed, read));
