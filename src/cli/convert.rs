@@ -2,7 +2,7 @@
 
 use super::input::{self, Policies};
 use super::{ExitStatus, Output, setup};
-use crate::diag::{Diagnostic, Form, Source, SourceId, SourceMap, codes, draw};
+use crate::diag::{Diagnostic, Form, Source, SourceId, SourceMap, Span, codes, draw};
 use crate::lang;
 use crate::lang::analysis::cost::Size;
 use anyhow::{Context, bail};
@@ -101,10 +101,35 @@ fn converted(read: &Policies, source: &Source) -> Result<String, Vec<Diagnostic>
         Some(error) => {
             let message = format!("the other language refuses what this would be: {}", error.message);
             let help = format!("it would be `{}`", sources.text(error.span));
-            Err(vec![Diagnostic::new(&codes::NO_TWIN, source.span().at_start(), message).with_help(help)])
+            let span = named_before(new.text(), error.span.start as usize)
+                .and_then(|name| statement_named(source, name))
+                .unwrap_or_else(|| source.span().at_start());
+            Err(vec![Diagnostic::new(&codes::NO_TWIN, span, message).with_help(help)])
         }
         None => Ok(text),
     }
+}
+
+/// The name of the item of a document that has a byte.
+fn named_before(document: &str, at: usize) -> Option<&str> {
+    let line_end = document.get(at..).and_then(|rest| rest.find('\n')).map_or(document.len(), |end| at + end);
+    let lines = document.get(..line_end)?.lines().rev();
+    let name = lines.map(str::trim_start).find_map(|line| line.strip_prefix("- name: "))?;
+    Some(name.trim_matches(['"', '\'']))
+}
+
+/// The keyword and the name of the statement of the policy language with this name.
+fn statement_named(source: &Source, name: &str) -> Option<Span> {
+    let parts = |text: &str| {
+        let (keyword, rest) = text.split_once(' ')?;
+        let end = rest.find(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '-'))).unwrap_or(rest.len());
+        (rest.get(..end) == Some(name)).then_some(keyword.len() + 1 + end)
+    };
+    lang::statements(source).into_iter().find_map(|span| {
+        let text = source.text().get(span.range())?;
+        let start = span.start as usize;
+        parts(text).map(|end| Span::new(span.source, start, start + end))
+    })
 }
 
 fn other_ending(name: &str, document: bool) -> String {

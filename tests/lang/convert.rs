@@ -96,6 +96,24 @@ fn a_document_and_its_twin_are_converted_into_each_other() {
 }
 
 #[test]
+fn a_let_that_applies_when_shows_to_be_there_is_an_optional_that_has_a_value() {
+    let text = "/// A.\npolicy a {\n  let product = pod.labels[\"license\"]\n  let wanted = int(pod.labels[\"n\"])\n  \
+                applies when product != none && wanted != none\n  ledger used: int by product { add wanted }\n  \
+                prefilter { reject \"x\" when used[product] + wanted > 3 || !(product in {\"a\": 1}) }\n}\n";
+    let document = converted("a.bay", text).unwrap();
+    for part in [
+        "appliesWhen: variables.product.hasValue() && variables.wanted.hasValue()",
+        "expression: pod.labels[?\"license\"]",
+        "expression: optional.ofValid(int(pod.labels[\"n\"]))",
+        "by: variables.product.value()",
+        "value: variables.wanted.value()",
+    ] {
+        assert!(document.contains(part), "{part} in\n{document}");
+    }
+    assert_eq!(errors("p.yaml", &document), [""; 0], "{document}");
+}
+
+#[test]
 fn what_the_policy_language_means_is_said_in_cel() {
     let cases = [
         ("node.labels[\"a\"] == \"b\"", "node.labels[?\"a\"] == optional.of(\"b\")"),

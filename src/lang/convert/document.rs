@@ -186,7 +186,7 @@ impl PolicyWriter<'_, '_> {
     /// Lets without `missing` whose value may be absent.
     fn note_optional<'l>(&mut self, lets: impl Iterator<Item = &'l Let>) {
         for of in lets {
-            match of.missing.is_none() && self.writer().may_be_absent(&of.value) {
+            match of.missing.is_none() && self.writer().let_may_be_absent(of) {
                 true => self.optional.insert(of.name.text.clone()),
                 false => self.optional.remove(&of.name.text),
             };
@@ -312,7 +312,7 @@ impl PolicyWriter<'_, '_> {
         let renamed = self.renamed.get(&of.name.text).and_then(|name| name.strip_prefix("variables."));
         put(&mut fields, "name", renamed.unwrap_or(&of.name.text));
         // Without `missing` the variable is an optional of CEL; with it, the value that is there.
-        let optional = of.missing.is_none() && self.writer().may_be_absent(&of.value);
+        let optional = of.missing.is_none() && self.writer().let_may_be_absent(of);
         // An optional has no type that could be written.
         if let Some(declared) = of.declared.as_ref().filter(|_| !optional) {
             put(&mut fields, "type", &self.type_text(declared));

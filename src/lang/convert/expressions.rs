@@ -148,6 +148,14 @@ impl<'a> Writer<'a> {
         }
     }
 
+    /// The same of a let.
+    pub(super) fn let_may_be_absent(&self, of: &Let) -> bool {
+        match self.to {
+            To::Cel { types, .. } => types.let_may_be_absent(&of.value),
+            To::Language(_) => false,
+        }
+    }
+
     fn literal(&self, literal: &Literal, span: Span) -> Written {
         match self.to {
             To::Language(_) => Ok(literals::in_language(literal)),

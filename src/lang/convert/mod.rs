@@ -61,6 +61,8 @@ pub fn convert(source: &Source, policies: &[Policy]) -> Result<String, Vec<NoTwi
 #[derive(Debug, Default)]
 struct Types {
     absent: FxHashMap<Span, bool>,
+    /// The same of the values of lets, wherever a condition shows that they are there.
+    lets: FxHashMap<Span, bool>,
     /// Whole numbers that are widened to floats.
     widened: FxHashSet<Span>,
     /// The same, and constants that are floats.
@@ -91,7 +93,11 @@ impl Types {
         let mut types = Types::default();
         for policy in policies {
             policy.for_each_expr(&mut |whole| types.note(whole));
-            policy.lets.iter().for_each(|of| types.note(&of.value));
+            for of in &policy.lets {
+                types.note(&of.value);
+                let may = types.lets.entry(of.value.span).or_default();
+                *may = *may || of.value.ty.is_optional();
+            }
             policy.defs.iter().for_each(|def| types.note(&def.body));
             for param in &policy.params {
                 types.defaults.insert(param.name.clone(), (param.default.clone(), param.ty.clone()));
@@ -154,6 +160,11 @@ impl Types {
         }
         self.absent.entry(span).and_modify(|known| *known &= absent).or_insert(absent);
         walk::each_part(expr, &mut |part| self.note(part));
+    }
+
+    /// Whether the value of a let may be absent.
+    fn let_may_be_absent(&self, value: &ast::Expr) -> bool {
+        self.lets.get(&value.span).copied().unwrap_or_else(|| self.may_be_absent(value))
     }
 
     /// Brackets have the place of what they are around.
