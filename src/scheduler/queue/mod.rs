@@ -17,19 +17,21 @@ mod in_flight;
 mod incoming;
 mod interest;
 mod nominator;
+mod queued;
 #[cfg(test)]
 mod tests;
 mod unschedulable;
 
 pub(super) use interest::{ProfileHints, handle};
 pub(super) use nominator::Nominator;
+pub(super) use queued::Queued;
 
 use super::interested::Interested;
 use crate::framework::{
     ActionType, ClusterEvent, CycleState, EventObjects, EventResource, Framework, Interest, QueuedPodInfo,
     RuleFault,
 };
-use crate::model::{Duration, Generation, Kinds, PodInfo, PodKey, Snapshot, Symbol, Time};
+use crate::model::{Duration, Generation, PodInfo, PodKey, Snapshot, Symbol, Time};
 use active::{Active, Rank};
 use backoff::Backoff;
 use held::Held;
@@ -44,30 +46,6 @@ use unschedulable::Unschedulable;
 
 /// Interval of the search for pods that have waited longer than the limit.
 const FLUSH_EVERY: Duration = Duration::from_seconds(30);
-
-/// A popped pod, with the data to requeue it.
-#[derive(Clone, Debug)]
-pub(super) struct Queued {
-    /// The queue's record of the pod.
-    pub(super) info: QueuedPodInfo,
-    /// The plugins of its profile when it was popped.
-    pub(super) hints: Arc<ProfileHints>,
-    /// The number of its arrival.
-    pub(super) number: u64,
-    /// When its last attempt began: the rules that refused it read the clock then.
-    pub(super) attempted: Option<Time>,
-    /// Whether `HeldByPolicy` was the last reason that its condition was given.
-    pub(super) says_held: bool,
-    /// The gate that holds it, if its condition is to say so.
-    held: Option<Held>,
-}
-
-impl Queued {
-    /// When the plugins that keep it out were last evaluated: gates just now, others in the last attempt.
-    fn judged_at(&self, now: Time) -> Time {
-        self.attempted.filter(|_| self.info.gating_plugin.is_none()).unwrap_or(now)
-    }
-}
 
 /// Which pods an event may reach.
 #[derive(Clone, Debug, Default)]
@@ -267,7 +245,7 @@ impl SchedulingQueue {
 
     /// Requeues a pod in flight. A pod without plugins that refused it failed with an error.
     pub(super) fn requeue(&mut self, mut queued: Queued, snapshot: &Snapshot, now: Time) {
-        note_failure(&mut queued.info, now);
+        queued.note_failure(now);
         let strategy = self.helped_meanwhile(&queued, snapshot, now);
         self.in_flight.end(&queued.info.pod.key);
         let queue = self.put(queued, strategy, snapshot, now);
@@ -282,9 +260,9 @@ impl SchedulingQueue {
         snapshot: &Snapshot,
         now: Time,
     ) {
-        note_failure(&mut queued.info, now);
+        queued.note_failure(now);
         self.in_flight.end(&queued.info.pod.key);
-        rename(&mut queued, hints);
+        queued.rename(hints);
         let queue = self.put(queued, RequeueStrategy::AfterBackoff, snapshot, now);
         self.incoming.count(queue, "ScheduleAttemptFailure");
     }
@@ -301,7 +279,7 @@ impl SchedulingQueue {
         self.in_flight.end(&pod.key);
         queued.info.pod = pod;
         if !Arc::ptr_eq(&hints, &queued.hints) {
-            rename(&mut queued, hints);
+            queued.rename(hints);
         }
         let queue = self.put(queued, RequeueStrategy::Immediately, snapshot, now);
         self.incoming.count(queue, "ScheduleAttemptFailure");
@@ -362,7 +340,7 @@ impl SchedulingQueue {
             self.entries.insert(key, Entry { queued, place: Place::Unschedulable, interest });
             return incoming::UNSCHEDULABLE;
         }
-        let rank = rank(&queued, snapshot);
+        let rank = queued.rank(snapshot);
         let expiry = self.backoff.expiry(&queued.info).filter(|_| self.backoff.is_waiting(&queued.info, now));
         let (place, queue) = match expiry {
             Some(expiry) if strategy == RequeueStrategy::AfterBackoff => {
@@ -389,7 +367,7 @@ impl SchedulingQueue {
 
     /// Keeps a pod that has a sort key.
     fn enter(&mut self, key: PodKey, queued: Queued, place: Place, snapshot: &Snapshot) {
-        let interest = sort_interest(&queued, snapshot);
+        let interest = queued.sort_interest(snapshot);
         self.sorted.insert(&interest, key.clone());
         self.entries.insert(key, Entry { queued, place, interest });
     }
@@ -542,7 +520,7 @@ impl SchedulingQueue {
             let Some(mut queued) = self.remove(&key) else { break };
             queued.info.gating_plugin = None;
             queued.info.initial_attempt.get_or_insert(now);
-            let rank = rank(&queued, snapshot);
+            let rank = queued.rank(snapshot);
             self.active.insert(rank.clone(), key.clone());
             self.enter(key, queued, Place::Active(rank), snapshot);
             self.incoming.count("active", "BackoffComplete");
@@ -630,7 +608,7 @@ impl SchedulingQueue {
                 self.gates_open(&mut queued);
                 continue;
             };
-            let same = rename(&mut queued, hints);
+            let same = queued.rename(hints);
             let strategy = match (waits, same && queued.info.gating_plugin.is_none()) {
                 (true, true) => RequeueStrategy::Skip,
                 _ => RequeueStrategy::AfterBackoff,
@@ -657,13 +635,13 @@ impl SchedulingQueue {
 
     fn rank_again(&mut self, key: &PodKey, snapshot: &Snapshot) {
         let Some(entry) = self.entries.get_mut(key) else { return };
-        let interest = sort_interest(&entry.queued, snapshot);
+        let interest = entry.queued.sort_interest(snapshot);
         if interest != entry.interest {
             self.sorted.remove(&entry.interest, key);
             self.sorted.insert(&interest, key.clone());
             entry.interest = interest;
         }
-        let fresh = rank(&entry.queued, snapshot);
+        let fresh = entry.queued.rank(snapshot);
         match &mut entry.place {
             Place::Active(rank) if *rank != fresh => {
                 self.active.remove(rank);
@@ -756,46 +734,4 @@ impl SchedulingQueue {
         });
         all.into_iter().map(|(_, key)| key.clone()).collect()
     }
-}
-
-/// Counts a failed attempt, by which back-off grows. A pod that no plugin refused failed with an error.
-fn note_failure(info: &mut QueuedPodInfo, now: Time) {
-    if info.unschedulable_plugins.is_empty() && info.pending_plugins.is_empty() {
-        info.consecutive_errors += 1;
-    } else {
-        info.unschedulable_count += 1;
-        info.consecutive_errors = 0;
-    }
-    info.timestamp = now;
-    info.flushed = false;
-}
-
-/// The sort key of a pod; a panic of the QueueSort plugin gives the key of pods without one.
-fn rank(queued: &Queued, snapshot: &Snapshot) -> Rank {
-    let key = catch_unwind(AssertUnwindSafe(|| queued.hints.framework.sort_key(&queued.info, snapshot)));
-    Rank { key: key.unwrap_or_default(), since: queued.info.timestamp, number: queued.number }
-}
-
-/// What can change the sort key of a pod; everything where the QueueSort plugin panics.
-fn sort_interest(queued: &Queued, snapshot: &Snapshot) -> Interest {
-    let framework = &queued.hints.framework;
-    let interest = catch_unwind(AssertUnwindSafe(|| framework.sort_interest(&queued.info, snapshot)));
-    interest.unwrap_or_else(|_| Interest { kinds: Kinds::ALL, groups: Vec::new() })
-}
-
-/// Translates the plugins that refused a pod to those of the new framework. Returns whether all of them are unchanged.
-fn rename(queued: &mut Queued, hints: Arc<ProfileHints>) -> bool {
-    let old = queued.hints.framework.clone();
-    let mut same = true;
-    let mut rename = |id: crate::framework::PluginId| {
-        let successor = hints.framework.counterpart(&old, id);
-        same &= successor.is_some();
-        successor
-    };
-    let info = &mut queued.info;
-    info.unschedulable_plugins = info.unschedulable_plugins.iter().filter_map(&mut rename).collect();
-    info.pending_plugins = info.pending_plugins.iter().filter_map(&mut rename).collect();
-    info.gating_plugin = info.gating_plugin.and_then(rename);
-    queued.hints = hints;
-    same
 }
