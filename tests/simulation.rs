@@ -292,6 +292,9 @@ fn gangs_that_do_not_say_what_concerns_them_are_caught() {
 }
 
 #[test]
+fn a_memo_that_ends_without_a_word_is_caught() {
+    catches_policies(Mutant::ForgetMemos);
+}
 fn a_poll_of_metrics_that_wakes_no_pod_is_caught() {
     catches_policies(Mutant::ForgetMetrics);
 }

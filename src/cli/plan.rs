@@ -530,6 +530,7 @@ fn event_words(registration: &EventRegistration) -> Vec<String> {
         EventResource::UnschedulablePod => {}
         EventResource::TargetPod => say("the pod itself changed"),
         EventResource::Namespace => say("namespace changed"),
+        EventResource::Memo => say("what a memo remembers changed"),
         EventResource::WildCard => say("every event"),
         EventResource::NodeMetrics => say("metrics of the nodes"),
         EventResource::PersistentVolume

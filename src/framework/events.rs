@@ -38,6 +38,8 @@ pub enum EventResource {
     VolumeAttachment,
     /// An object of a kind that policies look up.
     LookedUp,
+    /// A value that an index keeps and a plugin wrote, or whose time is over: a memo of a policy.
+    Memo,
     /// What nodes use: the metrics API was polled.
     NodeMetrics,
     /// Everything: wildcard events, and plugins that register no events.
@@ -66,6 +68,7 @@ impl EventResource {
             Self::CsiStorageCapacity => "storage.k8s.io/CSIStorageCapacity",
             Self::VolumeAttachment => "storage.k8s.io/VolumeAttachment",
             Self::LookedUp => "LookedUpObject",
+            Self::Memo => "Memo",
             Self::NodeMetrics => "metrics.k8s.io/NodeMetrics",
             Self::WildCard => "*",
         }
@@ -200,6 +203,8 @@ pub enum EventObjects {
         /// Now.
         new: Option<Arc<dyn ApiObject>>,
     },
+    /// What moved in indexes: the numbers of [`Moved::Group`](crate::model::Moved::Group), in their order.
+    Moved(Arc<[u64]>),
     /// None: an event of the scheduler itself.
     None,
 }
@@ -339,6 +344,11 @@ impl ClusterEvent {
             || old.raw != new.raw;
         let objects = EventObjects::Node { old: Some(old.clone()), new: Some(new.clone()) };
         changed.then(|| Self::of(EventResource::Node, ActionType::UPDATE_OTHER, objects))
+    }
+
+    /// Values that indexes keep moved: these numbers, in their order.
+    pub fn of_memos(moved: Vec<u64>) -> Self {
+        Self::of(EventResource::Memo, ActionType::UPDATE_OTHER, EventObjects::Moved(moved.into()))
     }
 
     /// The events of a namespace change. Upstream has no such events; policies may wait for them.

@@ -5,7 +5,7 @@ use super::cycle_state::{CycleState, StateSlot};
 use super::plugin_id::PluginId;
 use super::status::{RuleFault, Status};
 use crate::model::{
-    ApiObject, Change, Index, IndexKey, ObjectKey, PodInfo, PodKey, PodMarks, Snapshot, Time,
+    ApiObject, Change, Index, IndexKey, Moves, ObjectKey, PodInfo, PodKey, PodMarks, Snapshot, Time,
 };
 use std::any::Any;
 use std::sync::Arc;
@@ -62,6 +62,8 @@ pub enum Act {
     Release(PodKey, Status),
     /// Moves a pending pod to the active queue.
     Activate(PodKey),
+    /// Values that an index keeps moved: the numbers of what did.
+    Moved(Vec<u64>),
     /// Moves an unschedulable pod as an event would that helps it.
     Wake(PodKey),
 }
@@ -117,6 +119,14 @@ impl<'a> Actor<'a> {
     /// An index of the plugin's own, to be written.
     pub fn own<T: Index>(&mut self, key: &IndexKey) -> Option<&mut T> {
         self.snapshot.index_mut(key)
+    }
+
+    /// Writes an index of the plugin's own that other pods read: those that wait for what moves in it are told.
+    pub fn write<T: Index>(&mut self, key: &IndexKey, write: impl FnOnce(&mut T, &mut Moves)) {
+        let moved = self.snapshot.write_index(key, write);
+        if !moved.is_empty() {
+            self.acts.push(Act::Moved(moved));
+        }
     }
 
     /// Takes an object to be as the plugin will write it: every reader of the snapshot sees it so, also after a reload.

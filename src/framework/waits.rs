@@ -19,7 +19,7 @@ pub struct Waits {
 }
 
 /// The resources of events.
-const RESOURCES: [EventResource; 14] = [
+const RESOURCES: [EventResource; 15] = [
     EventResource::AssignedPod,
     EventResource::UnschedulablePod,
     EventResource::TargetPod,
@@ -33,6 +33,7 @@ const RESOURCES: [EventResource; 14] = [
     EventResource::CsiStorageCapacity,
     EventResource::VolumeAttachment,
     EventResource::LookedUp,
+    EventResource::Memo,
     EventResource::NodeMetrics,
 ];
 

@@ -4,6 +4,7 @@ use super::changes::{Change, Delta, Moves};
 use super::precondition::PodPrecondition;
 use super::snapshot::Snapshot;
 use super::symbol::Symbol;
+use super::time::Time;
 use std::any::Any;
 
 /// Names an index of a snapshot: the plugin instance it belongs to and, where it has several, which.
@@ -26,6 +27,12 @@ pub trait Index: Any + Send + Sync + std::fmt::Debug {
     fn apply(&mut self, delta: &Delta<'_>, snapshot: &Snapshot, moved: &mut Moves);
     /// Clears the index and derives it from `snapshot`.
     fn rebuild(&mut self, snapshot: &Snapshot);
+    /// When the first part of it ends by time alone, in monotonic time. Asked of indexes with [`Feeds::TIME`].
+    fn next_end(&self) -> Option<Time> {
+        None
+    }
+    /// Ends what ends at or before an instant of monotonic time. What that changes goes to `moved`.
+    fn expire(&mut self, _now: Time, _moved: &mut Moves) {}
     /// A copy, made when a forked snapshot is written to.
     fn fork(&self) -> Box<dyn Index>;
 }
@@ -73,6 +80,8 @@ impl Feeds {
     /// The changes of objects of other kinds and of what is assumed about them ([`Delta::object`]). A change of nothing
     /// that a reader of the snapshot sees is not among them.
     pub const OBJECTS: Self = Self(1 << 11);
+    /// Time: parts of the index end by themselves ([`Index::expire`]). It is no change.
+    pub const TIME: Self = Self(1 << 12);
     /// [`Change::Metrics`].
     pub const METRICS: Self = Self(1 << 13);
     /// The changes that put pods on nodes and take them off.
@@ -91,6 +100,11 @@ impl Feeds {
     /// Whether the kind with this number is among them.
     pub(super) const fn has(self, number: usize) -> bool {
         self.0 >> number & 1 == 1
+    }
+
+    /// The number of the first kind among them.
+    pub(super) const fn first(self) -> usize {
+        self.0.trailing_zeros() as usize
     }
 
     /// The number of a change's kind.
@@ -114,6 +128,6 @@ impl Feeds {
             | Change::AssumedWritten { .. }
             | Change::Unassumed { .. } => Self::OBJECTS,
         };
-        feed.0.trailing_zeros() as usize
+        feed.first()
     }
 }

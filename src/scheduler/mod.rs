@@ -51,7 +51,7 @@ pub use queue::QueuePlace;
 pub use view::{BindingView, Stage};
 
 use crate::engine::Decider;
-use crate::framework::{Act, Acting, AttemptResult, EventRecord, Framework, Status, Ticket};
+use crate::framework::{Act, Acting, AttemptResult, ClusterEvent, EventRecord, Framework, Status, Ticket};
 use crate::model::{Duration, Generation, ObjectKey, PodInfo, PodKey, Snapshot, Symbol, Time};
 use attempt::Attempt;
 use bindings::Bindings;
@@ -150,6 +150,7 @@ impl Scheduler {
     pub fn step(&mut self, input: Input, now: Time, out: &mut Vec<Effect>) {
         let now = now.max(self.now);
         self.now = now;
+        self.expire(now);
         match input {
             Input::Upserted(object) => self.upserted(object, now),
             Input::Deleted(key) => self.deleted(&key, now),
@@ -191,6 +192,14 @@ impl Scheduler {
         self.send(now, out);
     }
 
+    /// Ends what indexes keep for a time, and tells the pods that wait for it.
+    fn expire(&mut self, now: Time) {
+        let moved = self.cache.snapshot.expire(now);
+        if !moved.is_empty() {
+            self.move_all(&ClusterEvent::of_memos(moved), &Scope::default(), now);
+        }
+    }
+
     /// The wall clock was stepped: whatever reads it is evaluated again.
     fn wall_clock_stepped(&mut self, offset: Duration, now: Time, out: &mut Vec<Effect>) {
         self.cache.snapshot.set_wall_offset(offset);
@@ -224,7 +233,8 @@ impl Scheduler {
         let calls = self.outbox.next_wakeup().filter(|_| self.leading);
         let notices = self.queue.next_notice().filter(|_| self.leading);
         let suspended = self.suspended.as_ref().map(|attempt| attempt.alarm());
-        [self.queue.next_wakeup(), self.bindings.next_alarm(), calls, notices, suspended]
+        let ends = self.cache.snapshot.next_end();
+        [self.queue.next_wakeup(), self.bindings.next_alarm(), calls, notices, suspended, ends]
             .into_iter()
             .flatten()
             .min()
@@ -315,6 +325,9 @@ impl Scheduler {
                     called.push(ticket);
                 }
                 Act::Activate(pod) => self.queue.activate(&pod, &self.cache.snapshot, now),
+                Act::Moved(numbers) => {
+                    self.move_all(&ClusterEvent::of_memos(numbers), &Scope::default(), now);
+                }
                 Act::Wake(pod) => self.queue.wake(&pod, &self.cache.snapshot, now),
                 Act::Allow(pod, plugin) => {
                     let by = Symbol::new(framework.plugin_name(plugin));
@@ -333,7 +346,7 @@ impl Scheduler {
         (done, called)
     }
 
-    fn move_all(&mut self, event: &crate::framework::ClusterEvent, scope: &Scope, now: Time) {
+    fn move_all(&mut self, event: &ClusterEvent, scope: &Scope, now: Time) {
         self.queue.move_all(event, scope, &self.cache.snapshot, now);
     }
 

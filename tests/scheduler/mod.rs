@@ -9,6 +9,7 @@ mod failure;
 mod gangs;
 mod held;
 mod marks;
+mod memos;
 mod outbox;
 mod outcomes;
 mod pod_lifecycle;

@@ -8,6 +8,7 @@ use bayplan::engine::{Decider, Plain};
 use bayplan::framework::{Cycle, Silent};
 use bayplan::lang::codegen::groups::GroupIndex;
 use bayplan::lang::eval::ledgers::LedgerIndex;
+use bayplan::lang::eval::memos::{MOST_KEYS, MemoIndex};
 use bayplan::model::{
     Change, IndexKey, Kept, KeptColumns, NodeId, Placement, PodInfo, PodKey, Snapshot, Symbol, Want,
 };
@@ -254,6 +255,11 @@ impl World {
         for key in real.index_keys() {
             let of = |snapshot: &Snapshot| snapshot.index::<GroupIndex>(key).cloned();
             hold!(of(real) == of(&fresh), "4: index {key:?}: {:?} and rebuilt {:?}", of(real), of(&fresh));
+            if let Some(memo) = real.index::<MemoIndex>(key) {
+                let late = memo.iter().find(|(.., end)| *end <= self.now);
+                hold!(late.is_none(), "4: index {key:?} keeps {late:?} beyond its end");
+                hold!(memo.len() <= MOST_KEYS, "4: index {key:?} keeps {} keys", memo.len());
+            }
             let of = |snapshot: &Snapshot| snapshot.index::<LedgerIndex>(key).cloned();
             hold!(of(real) == of(&fresh), "4: index {key:?}: {:?} and rebuilt {:?}", of(real), of(&fresh));
         }

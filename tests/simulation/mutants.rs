@@ -44,6 +44,8 @@ pub(crate) enum Mutant {
     AllAreEquivalent,
     /// Waiting pods do not say which groups concern them.
     ForgetGroups,
+    /// What a memo remembers wakes no pod when it changes or ends.
+    ForgetMemos,
     /// The entries of ledgers do not move when a node changes.
     LeaveEntries,
     /// The driver does not show that objects of other kinds than pods, nodes and namespaces are gone.
@@ -357,6 +359,7 @@ impl EnqueueExtensions for Mutated {
             Mutant::ForgetNodeLabels => event.action == ActionType::UPDATE_NODE_LABEL,
             Mutant::ForgetMetrics => event.resource == EventResource::NodeMetrics,
             Mutant::AffinityWakesNothing => self.inner.name() == "InterPodAffinity",
+            Mutant::ForgetMemos => matches!(event.objects, EventObjects::Moved(_)),
             Mutant::SkipDeletions => matches!(event.objects, EventObjects::Pod { new: None, .. }),
             _ => false,
         };

@@ -106,6 +106,15 @@ const POOL: &[&str] = &[
         applies when has(pod.labels["wants"])
         ledger kinds: set<string> by ns.labels["closed"] ?? "no" { add pod.labels["team"] ?? "" }
         prefilter { reject "three teams share the namespaces" when kinds[ns.labels["closed"] ?? "no"].size() >= 3 } }"#,
+    r#"policy rest {
+        applies when has(pod.labels["team"])
+        memo resting: bool by pod.labels["team"] ?? "" ttl 7s
+        memo failures: int by pod.namespace ttl 40s
+        prefilter { reject "the team rests" when resting ?? false }
+        after failure {
+          remember resting = true when !(resting ?? false) && pod.labels["wants"] != "gold"
+          remember failures = (failures ?? 0) + 1
+          remember resting = none when failures == 3 } }"#,
     r#"policy cool { source load = metrics(window: 15s, max_age: 1h)
         filter cool { reject "is hot" when (load[node.name].cpu.latest ?? 0m) > 1cpu } }"#,
     r#"policy calm { source load = metrics(window: 5min, max_age: 1h)

@@ -416,8 +416,8 @@ policy team-load {
 "#
 
     LEDGER_KEY_ABSENT "BP0141" "ledger-key-absent" Error
-        "the key of a ledger may be absent"
-        "A pod is counted under one key, and a sum is read under one. Give the key a default with `??`, or say in \
+        "the key of a ledger or memo may be absent"
+        "A pod is counted under one key, and a sum or a memo is read under one. Give the key a default with `??`, or say in \
          `applies when` that it is there."
         bad r#"
 /// Limits the pods of a team.
@@ -451,6 +451,25 @@ policy cool-nodes {
 policy cool-nodes {
   source load = metrics(window: 30min, max_age: 2min)
   filter cool { reject "node(s) busy" when (load[node.name].cpu.mean ?? 0cpu) > 4cpu }
+}
+"#
+
+    MEMO_TYPE "BP0160" "memo-type" Error
+        "a memo cannot keep this"
+        "A memo keeps a string, a number, an amount, a time or a bool. Its keys are such values, or a list of one of \
+         these. Its time is a constant duration that is not negative; `0s` keeps nothing."
+        bad r#"
+/// Lets a job rest that has just failed.
+policy rest {
+  memo failed: list<string> by pod.labels["job"] ?? "" ttl 1min
+  prefilter { reject "the job has just failed" when has(failed) }
+}
+"#
+        good r#"
+/// Lets a job rest that has just failed.
+policy rest {
+  memo failed: time by pod.labels["job"] ?? "" ttl 1min
+  prefilter { reject "the job has just failed" when has(failed) }
 }
 "#
 }

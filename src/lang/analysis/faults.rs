@@ -42,6 +42,7 @@ pub fn check(policy: &Policy, diagnostics: &mut Vec<Diagnostic>) {
             places.must_not_fail(part, "the condition of a group");
         }
     }
+    policy.memos.iter().for_each(|memo| places.must_not_fail(&memo.key, "the key of a memo"));
     for rule in policy.rules() {
         for statement in rule.statements() {
             match statement {

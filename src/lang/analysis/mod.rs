@@ -13,6 +13,7 @@ pub mod keeps;
 mod ledgers;
 pub mod load;
 pub mod memory;
+mod memos;
 pub mod preconditions;
 pub mod reads;
 pub mod same;
@@ -34,5 +35,6 @@ pub fn analyse(policy: &mut Policy, budget: &Budget, diagnostics: &mut Vec<Diagn
     preconditions::check(policy, diagnostics);
     faults::check(policy, diagnostics);
     ledgers::name(policy);
+    memos::derive(policy);
     follows
 }

@@ -31,6 +31,7 @@ impl Pairs<'_> {
             (ExprKind::Root(a), ExprKind::Root(b)) => a == b,
             (ExprKind::Group(a), ExprKind::Group(b)) => a == b,
             (ExprKind::Ledger(a, left), ExprKind::Ledger(b, right)) => a == b && self.same(left, right),
+            (ExprKind::Memo(a), ExprKind::Memo(b)) => a == b,
             (ExprKind::Source(a, left), ExprKind::Source(b, right)) => a == b && self.same(left, right),
             (ExprKind::Now, ExprKind::Now) => true,
             (ExprKind::LookUp(a, left), ExprKind::LookUp(b, right)) => {

@@ -129,7 +129,7 @@ pub fn depends(policy: &Policy, expr: &Expr, bound: &mut Vec<u32>) -> Depends {
         ExprKind::Let(id) => depends(policy, &policy[*id].value, &mut Vec::new()),
         ExprKind::Slot(slot) => Depends { free: !bound.contains(&slot.0), ..Depends::default() },
         ExprKind::Root(Root::Node) => Depends { node: true, ..Depends::default() },
-        ExprKind::Root(_) | ExprKind::Now => pod,
+        ExprKind::Root(_) | ExprKind::Memo(_) | ExprKind::Now => pod,
         ExprKind::LookUp(..) => parts_depend(policy, expr, bound).join(pod),
         ExprKind::Group(group) => {
             let group = &policy[*group];

@@ -31,6 +31,9 @@ impl<'a> Checker<'a> {
                 BlockKind::Activate(of) => self.act(of.when.as_ref(), statement.span, |this| {
                     this.named_group(&of.group).map(Does::Activate)
                 }),
+                BlockKind::Remember(of) => {
+                    self.act(of.when.as_ref(), statement.span, |this| this.remember(of))
+                }
                 other => {
                     self.refused_in_block(other, statement.span);
                     continue;

@@ -28,7 +28,7 @@ impl<'a> Checker<'a> {
                 ast::StatementKind::Group(of) => (&of.name, DeclKind::Group(of)),
                 ast::StatementKind::Type(of) => (&of.name, DeclKind::Type(of)),
                 ast::StatementKind::Ledger(of) => (&of.name, DeclKind::Ledger(of)),
-                ast::StatementKind::Memo(of) => (&of.name, DeclKind::Lost),
+                ast::StatementKind::Memo(of) => (&of.name, DeclKind::Memo(of)),
                 ast::StatementKind::Source(of) => (&of.name, DeclKind::Source(of)),
                 ast::StatementKind::Broken(broken) => {
                     self.incomplete = true;
@@ -109,6 +109,15 @@ impl<'a> Checker<'a> {
                 );
                 self.unknown(span)
             }
+            State::Memo(id) => {
+                let of = &self.memos[id.index()];
+                let (name, ty) = (of.name.clone(), of.ty.clone().optional());
+                if !self.allow(Names::MEMOS, &name, span) {
+                    return self.unknown(span);
+                }
+                let expr = self.make(ExprKind::Memo(id), ty, span);
+                self.narrowed(expr)
+            }
             State::Source(_) => {
                 let name = self.decls[id.index()].name.text.clone();
                 self.mistake(
@@ -165,6 +174,7 @@ impl<'a> Checker<'a> {
             DeclKind::Def(of) => self.declare_def(of, of_file),
             DeclKind::Group(of) => self.declare_group(of),
             DeclKind::Ledger(of) => self.declare_ledger(of),
+            DeclKind::Memo(of) => self.declare_memo(of),
             DeclKind::Source(of) => self.declare_source(of),
             DeclKind::Param(_) => State::Failed,
             DeclKind::Type(of) => {
@@ -183,8 +193,8 @@ impl<'a> Checker<'a> {
         };
         self.resolving.pop();
         let decl = &mut self.decls[id.index()];
-        // A group, a ledger or a source is the same in both scopes.
-        if matches!(state, State::Group(_) | State::Ledger(_) | State::Source(_)) {
+        // A group, a ledger, a memo or a source is the same in both scopes.
+        if matches!(state, State::Group(_) | State::Ledger(_) | State::Memo(_) | State::Source(_)) {
             decl.state = [state; 2];
         }
         let slot = &mut decl.state[fact_scope as usize];
@@ -270,6 +280,7 @@ impl<'a> Checker<'a> {
                 DeclKind::Def(_) => "def",
                 DeclKind::Group(_) => "group",
                 DeclKind::Ledger(_) => "ledger",
+                DeclKind::Memo(_) => "memo",
                 DeclKind::Source(_) => "source",
                 DeclKind::Type(_) => "type",
                 DeclKind::Lost => "",

@@ -89,7 +89,7 @@ impl<'a> Checker<'a> {
 
     /// A key that is there, and by which sums can be kept.
     fn ledger_key(&mut self, key: Expr) -> Expr {
-        let key = self.key_with_value(key);
+        let key = self.key_with_value(key, "say in `applies when` that it is there");
         let key = self.of_policy_form(key);
         let fits = match &key.ty {
             Type::List(part) => is_key_part(part),
@@ -110,8 +110,8 @@ impl<'a> Checker<'a> {
         key
     }
 
-    /// A key of a ledger must have a value.
-    fn key_with_value(&mut self, mut key: Expr) -> Expr {
+    /// A key of a ledger or memo must have a value. `otherwise` says what to do but giving a default.
+    pub(super) fn key_with_value(&mut self, mut key: Expr, otherwise: &str) -> Expr {
         if !key.ty.is_optional() || *key.ty.present() == Type::Never {
             return self.value(key);
         }
@@ -121,7 +121,7 @@ impl<'a> Checker<'a> {
         if let Some(default) = default_text(key.ty.present()) {
             let fixed = format!("({text} ?? {default})");
             let title = format!("write `{text} ?? {default}`");
-            let help = format!("{title}, or say in `applies when` that it is there");
+            let help = if otherwise.is_empty() { title.clone() } else { format!("{title}, or {otherwise}") };
             said = said.with_help(help).with_fix(title, key.span, fixed);
         }
         self.report(said);
@@ -182,7 +182,7 @@ impl<'a> Checker<'a> {
             self.mistake(&codes::TYPE_MISMATCH, span, message, help);
             return Some(self.unknown(span));
         }
-        let key = self.key_with_value(key);
+        let key = self.key_with_value(key, "say in `applies when` that it is there");
         let key = self.fit(key, &wanted, &format!("the key of `{name}`"));
         if key.ty.is_unknown() {
             return Some(self.unknown(span));
@@ -208,6 +208,6 @@ impl<'a> Checker<'a> {
 }
 
 /// Whether values of a type can be a key, or a part of one.
-fn is_key_part(ty: &Type) -> bool {
+pub(super) fn is_key_part(ty: &Type) -> bool {
     ty.is_whole() || matches!(ty, Type::String | Type::Bool | Type::Time | Type::Uint)
 }

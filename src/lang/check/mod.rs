@@ -24,6 +24,7 @@ mod groups;
 mod look_ups;
 mod ledgers;
 mod macros;
+mod memos;
 mod numbering;
 mod operators;
 mod outcome;
@@ -209,6 +210,7 @@ fn empty_policy(name: &ast::Name, span: Span) -> Policy {
         groups: Vec::new(),
         kinds: Vec::new(),
         ledgers: Vec::new(),
+        memos: Vec::new(),
         sources: Vec::new(),
         slots: Vec::new(),
         gates: Vec::new(),
@@ -249,6 +251,7 @@ struct Checker<'a> {
     /// The kinds beside those of Kubernetes.
     schemas: &'a Schemas,
     ledgers: Vec<typed::Ledger>,
+    memos: Vec<typed::Memo>,
     sources: Vec<typed::Source>,
     slots: Vec<typed::Slot>,
     frame: Frame,
@@ -290,6 +293,7 @@ impl<'a> Checker<'a> {
             kinds: Vec::new(),
             schemas: no_schemas(),
             ledgers: Vec::new(),
+            memos: Vec::new(),
             sources: Vec::new(),
             slots: Vec::new(),
             frame: Frame::new(Place::Constant, FactScope::Raw),
@@ -336,6 +340,7 @@ impl<'a> Checker<'a> {
         result.groups = std::mem::take(&mut self.groups);
         result.kinds = std::mem::take(&mut self.kinds);
         result.ledgers = std::mem::take(&mut self.ledgers);
+        result.memos = std::mem::take(&mut self.memos);
         result.sources = std::mem::take(&mut self.sources);
         result.slots = std::mem::take(&mut self.slots);
         result

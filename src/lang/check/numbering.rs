@@ -10,8 +10,8 @@ use crate::lang::language::fields::FieldId;
 use crate::lang::language::functions::{self, FunctionId};
 use crate::lang::syntax::ast::Text;
 use crate::lang::typed::{
-    ArithmeticOp, CompareOp, DefId, Expr, ExprKind, GroupId, LedgerId, LetId, LookUp, MacroKind, Operation,
-    ParamId, Root, SlotId, SourceId,
+    ArithmeticOp, CompareOp, DefId, Expr, ExprKind, GroupId, LedgerId, LetId, LookUp, MacroKind, MemoId,
+    Operation, ParamId, Root, SlotId, SourceId,
 };
 use crate::lang::types::Type;
 use crate::lang::types::value::Value;
@@ -38,6 +38,7 @@ enum Key {
     Bound(usize),
     Root(Root),
     Group(GroupId),
+    Memo(MemoId),
     Now,
     Field(ValueId, FieldId),
     ApiField(ValueId, Text),
@@ -216,6 +217,7 @@ impl Numbering<'_> {
             },
             ExprKind::Root(root) => Key::Root(*root),
             ExprKind::Group(group) => Key::Group(*group),
+            ExprKind::Memo(memo) => Key::Memo(*memo),
             ExprKind::Now => Key::Now,
             ExprKind::Field(object, field) => Key::Field(self.number_of(object, walk)?, *field),
             ExprKind::ApiField(object, name) => Key::ApiField(self.number_of(object, walk)?, name.clone()),

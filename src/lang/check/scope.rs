@@ -10,7 +10,7 @@ use crate::lang::language::statements::{Names, StatementId};
 use crate::lang::schemas::Schemas;
 use crate::lang::syntax::ast::{self, Text};
 use crate::lang::typed::{
-    self, DefId, Expr, ExprKind, GroupId, LedgerId, LetId, ParamId, Root, SlotId, SourceId,
+    self, DefId, Expr, ExprKind, GroupId, LedgerId, LetId, MemoId, ParamId, Root, SlotId, SourceId,
 };
 use crate::lang::types::Type;
 use crate::lang::types::range::Range;
@@ -47,6 +47,7 @@ pub(super) enum DeclKind<'a> {
     Def(&'a ast::Def),
     Group(&'a ast::Group),
     Ledger(&'a ast::Ledger),
+    Memo(&'a ast::Memo),
     Source(&'a ast::SourceDecl),
     Type(&'a ast::TypeItem),
     /// Refused or broken; known to exist.
@@ -61,6 +62,7 @@ pub(super) enum State {
     Def(DefId, Names),
     Group(GroupId),
     Ledger(LedgerId),
+    Memo(MemoId),
     Source(SourceId),
     Param(ParamId),
     /// A mistake in it has been reported.
@@ -70,7 +72,7 @@ pub(super) enum State {
 /// Whether what `applies when` and `missing` say is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FactScope {
-    /// In `applies when`, `queue by` and the conditions of groups.
+    /// In `applies when`, `queue by`, the conditions of groups and the keys of memos.
     Raw,
     /// Everywhere else.
     Narrowed,
@@ -105,6 +107,7 @@ impl Place {
             Place::In(StatementId::Def) => "a def".to_owned(),
             Place::In(StatementId::Group) => "the condition of a group".to_owned(),
             Place::In(StatementId::Ledger) => "a ledger".to_owned(),
+            Place::In(StatementId::Memo) => "a memo".to_owned(),
             Place::In(statement) => format!("`{}`", statement.def().words),
         }
     }
@@ -340,14 +343,17 @@ impl<'a> Checker<'a> {
                 "it runs once per pod; write conditions on nodes in a `filter`"
             }
             (Place::In(StatementId::Queue), _) => {
-                "it sees the pod, its namespace, groups and objects that are looked up"
+                "it sees the pod, its namespace, groups, memos and objects that are looked up"
             }
             (Place::In(StatementId::Gate), _) => {
-                "it sees the pod, its namespace, objects that are looked up and the clock"
+                "it sees the pod, its namespace, memos, objects that are looked up and the clock"
             }
             (Place::In(StatementId::Group), _) => "a group is kept from the fields of the two pods alone",
             (Place::In(StatementId::Ledger), _) => {
                 "it sees the pod that is counted, its namespace and its node only"
+            }
+            (Place::In(StatementId::Memo), _) => {
+                "its key is made of the pod, its namespace, groups, other memos and objects that are looked up"
             }
             (Place::FileDef, _) => "give it as an argument, or move the def into the policy",
             (Place::Constant, _) => "write a value that is known when the policy is loaded",

@@ -31,6 +31,7 @@ impl<'a> Checker<'a> {
                 | StatementKind::Param(_)
                 | StatementKind::Group(_)
                 | StatementKind::Ledger(_)
+                | StatementKind::Memo(_)
                 | StatementKind::Source(_)
                 | StatementKind::Broken(_) => {}
                 StatementKind::Gate(gate) => {
@@ -84,8 +85,7 @@ impl<'a> Checker<'a> {
                     let acts = self.acts(StatementId::AfterFailure, Point::Failure, block, statement.span);
                     result.acts.push(acts);
                 }
-                StatementKind::Memo(_)
-                | StatementKind::BeforeBind(_)
+                StatementKind::BeforeBind(_)
                 | StatementKind::AfterBind(_)
                 | StatementKind::Mode(_)
                 | StatementKind::Except(_) => {

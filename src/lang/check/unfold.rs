@@ -20,7 +20,7 @@ const MOST_LEVELS: u64 = 1_000;
 /// Most statements of a block: what each of them shows holds in those behind it.
 const MOST_STATEMENTS: usize = 1_000;
 
-/// Most groups and ledgers of a policy: each is an index over all pods.
+/// Most groups, ledgers and memos of a policy: each is an index.
 const MOST_INDEXES: usize = 100;
 
 /// How large an expression is.
@@ -128,6 +128,7 @@ fn check(policy: &ast::Policy, file: &super::scope::FileItems<'_>) -> (u64, Vec<
             StatementKind::Let(of) => unfold.declare(&of.name.text, Named::Expr(&of.value)),
             StatementKind::Def(of) => unfold.declare(&of.name.text, Named::Expr(&of.body)),
             StatementKind::Group(of) => unfold.declare(&of.name.text, Named::Expr(&of.condition)),
+            StatementKind::Memo(of) => unfold.declare(&of.name.text, Named::Expr(&of.key)),
             StatementKind::Type(of) => unfold.declare(&of.name.text, Named::Type(&of.value)),
             _ => {}
         }
@@ -135,11 +136,12 @@ fn check(policy: &ast::Policy, file: &super::scope::FileItems<'_>) -> (u64, Vec<
     let mut indexes = policy.statements.iter().filter_map(|statement| match &statement.kind {
         StatementKind::Group(of) => Some(&of.name),
         StatementKind::Ledger(of) => Some(&of.name),
+        StatementKind::Memo(of) => Some(&of.name),
         _ => None,
     });
     if let Some(name) = indexes.nth(MOST_INDEXES) {
-        let message = format!("the policy has more than {MOST_INDEXES} groups and ledgers");
-        let help = "each is an index over all pods: make several policies of it";
+        let message = format!("the policy has more than {MOST_INDEXES} groups, ledgers and memos");
+        let help = "each is an index: make several policies of it";
         unfold.said.push(Diagnostic::new(&codes::TOO_LARGE, name.span, message).with_help(help));
     }
     let mut all = 0u64;
@@ -220,6 +222,7 @@ impl<'a> Unfold<'a> {
             StatementKind::Def(of) => self.declared(&of.name),
             StatementKind::Group(of) => self.declared(&of.name),
             StatementKind::Ledger(of) => self.whole(&of.key).saturating_add(self.block(&of.block)),
+            StatementKind::Memo(of) => self.declared(&of.name).saturating_add(self.whole(&of.ttl)),
             StatementKind::Type(of) => self.declared(&of.name),
             StatementKind::Source(of) => self.whole(&of.value),
             StatementKind::Param(of) => self.whole(&of.default),
@@ -269,6 +272,7 @@ impl<'a> Unfold<'a> {
                 }
                 BlockKind::Release(of) => self.reason(&of.reason).saturating_add(self.optional(&of.when)),
                 BlockKind::Activate(of) => self.optional(&of.when),
+                BlockKind::Remember(of) => self.whole(&of.value).saturating_add(self.optional(&of.when)),
                 // Not built: skip all of it.
                 _ => 0,
             };

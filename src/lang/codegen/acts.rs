@@ -3,7 +3,7 @@
 use super::closures::{BoolFn, ValueFn};
 use super::{Env, Lowering};
 use crate::lang::language::fields::ObjectType;
-use crate::lang::typed::{Act, Acts, Does, Expr, ExprKind, GroupId, Point, Policy, Reason};
+use crate::lang::typed::{Act, Acts, Does, Expr, ExprKind, GroupId, MemoId, Point, Policy, Reason};
 use crate::lang::types::Type;
 use crate::lang::types::range::Range;
 
@@ -28,6 +28,8 @@ pub enum CompiledDoes {
     Release(ValueFn, Reason),
     /// Tries the unschedulable ones among these pods again.
     Activate(ValueFn),
+    /// Sets a memo to this value, or forgets it.
+    Remember(MemoId, ValueFn),
 }
 
 /// All acts of a policy, in the order of the text.
@@ -58,6 +60,7 @@ fn lowered(lowering: &mut Lowering<'_>, policy: &Policy, act: &Act) -> CompiledA
                 CompiledDoes::Release(members_of(lowering, policy, *group), reason.clone())
             }
             Does::Activate(group) => CompiledDoes::Activate(members_of(lowering, policy, *group)),
+            Does::Remember(memo, value) => CompiledDoes::Remember(*memo, lowering.value(value)),
         },
     }
 }

@@ -12,6 +12,7 @@ pub mod groups;
 pub mod ledgers;
 pub mod lookups;
 mod loops;
+mod memos;
 mod operators;
 mod acts;
 mod preempt;

@@ -52,6 +52,7 @@ impl Lowering<'_> {
             ExprKind::Root(root) => root_value(*root),
             ExprKind::Group(id) => self.group(*id),
             ExprKind::Ledger(id, key) => self.ledger(*id, key),
+            ExprKind::Memo(id) => self.memo(*id),
             ExprKind::Source(id, node) => {
                 let (source, node) = (self.policy[*id].clone(), self.value(node));
                 as_value(move |env| {

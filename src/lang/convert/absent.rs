@@ -37,6 +37,7 @@ pub(super) fn optional(writer: &mut Writer<'_>, expr: &Expr) -> Written {
     writer.same_in_cel(expr)?;
     match &expr.kind {
         ExprKind::Name(name) if writer.is_optional(name) => Ok(writer.name(name)),
+        ExprKind::Name(name) if writer.is_memo(name) => Ok(format!("memos.?{name}")),
         ExprKind::Name(_) if writer.may_be_absent(expr) => Err(element(expr.span)),
         ExprKind::Field(access) if !access.optional => {
             Ok(format!("{}{}", object(writer, &access.object)?, field(&access.field.text, true)))
@@ -85,6 +86,7 @@ fn valid(writer: &mut Writer<'_>, expr: &Expr) -> Written {
     writer.same_in_cel(expr)?;
     match &expr.kind {
         ExprKind::Name(name) if writer.is_optional(name) => Ok(format!("{}.value()", writer.name(name))),
+        ExprKind::Name(name) if writer.is_memo(name) => Ok(writer.name(name)),
         ExprKind::Field(access) if !access.optional => {
             Ok(format!("{}{}", valid(writer, &access.object)?, field(&access.field.text, false)))
         }
@@ -175,6 +177,7 @@ fn fresh(writer: &Writer<'_>) -> String {
 pub(super) fn has(writer: &mut Writer<'_>, expr: &Expr) -> Written {
     let expr = inner(expr);
     match &expr.kind {
+        ExprKind::Name(name) if writer.is_memo(name) => Ok(format!("has({})", writer.name(name))),
         ExprKind::Field(access) if !writer.may_be_absent(&access.object) => {
             Ok(format!("has({}.{})", writer.expr(&access.object)?, access.field.text))
         }
@@ -216,6 +219,10 @@ pub(super) fn coalesce(writer: &mut Writer<'_>, binary: &Binary) -> Written {
 fn guarded(writer: &mut Writer<'_>, expr: &Expr) -> Result<Option<(String, String)>, NoTwin> {
     let expr = inner(expr);
     match &expr.kind {
+        ExprKind::Name(name) if writer.is_memo(name) => {
+            let plain = writer.name(name);
+            Ok(Some((format!("has({plain})"), plain)))
+        }
         ExprKind::Field(access) if !access.optional && !writer.may_be_absent(&access.object) => {
             let plain = format!("{}{}", writer.expr(&access.object)?, field(&access.field.text, false));
             Ok(plain.ends_with(&*access.field.text).then(|| (format!("has({plain})"), plain)))

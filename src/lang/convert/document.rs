@@ -100,6 +100,9 @@ fn declare<'a>(
             StatementKind::Ledger(of) => {
                 spaces.insert(of.name.text.clone(), "ledgers");
             }
+            StatementKind::Memo(of) => {
+                spaces.insert(of.name.text.clone(), "memos");
+            }
             StatementKind::Source(of) => {
                 spaces.insert(of.name.text.clone(), "sources");
             }
@@ -258,6 +261,7 @@ impl PolicyWriter<'_, '_> {
             StatementKind::Param(param) => self.param(param, span)?,
             StatementKind::Group(group) => self.group(group, span)?,
             StatementKind::Ledger(ledger) => self.ledger(ledger, span)?,
+            StatementKind::Memo(memo) => self.memo(memo, span)?,
             StatementKind::Source(source) => self.source(source, span)?,
             _ => return Err(NoTwin::new(span, "documents have nothing for this statement")),
         }
@@ -372,6 +376,25 @@ impl PolicyWriter<'_, '_> {
         fields.push(("adds".to_owned(), Node::List(items)));
         self.add("ledgers", span, fields);
         Ok(())
+    }
+
+    fn memo(&mut self, memo: &Memo, span: Span) -> Result<(), NoTwin> {
+        let mut fields = Fields::new();
+        put(&mut fields, "name", &memo.name.text);
+        put(&mut fields, "type", &self.type_text(&memo.declared));
+        put(&mut fields, "by", &self.cel(&memo.key)?);
+        unquote(&mut fields, "by", &memo.key);
+        put(&mut fields, "ttl", &self.duration(&memo.ttl)?);
+        self.add("memos", span, fields);
+        Ok(())
+    }
+
+    /// A duration, as a text such as `60s` where it is one.
+    fn duration(&mut self, of: &Expr) -> Result<String, NoTwin> {
+        match &of.kind {
+            ExprKind::Literal(Literal::Duration(long)) => Ok(literals::duration(*long)),
+            _ => self.cel(of),
+        }
     }
 
     fn source(&mut self, source: &SourceDecl, span: Span) -> Result<(), NoTwin> {
@@ -591,6 +614,17 @@ impl PolicyWriter<'_, '_> {
                     put(&mut fields, "activate", &of.group.text);
                     self.when(&mut fields, of.when.as_ref())?;
                 }
+                BlockKind::Remember(of) => {
+                    put(&mut fields, "remember", &of.memo.text);
+                    let mut writer = self.writer();
+                    let forgets = matches!(of.value.kind, ExprKind::Literal(Literal::None));
+                    let value = match forgets || writer.may_be_absent(&of.value) {
+                        true => super::absent::optional(&mut writer, &of.value)?,
+                        false => writer.expr(&of.value)?,
+                    };
+                    put(&mut fields, "value", &value);
+                    self.when(&mut fields, of.when.as_ref())?;
+                }
                 BlockKind::Only(only) => {
                     put(&mut fields, "onlyNodes", &self.cel(&only.nodes)?);
                     if let Some(when) = &only.when {
@@ -598,11 +632,7 @@ impl PolicyWriter<'_, '_> {
                     }
                 }
                 BlockKind::Wait(wait) => {
-                    let patience = match &wait.patience.kind {
-                        ExprKind::Literal(Literal::Duration(long)) => literals::duration(*long),
-                        _ => self.cel(&wait.patience)?,
-                    };
-                    put(&mut fields, "wait", &patience);
+                    put(&mut fields, "wait", &self.duration(&wait.patience)?);
                     if let Some(group) = &wait.group {
                         put(&mut fields, "for", &group.text);
                     }

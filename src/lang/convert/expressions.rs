@@ -86,6 +86,18 @@ impl<'a> Writer<'a> {
         !self.bound.contains(name) && self.optional.contains(name)
     }
 
+    /// Whether a name is a memo, in CEL.
+    pub(super) fn is_memo(&self, name: &Text) -> bool {
+        let To::Cel { spaces, .. } = self.to else { return false };
+        spaces.get(name) == Some(&"memos") && !self.bound.contains(name) && !self.instead.contains_key(name)
+    }
+
+    /// Whether this is `memos.?name`, to be written in the policy language.
+    fn is_optional_memo(&self, access: &FieldAccess) -> bool {
+        let of_memos = matches!(&access.object.kind, ExprKind::Name(name) if **name == *"memos" && !self.bound.contains(name));
+        access.optional && of_memos && matches!(self.to, To::Language(_))
+    }
+
     fn as_it_is(&mut self, expr: &Expr) -> Written {
         Ok(match &expr.kind {
             ExprKind::Literal(literal) => return self.literal(literal, expr.span),
@@ -93,6 +105,10 @@ impl<'a> Writer<'a> {
             ExprKind::Paren(inner) => format!("({})", self.expr(inner)?),
             ExprKind::Call(call) => return self.call(call, expr.span),
             ExprKind::Method(call) => return self.method(call),
+            ExprKind::Field(access) if self.is_optional_memo(access) => {
+                let name = &access.field.text;
+                format!("(has({name}) ? optional.of({name}) : optional.none())")
+            }
             ExprKind::Field(access) => {
                 format!("{}{}", self.expr(&access.object)?, field(&access.field.text, access.optional))
             }

@@ -151,6 +151,10 @@ impl LanguageWriter<'_> {
                 let head = format!("ledger {name}: {} by {key}", type_text(&ledger.declared));
                 self.block(&head, &ledger.block, statement.span);
             }
+            StatementKind::Memo(memo) => {
+                let (name, key, ttl) = (self.name(&memo.name), self.expr(&memo.key), self.expr(&memo.ttl));
+                self.line(&format!("memo {name}: {} by {key} ttl {ttl}", type_text(&memo.declared)));
+            }
             StatementKind::Source(source) => {
                 let name = self.name(&source.name);
                 let ExprKind::Call(call) = &source.value.kind else { return };
@@ -244,6 +248,10 @@ impl LanguageWriter<'_> {
                 BlockKind::Activate(of) => {
                     let when = self.when(of.when.as_ref());
                     self.line(&format!("activate {}{when}", of.group.text));
+                }
+                BlockKind::Remember(of) => {
+                    let (value, when) = (self.expr(&of.value), self.when(of.when.as_ref()));
+                    self.line(&format!("remember {} = {value}{when}", of.memo.text));
                 }
                 BlockKind::Victim(of) => {
                     let when = self.expr(&of.when);

@@ -132,6 +132,7 @@ pub fn constant(expr: &Expr, tables: Tables<'_>) -> Option<Constant> {
         | ExprKind::Root(_)
         | ExprKind::Group(_)
         | ExprKind::Ledger(..)
+        | ExprKind::Memo(_)
         | ExprKind::Source(..)
         | ExprKind::Now
         | ExprKind::LookUp(..)

@@ -8,12 +8,13 @@ use super::context::EvalContext;
 use super::exempt::ExemptPods;
 use super::getters;
 use super::ledgers;
+use super::memos;
 use super::operations;
 use crate::diag::Span;
 use crate::lang::language::fields::api;
 use crate::lang::typed::{
     ArithmeticOp, CompareOp, DefId, Expr, ExprKind, GroupId, LedgerId, LetId, LookUp, LookUpBy, Macro,
-    MacroKind, Operation, Policy, Reason, ReasonPart, Root, SlotId,
+    MacroKind, MemoId, Operation, Policy, Reason, ReasonPart, Root, SlotId,
 };
 use crate::lang::types::Type;
 use crate::lang::types::arithmetic;
@@ -128,6 +129,7 @@ impl<'p, 'a> Evaluator<'p, 'a> {
             }
             ExprKind::Group(group) => self.group(*group),
             ExprKind::Ledger(ledger, key) => self.ledger(*ledger, key),
+            ExprKind::Memo(memo) => self.memo(*memo),
             ExprKind::Source(source, node) => {
                 let node = self.value(node);
                 let source = &self.policy[*source];
@@ -355,6 +357,13 @@ impl<'p, 'a> Evaluator<'p, 'a> {
         });
         self.step(length(&sum));
         sum
+    }
+
+    /// What a memo remembers for the pod.
+    fn memo(&mut self, id: MemoId) -> Value<'a> {
+        let policy = self.policy;
+        let key = self.value(&policy[id].key);
+        memos::remembered(&self.context, &policy[id].index, &key)
     }
 
     fn has(&mut self, expr: &Expr) -> bool {

@@ -10,6 +10,7 @@ pub(super) mod getters;
 pub mod interpret;
 pub mod ledgers;
 mod limits;
+pub mod memos;
 pub mod operations;
 pub mod shards;
 pub mod tagged;

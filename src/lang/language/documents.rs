@@ -197,6 +197,12 @@ pub static SPEC: ObjectDef = ObjectDef {
             "Sums over placed pods: `ledgers.NAME[KEY]`.",
         ),
         of(
+            StatementId::Memo,
+            "memos",
+            Shape::List(&MEMO),
+            "Values remembered for a time: `memos.NAME`, which may be absent, and `memos.?NAME`.",
+        ),
+        of(
             StatementId::Source,
             "sources",
             Shape::List(&SOURCE),
@@ -230,9 +236,8 @@ pub static SPEC: ObjectDef = ObjectDef {
             StatementId::AfterFailure,
             "afterFailure",
             Shape::List(&AFTER_FAILURE),
-            "What is done with the members of groups after an attempt that failed.",
+            "What is done with the members of groups, and remembered, after an attempt that failed.",
         ),
-        not_built(StatementId::Memo, "memos"),
         not_built(StatementId::BeforeBind, "beforeBind"),
         not_built(StatementId::AfterBind, "afterBind"),
         not_built(StatementId::Mode, "mode"),
@@ -296,6 +301,21 @@ static LEDGER: ObjectDef = ObjectDef {
             "The key under which a pod is counted; a list is a key of several parts.",
         ),
         needed("adds", Shape::List(&ADD), "What a placed pod adds: all whose condition holds."),
+    ],
+};
+
+static MEMO: ObjectDef = ObjectDef {
+    name: "memo",
+    forms: &[],
+    fields: &[
+        needed("name", Shape::Identifier, "Its name: `memos.NAME`."),
+        needed(
+            "type",
+            Shape::Type,
+            "The type of the value: a string, a number, an amount, a time or a bool.",
+        ),
+        needed("by", Shape::Expression, "The key of the pod; a list is a key of several parts."),
+        needed("ttl", Shape::Duration, "How long a value is remembered; constant, `0s` is off."),
     ],
 };
 
@@ -463,11 +483,17 @@ static PERMIT: ObjectDef = ObjectDef {
 
 static AFTER_FAILURE: ObjectDef = ObjectDef {
     name: "statement of `afterFailure`",
-    forms: &[&["release", "reason", "with", "resolvable"], &["activate"]],
+    forms: &[&["release", "reason", "with", "resolvable"], &["activate"], &["remember", "value"]],
     fields: &[
         needed("release", Shape::Identifier, "The group whose members that wait at permit are refused."),
         needed("reason", Shape::Reason, "The reason of the refusal."),
         needed("activate", Shape::Identifier, "The group whose unschedulable members are tried again."),
+        needed("remember", Shape::Identifier, "The memo that is set for the pod's key."),
+        needed(
+            "value",
+            Shape::Expression,
+            "What is remembered; an optional that is empty forgets: `optional.none()`.",
+        ),
         WHEN,
         WITH,
         RESOLVABLE,

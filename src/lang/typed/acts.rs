@@ -2,7 +2,7 @@
 //! check in `check::acts`, its closure in `codegen::acts`, and what the plugin makes of it.
 
 use super::reads::Reads;
-use super::{Expr, GroupId, Point, Reason};
+use super::{Expr, GroupId, MemoId, Point, Reason};
 use crate::diag::Span;
 
 /// `after failure { … }`
@@ -36,6 +36,8 @@ pub enum Does {
     Release(GroupId, Reason),
     /// `activate G`: tries the unschedulable members of a group again.
     Activate(GroupId),
+    /// `remember M = E`: sets a memo under the pod's key; an absent value forgets it.
+    Remember(MemoId, Expr),
 }
 
 impl Acts {
@@ -56,6 +58,7 @@ impl Does {
         match self {
             Does::Release(..) => "release",
             Does::Activate(_) => "activate",
+            Does::Remember(..) => "remember",
         }
     }
 
@@ -63,6 +66,7 @@ impl Does {
     pub fn group(&self) -> Option<GroupId> {
         match self {
             Does::Release(group, _) | Does::Activate(group) => Some(*group),
+            Does::Remember(..) => None,
         }
     }
 
@@ -70,7 +74,15 @@ impl Does {
     pub fn reason(&self) -> Option<&Reason> {
         match self {
             Does::Release(_, reason) => Some(reason),
-            Does::Activate(_) => None,
+            Does::Activate(_) | Does::Remember(..) => None,
+        }
+    }
+
+    /// What it remembers.
+    pub fn value(&self) -> Option<&Expr> {
+        match self {
+            Does::Remember(_, value) => Some(value),
+            Does::Release(..) | Does::Activate(_) => None,
         }
     }
 
@@ -78,7 +90,7 @@ impl Does {
     pub fn reason_mut(&mut self) -> Option<&mut Reason> {
         match self {
             Does::Release(_, reason) => Some(reason),
-            Does::Activate(_) => None,
+            Does::Activate(_) | Does::Remember(..) => None,
         }
     }
 }

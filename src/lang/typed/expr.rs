@@ -1,7 +1,7 @@
 //! [`Expr`]: a typed expression. `walk.rs` visits its parts.
 
 use super::operation::Operation;
-use super::{DefId, GroupId, KindId, LedgerId, LetId, MacroKind, ParamId, SlotId, SourceId};
+use super::{DefId, GroupId, KindId, LedgerId, LetId, MacroKind, MemoId, ParamId, SlotId, SourceId};
 use crate::diag::Span;
 use crate::lang::language::fields::FieldId;
 use crate::lang::language::functions::{FunctionId, Prepared};
@@ -94,6 +94,8 @@ pub enum ExprKind {
     Group(GroupId),
     /// The sum of a ledger under a key; 0 or empty where there is none.
     Ledger(LedgerId, Box<Expr>),
+    /// What a memo remembers for the key of the pod being scheduled; absent if nothing.
+    Memo(MemoId),
     /// What the node of this name used over the window of a source; absent without samples, and when they are too old.
     Source(SourceId, Box<Expr>),
     /// `now()`

@@ -9,6 +9,7 @@ mod acts;
 mod expr;
 mod ids;
 mod ledgers;
+mod memos;
 mod sources;
 pub mod operation;
 mod preempt;
@@ -19,8 +20,9 @@ pub mod walk;
 pub use crate::lang::language::macros::MacroKind;
 pub use acts::{Act, Acts, Does};
 pub use expr::{ArithmeticOp, CompareOp, Expr, ExprKind, LookUp, LookUpBy, Macro, Root};
-pub use ids::{DefId, GroupId, KindId, LedgerId, LetId, ParamId, SlotId, SourceId};
+pub use ids::{DefId, GroupId, KindId, LedgerId, LetId, MemoId, ParamId, SlotId, SourceId};
 pub use ledgers::{Add, Ledger};
+pub use memos::Memo;
 pub use operation::Operation;
 pub use preempt::{Preempt, Victim};
 pub use sources::Source;
@@ -69,6 +71,8 @@ pub struct Policy {
     pub kinds: Vec<Arc<ObjectKind>>,
     /// Ledgers.
     pub ledgers: Vec<Ledger>,
+    /// Memos.
+    pub memos: Vec<Memo>,
     /// Sources.
     pub sources: Vec<Source>,
     /// Variables of macros and groups, and parameters of defs. Without recursion each has one value

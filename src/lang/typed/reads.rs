@@ -6,7 +6,7 @@
 
 use crate::lang::language::fields::{FieldId, ObjectType};
 use crate::lang::syntax::ast::Text;
-use crate::lang::typed::{GroupId, KindId, LedgerId};
+use crate::lang::typed::{GroupId, KindId, LedgerId, MemoId};
 use crate::model::KindName;
 use crate::model::objects::projection::Projection;
 use std::collections::{BTreeMap, BTreeSet};
@@ -61,6 +61,8 @@ pub struct Reads {
     pub keys: BTreeSet<ReadPath>,
     /// Ledgers, with the direction in which a change of the sum helps.
     pub ledgers: BTreeMap<LedgerId, Polarity>,
+    /// Memos, under the key of the pod being scheduled. What the keys read is among the reads.
+    pub memos: BTreeSet<MemoId>,
 }
 
 impl Reads {
@@ -86,6 +88,7 @@ impl Reads {
         self.groups.extend(&more.groups);
         self.objects.extend(&more.objects);
         self.keys.extend(more.keys.iter().cloned());
+        self.memos.extend(&more.memos);
         for (ledger, polarity) in &more.ledgers {
             let known = self.ledgers.entry(*ledger);
             known.and_modify(|known| *known = known.join(*polarity)).or_insert(*polarity);

@@ -371,7 +371,11 @@ impl<'p> Statement<'p> {
             Statement::Write(of) => of.entries.as_slice(),
             _ => &[],
         };
-        entries.iter().map(|entry| &entry.value)
+        let remembered = match self {
+            Statement::Act(of) => of.does.value(),
+            _ => None,
+        };
+        entries.iter().map(|entry| &entry.value).chain(remembered)
     }
 
     /// Why it refuses, where it can.
@@ -461,6 +465,10 @@ macro_rules! for_each_whole {
                 add.when.$iter().for_each(|when| $f(when));
             }
         }
+        for memo in policy.memos.$iter() {
+            $f(&$($mut)? memo.key);
+            $f(&$($mut)? memo.ttl);
+        }
         for gate in policy.gates.$iter() {
             for_each_of_check!(gate, $iter, $f);
         }
@@ -513,6 +521,7 @@ macro_rules! for_each_whole {
             match &$($mut)? act.does {
                 Does::Release(_, reason) => for_each_of_reason!(reason, $iter, $f),
                 Does::Activate(_) => {}
+                Does::Remember(_, value) => $f(value),
             }
         }
     }};

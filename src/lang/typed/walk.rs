@@ -16,6 +16,7 @@ macro_rules! for_each_part {
             | ExprKind::Slot(_)
             | ExprKind::Root(_)
             | ExprKind::Group(_)
+            | ExprKind::Memo(_)
             | ExprKind::Now => {}
             ExprKind::Field(inner, _)
             | ExprKind::ApiField(inner, _)

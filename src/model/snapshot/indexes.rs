@@ -7,6 +7,7 @@ use crate::model::index::{Feeds, Index, IndexError, IndexKey};
 use crate::model::pod::PodInfo;
 use crate::model::precondition::Filed;
 use crate::model::snapshot::Snapshot;
+use crate::model::time::Time;
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -165,6 +166,26 @@ impl Indexes {
             }
         }
         (!panicked).then_some(moves)
+    }
+
+    /// When the first part of an index ends by time alone.
+    pub(super) fn next_end(&self) -> Option<Time> {
+        let ending = self.directory.fed.get(Feeds::TIME.first())?.iter();
+        ending.filter_map(|at| self.slots.get(*at)?.index.as_ref()?.next_end()).min()
+    }
+
+    /// Ends what ends at or before an instant. Returns what that changed.
+    pub(super) fn expire(&mut self, now: Time) -> Moves {
+        let mut moves = Moves::default();
+        let directory = self.directory.clone();
+        for at in directory.fed.get(Feeds::TIME.first()).into_iter().flatten() {
+            let Some(slot) = self.slots.get_mut(*at) else { continue };
+            let ends = slot.index.as_ref().and_then(|index| index.next_end());
+            if ends.is_some_and(|end| end <= now) {
+                slot.guarded(|index| index.expire(now, &mut moves));
+            }
+        }
+        moves
     }
 
     /// Derives every index anew. A broken one stays broken.

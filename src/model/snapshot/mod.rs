@@ -13,7 +13,7 @@ mod table;
 pub use objects::Assumption;
 pub use pods::PodEntry;
 
-use super::changes::{Change, ChangeLog, ChangeRecord, Delta, Generation, Kinds, Moved};
+use super::changes::{Change, ChangeLog, ChangeRecord, Delta, Generation, Kinds, Moved, Moves};
 use super::columns::{Columns, KeptColumns};
 use super::index::{Feeds, Index, IndexError, IndexKey};
 use super::metrics::{Metrics, Reading};
@@ -299,6 +299,47 @@ impl Snapshot {
     pub fn index_mut<T: Index>(&mut self, key: &IndexKey) -> Option<&mut T> {
         let index: &mut dyn Any = self.indexes.get_mut(key)?;
         index.downcast_mut()
+    }
+
+    /// The same to be written by its owner, who reports what moved. Returns the numbers of the groups that did.
+    pub fn write_index<T: Index>(
+        &mut self,
+        key: &IndexKey,
+        write: impl FnOnce(&mut T, &mut Moves),
+    ) -> Vec<u64> {
+        let mut moves = Moves::default();
+        if let Some(index) = self.index_mut::<T>(key) {
+            write(index, &mut moves);
+        }
+        self.moved(moves)
+    }
+
+    /// When the first part of an index ends by time alone, in monotonic time.
+    pub fn next_end(&self) -> Option<Time> {
+        self.indexes.next_end()
+    }
+
+    /// Ends the parts of indexes whose time is over. Returns the numbers of the groups that moved.
+    pub fn expire(&mut self, now: Time) -> Vec<u64> {
+        if self.next_end().is_none_or(|end| end > now) {
+            return Vec::new();
+        }
+        let moves = self.indexes.expire(now);
+        self.moved(moves)
+    }
+
+    /// Records what moved in an index. Returns the numbers of the groups among it.
+    fn moved(&mut self, moves: Moves) -> Vec<u64> {
+        let mut numbers = Vec::new();
+        for (what, kinds) in moves.0 {
+            if let Moved::Group(number) = what {
+                numbers.push(number);
+            }
+            self.note(what, kinds, None);
+        }
+        numbers.sort_unstable();
+        numbers.dedup();
+        numbers
     }
 
     /// Whether there is an index with this key that is not broken.

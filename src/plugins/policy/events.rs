@@ -8,7 +8,7 @@ use crate::lang::codegen::groups::index_key;
 use crate::lang::language::fields::{ChangedBy, Eviction};
 use crate::lang::policy_set::CompiledPolicy;
 use crate::lang::typed::reads::{self, Polarity, ReadOf, ReadPath};
-use crate::lang::typed::{Expr, GroupId, KindId, Ledger, Point, Policy, Rule, Statement};
+use crate::lang::typed::{Expr, GroupId, KindId, Ledger, MemoId, Point, Policy, Rule, Statement};
 use crate::model::{IndexKey, Kinds, Symbol};
 use std::collections::BTreeSet;
 
@@ -35,6 +35,8 @@ pub(super) struct RuleInterest {
     pub(super) groups: Vec<(GroupId, IndexKey)>,
     /// Ledgers whose keys depend on the pod alone: only these sums matter.
     pub(super) ledgers: Vec<LedgerRead>,
+    /// Memos: only what is remembered under the pod's key matters.
+    pub(super) memos: Vec<MemoId>,
 }
 
 /// The groups of some reads, with the keys of their indexes.
@@ -52,18 +54,19 @@ impl RuleInterest {
         let node_of_pod = reads.paths.keys().any(is_node_of_pod);
         let of_nodes = if node_of_pod { Kinds::LIFE } else { Kinds::NONE };
         let mut apart = reads.clone();
+        let memos = reads.memos.iter().copied().collect();
         let mut ledgers = read_by(policy, parts, reads);
         // Any key: every pod that is placed may move the sum.
         ledgers.retain(|read| read.keys.is_some());
         apart.ledgers.retain(|ledger, _| !ledgers.iter().any(|read| read.ledger == *ledger));
         if !reads.groups.iter().all(|group| can_be_indexed(policy, *group)) {
             let kinds = Interest::of(&framework_reads(policy, &apart)).kinds;
-            return Self { kinds: kinds.with(of_nodes), groups: Vec::new(), ledgers };
+            return Self { kinds: kinds.with(of_nodes), groups: Vec::new(), ledgers, memos };
         }
         apart.groups.clear();
         apart.paths.retain(|path, _| path.of != ReadOf::Group);
         let kinds = Interest::of(&framework_reads(policy, &apart)).kinds;
-        Self { kinds: kinds.with(of_nodes), groups: indexed(policy, reads), ledgers }
+        Self { kinds: kinds.with(of_nodes), groups: indexed(policy, reads), ledgers, memos }
     }
 }
 
@@ -85,6 +88,8 @@ pub(super) struct Side {
     pub(super) ledgers_of_nodes: bool,
     /// These ledgers change with namespaces.
     pub(super) ledgers_of_namespaces: bool,
+    /// The memos that they read.
+    pub(super) memos: Vec<MemoId>,
     /// Whether more members, and higher values of their fields, help or hurt the pod.
     pub(super) more: Option<Polarity>,
     /// The kinds of objects that they look up.
@@ -113,6 +118,7 @@ impl Side {
         Self {
             local: reads.groups.is_empty()
                 && reads.ledgers.is_empty()
+                && reads.memos.is_empty()
                 && !of(&[
                     ReadOf::Nodes,
                     ReadOf::Pods,
@@ -135,6 +141,7 @@ impl Side {
             ledgers_of_nodes: any(|ledger| ledger.reads_node),
             ledgers_of_namespaces: any(|ledger| ledger.reads_namespace),
             ledgers,
+            memos: reads.memos.iter().copied().collect(),
             more,
             metrics: of(&[ReadOf::Metrics]),
             anything: false,
@@ -241,6 +248,9 @@ fn registered<'p>(
             for path in read.moved_by(policy) {
                 register_path(&mut registrations, &path, Polarity::Any);
             }
+        }
+        if !side.memos.is_empty() {
+            register(&mut registrations, EventResource::Memo, ActionType::UPDATE);
         }
         if !side.groups.is_empty() {
             let actions = match side.more {

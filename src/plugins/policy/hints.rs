@@ -7,11 +7,14 @@
 //! - an event of a pod, where pods are read as members of groups only: it helps if the pod is or
 //!   was a member, in the direction in which members are read. So the members of a group that leave
 //!   together do not wake each other. Likewise with ledgers: the pod must move a sum under a key that
-//!   the refused pod reads.
+//!   the refused pod reads;
+//! - a memo that was written, or whose time is over, under another key than the pod's.
 
 use super::PolicyPlugin;
 use super::attempt::{Attempt, Begun};
 use super::events::Side;
+use super::memo_reads::memo_numbers;
+use super::queued;
 use crate::framework::{
     ClusterEvent, CycleState, EnqueueExtensions, EventObjects, EventRegistration, EventResource, Filter,
     Handle, QueueingHint,
@@ -77,6 +80,13 @@ impl PolicyPlugin {
         }
     }
 
+    /// Whether a memo that the policy reads moved under the pod's key.
+    fn helps_by_memos(&self, h: &Handle, side: &Side, moved: &[u64]) -> bool {
+        let context = EvalContext { queued: queued(h), ..EvalContext::new(h.pod, h.snapshot, h.now) };
+        let numbers = memo_numbers(&self.compiled.policy, &side.memos, context);
+        numbers.iter().any(|number| moved.binary_search(number).is_ok())
+    }
+
     fn node_of(&self, h: &Handle, pod: Option<&PodInfo>) -> Option<NodeId> {
         h.snapshot.node_by_name(pod?.node_name.as_ref()?)
     }
@@ -133,6 +143,7 @@ impl PolicyPlugin {
                     || side.namespace && name.is_none_or(|name| *name == h.pod.namespace)
             }
             EventObjects::Object { old, new } => self.helps_by_object(side, old.as_deref(), new.as_deref()),
+            EventObjects::Moved(numbers) => self.helps_by_memos(h, side, numbers),
             EventObjects::None => true,
         }
     }

@@ -61,6 +61,7 @@ fn collect(policy: &Policy, expr: &Expr, keys: &mut BTreeMap<LedgerId, Option<Ve
         }
         ExprKind::Let(id) => collect(policy, &policy[*id].value, keys),
         ExprKind::CallDef(id, _) => collect(policy, &policy[*id].body, keys),
+        ExprKind::Memo(id) => collect(policy, &policy[*id].key, keys),
         _ => {}
     }
     each_part(expr, &mut |part| collect(policy, part, keys));
@@ -73,6 +74,7 @@ fn is_of_the_pod(policy: &Policy, expr: &Expr) -> bool {
         ExprKind::Root(_)
         | ExprKind::Group(_)
         | ExprKind::Ledger(..)
+        | ExprKind::Memo(_)
         | ExprKind::Source(..)
         | ExprKind::LookUp(..)
         | ExprKind::Now

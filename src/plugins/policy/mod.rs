@@ -12,7 +12,7 @@
 //!   `distance.rs`: how many members must change before a condition over a group can hold
 //! - `remedies.rs`: edits that may help against a refusal, for explanations
 //! - `events.rs`: what the policy reads, and the events it registers for; `hints.rs`: whether an
-//!   event helps a refused pod; `ledger_reads.rs`: the sums of ledgers that rules read
+//!   event helps a refused pod; `ledger_reads.rs`, `memo_reads.rs`: the sums of ledgers and the memos that rules read
 
 mod attempt;
 mod clock;
@@ -23,6 +23,7 @@ mod faults;
 mod filter;
 mod hints;
 mod ledger_reads;
+mod memo_reads;
 mod permit;
 mod pod_inputs;
 mod preempt;
@@ -45,6 +46,7 @@ use crate::lang::codegen::groups::{GroupIndex, index_key};
 use crate::lang::codegen::ledgers;
 use crate::lang::eval::context::{EvalContext, Queued};
 use crate::lang::eval::interpret::Evaluator;
+use crate::lang::eval::memos::MemoIndex;
 use crate::lang::policy_set::{CompiledPolicy, PolicySet};
 use crate::lang::typed::{GroupId, LedgerId, Reason};
 use crate::model::{Duration, Index, IndexKey, NodeInfo, PodPrecondition, Symbol, Time};
@@ -196,6 +198,9 @@ impl Plugin for PolicyPlugin {
         for at in 0..policy.ledgers.len() as u32 {
             let index = ledgers::index(policy, LedgerId(at), &self.exempt);
             indexes.push((policy[LedgerId(at)].index.clone(), Box::new(index)));
+        }
+        for memo in &policy.memos {
+            indexes.push((memo.index.clone(), Box::new(MemoIndex::new(memo.index.clone()))));
         }
         if self.waits() {
             indexes.push((self.waits_key.clone(), Box::new(Waits::default())));

@@ -6,6 +6,7 @@
 
 use super::attempt::{Absent, Attempt};
 use super::events::RuleInterest;
+use super::memo_reads::memo_numbers;
 use super::pod_inputs::ConditionInputs;
 use super::waits::{ConditionKey, Moment, Verdict, WaitKey, Waits};
 use super::{PolicyPlugin, numbers, refusal};
@@ -66,7 +67,8 @@ impl PolicyPlugin {
             let keys = read.keys(policy, context).unwrap_or_default();
             keys.into_iter().map(|key| key_number(&policy[read.ledger].index, &key))
         });
-        let mut groups: Vec<u64> = rules.groups.iter().filter_map(number).chain(sums).collect();
+        let memos = memo_numbers(policy, &rules.memos, context);
+        let mut groups: Vec<u64> = rules.groups.iter().filter_map(number).chain(sums).chain(memos).collect();
         groups.sort_unstable();
         groups.dedup();
         Interest { kinds: rules.kinds, groups }

@@ -60,6 +60,7 @@ impl ConditionInputs {
         // The parts hold what is read of the namespace.
         let of_groups = !reads.clock
             && reads.ledgers.is_empty()
+            && reads.memos.is_empty()
             && Kinds::NAMESPACES.with(interest.kinds) == Kinds::NAMESPACES;
         Self { parts: all.then_some(parts), groups: of_groups.then_some(interest.groups), distance }
     }
@@ -87,6 +88,7 @@ fn reads(policy: &Policy, expr: &Expr) -> Reads {
         ExprKind::Root(_)
         | ExprKind::Group(_)
         | ExprKind::Ledger(..)
+        | ExprKind::Memo(_)
         | ExprKind::Source(..)
         | ExprKind::Now
         | ExprKind::LookUp(..)
@@ -120,6 +122,7 @@ fn collect(policy: &Policy, expr: &Expr, parts: &mut Vec<Expr>) -> bool {
             !reads(policy, object).pod && collect(policy, object, parts)
         }
         ExprKind::Let(id) => collect(policy, &policy[*id].value, parts),
+        ExprKind::Memo(id) => collect(policy, &policy[*id].key, parts),
         ExprKind::Group(id) => {
             let group = &policy[*id];
             group.keys.iter().all(|key| collect(policy, &key.pod, parts))

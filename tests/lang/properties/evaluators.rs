@@ -6,7 +6,7 @@ use super::programs::Programs;
 use crate::support::policies::{NOW, framework_of, measure, snapshot, try_compile};
 use bayplan::framework::Framework;
 use bayplan::lang::codegen::scores::Raw;
-use bayplan::lang::codegen::{ColumnScan, Env, compute};
+use bayplan::lang::codegen::{ColumnScan, CompiledDoes, Env, compute};
 use bayplan::lang::eval::context::EvalContext;
 use bayplan::lang::eval::interpret::Evaluator;
 use bayplan::lang::policy_set::CompiledPolicy;
@@ -177,6 +177,7 @@ fn agree(
     random: &mut Random,
 ) -> Agreed {
     let mut snapshot = snapshot(framework, nodes.to_vec(), pods.to_vec());
+    super::memos::fill(random, &policy.policy, &mut snapshot);
     measure(framework, &mut snapshot);
     if random.one_in(2) {
         // Without columns of labels, and without indexes of groups.
@@ -307,6 +308,13 @@ fn agree_on(policy: &CompiledPolicy, snapshot: &Snapshot, pod: &PodInfo, text: &
             typed.does.word(),
             pod.name
         );
+        if let (CompiledDoes::Remember(_, fast), Some(slow)) = (&act.does, typed.does.value()) {
+            let (fast, slow) = (fast(&mut env), evaluator.value(slow));
+            assert!(
+                fast.is_absent() && slow.is_absent() || fast.equals(&slow),
+                "{fast:?} and {slow:?}, seed {seed}\n{text}"
+            );
+        }
         evaluations += 1;
     }
     let tables = &scan.env.tables;

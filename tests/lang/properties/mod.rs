@@ -13,6 +13,7 @@ mod hints;
 mod instants;
 mod ledgers;
 mod lookups;
+mod memos;
 pub(crate) mod narrowing;
 mod objects;
 mod programs;

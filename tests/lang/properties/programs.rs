@@ -32,6 +32,11 @@ const LEDGERS: &str = r#"  ledger used: int by pod.labels["team"] ?? "" { add 1 
   ledger asked: resources by pod.namespace { add pod.requests }
 "#;
 
+/// Memos of several types, with simple and composite keys.
+const MEMOS: &str = r#"  memo last: string by pod.labels["team"] ?? "" ttl 1h
+  memo tries: int by [pod.namespace, pod.labels["job"] ?? ""] ttl 10min
+  memo resting: bool by pod.priority ttl 1min
+"#;
 /// Metrics over two windows.
 const SOURCES: &str = "  source load = metrics(window: 5min, max_age: 2min)\n  source late = metrics(window: 30s, max_age: 1min)\n";
 
@@ -45,6 +50,8 @@ pub(super) struct Programs<'r> {
     pub lets: Vec<(String, Ty)>,
     /// Whether the policy has the ledgers of [`LEDGERS`].
     ledgers: bool,
+    /// Whether the policy has the memos of [`MEMOS`].
+    memos: bool,
     /// Whether the policy has the sources of [`SOURCES`].
     sources: bool,
     fresh: usize,
@@ -60,6 +67,7 @@ impl<'r> Programs<'r> {
             nodes: vec!["node".into()],
             lets: Vec::new(),
             ledgers: false,
+            memos: false,
             sources: false,
             fresh: 0,
             for_documents: false,
@@ -81,6 +89,10 @@ impl<'r> Programs<'r> {
         self.ledgers = self.random.one_in(2);
         if self.ledgers {
             text.push_str(LEDGERS);
+        }
+        self.memos = self.random.below(5) < 2;
+        if self.memos {
+            text.push_str(MEMOS);
         }
         self.sources = self.random.one_in(2);
         if self.sources {
@@ -138,11 +150,24 @@ impl<'r> Programs<'r> {
         }
         if self.random.one_in(2) {
             let nodes = std::mem::take(&mut self.nodes);
-            let (released, woken) = (self.expr(Ty::Bool, 2), self.expr(Ty::Bool, 2));
+            // Each condition more makes a twin less likely.
+            let depth = if self.for_documents { 0 } else { 2 };
+            let (released, woken) = (self.expr(Ty::Bool, depth), self.expr(Ty::Bool, depth));
             self.nodes = nodes;
             text.push_str(&format!(
-                "  after failure {{\n    release mates \"no node\" when {released}\n    activate mates when {woken}\n  }}\n"
+                "  after failure {{\n    release mates \"no node\" when {released}\n    activate mates when {woken}\n"
             ));
+            if self.memos {
+                let nodes = std::mem::take(&mut self.nodes);
+                let (maybe, depth) = if self.for_documents { (Ty::Text, 0) } else { (Ty::MaybeText, 2) };
+                let (tries, last) = (self.expr(Ty::Int, depth), self.expr(maybe, depth));
+                let when = self.expr(Ty::Bool, depth / 2);
+                self.nodes = nodes;
+                text.push_str(&format!(
+                    "    remember tries = {tries}\n    remember last = {last} when {when}\n    remember resting = none\n"
+                ));
+            }
+            text.push_str("  }\n");
         }
         text.push_str("}\n");
         text
@@ -608,6 +633,22 @@ impl<'r> Programs<'r> {
                 Ty::Texts => format!("kinds[{pod}.priority > 3]"),
                 _ => format!("asked[{pod}.namespace]"),
             };
+        }
+        if self.memos && matches!(ty, Ty::Int | Ty::Bool | Ty::MaybeText) && self.random.one_in(4) {
+            let made = match ty {
+                // Sums of unbounded numbers have no twin.
+                Ty::Int if self.for_documents => "clamp(tries ?? limit, 0, 9)",
+                Ty::Int => "(tries ?? limit)",
+                Ty::Bool => self.random.of(&[
+                    "(resting ?? false)",
+                    "has(resting)",
+                    "(tries == limit)",
+                    "(has(tries) && tries > 3)",
+                    "(last != none && resting == true)",
+                ]),
+                _ => "last",
+            };
+            return made.to_owned();
         }
         let of_load = matches!(ty, Ty::Int | Ty::Cpu | Ty::Bytes | Ty::Duration | Ty::Time | Ty::Bool);
         if self.sources && of_load && self.random.one_in(3) {

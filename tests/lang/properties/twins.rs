@@ -46,6 +46,7 @@ fn decided(
 ) -> Vec<String> {
     let framework = framework_of(set);
     let mut snapshot = snapshot(&framework, nodes.to_vec(), pods.to_vec());
+    set.iter().for_each(|policy| super::memos::fill(&mut Random(7), &policy.policy, &mut snapshot));
     measure(&framework, &mut snapshot);
     let (plugin, id) = (&framework.plugins()[0], PluginId(0));
     let mut said = Vec::new();

@@ -9,7 +9,7 @@ use crate::lang::analysis::index::{Equalities, can_be_indexed, equalities, in_na
 use crate::lang::analysis::shape::resolve_alias;
 use crate::lang::analysis::stage::depends;
 use crate::lang::language::fields::ObjectType;
-use crate::lang::typed::{Expr, ExprKind, GroupId, LedgerId, Macro, MacroKind, Policy, SlotId};
+use crate::lang::typed::{Expr, ExprKind, GroupId, LedgerId, Macro, MacroKind, MemoId, Policy, SlotId};
 use crate::lang::types::Type;
 
 /// Comparisons of names until an object is found.
@@ -81,6 +81,16 @@ impl<'p> Walk<'p> {
         let all = each.for_each(&Steps::pods(), PartitionBy::Slot(u32::MAX), Summation::Repeat, &self.shares);
         self.sum(&mut cost, all);
         (self.weighed(expr, cost), extent)
+    }
+
+    /// What a memo remembers: found by the key of the pod.
+    pub(super) fn memo(&mut self, expr: &'p Expr, id: MemoId) -> (Cost, Extent) {
+        let policy = self.policy;
+        let (asked, size) = self.expr(&policy[id].key);
+        let mut cost = Cost::plain(4);
+        self.sum(&mut cost, asked);
+        cost.steps.add(&size.walk());
+        (self.weighed(expr, cost), Extent::of_type(&policy[id].ty, self.size))
     }
 
     pub(super) fn is_in(&mut self, expr: &'p Expr, element: &'p Expr, list: &'p Expr) -> Cost {

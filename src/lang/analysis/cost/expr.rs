@@ -98,6 +98,7 @@ impl<'p> Walk<'p> {
             ExprKind::Let(id) => self.let_value(*id),
             ExprKind::Group(id) => self.group(expr, *id),
             ExprKind::Ledger(id, key) => self.ledger(expr, *id, key),
+            ExprKind::Memo(id) => self.memo(expr, *id),
             ExprKind::Source(_, node) => {
                 let (mut cost, _) = self.one(node);
                 // The closures find the load by the name of the node; its definition adds the samples up.

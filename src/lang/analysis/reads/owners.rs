@@ -154,6 +154,7 @@ impl Walk<'_> {
             ExprKind::Constant(_)
             | ExprKind::Param(_)
             | ExprKind::Ledger(..)
+            | ExprKind::Memo(_)
             | ExprKind::Now
             | ExprKind::Resource(..)
             | ExprKind::Widen(_)

@@ -137,6 +137,12 @@ impl<'p> Walk<'p> {
                 known.and_modify(|known| *known = known.join(polarity)).or_insert(polarity);
                 self.expr(key, Polarity::Any);
             }
+            ExprKind::Memo(id) => {
+                if self.reads.memos.insert(*id) {
+                    let policy = self.policy;
+                    self.expr(&policy[*id].key, Polarity::Any);
+                }
+            }
             ExprKind::Source(_, key) => {
                 self.add(ReadOf::Metrics, None, None, Polarity::Any);
                 self.expr(key, Polarity::Any);

@@ -102,6 +102,13 @@ impl Checker<'_> {
                         `duration(…)` and `timestamp(…)` make values, numbers and texts need no wrapper";
             return self.cel_mistake(&codes::UNKNOWN_NAME, span, message, help, Vec::new());
         }
+        // `memos.?name`
+        if access.optional
+            && matches!(&access.object.kind, ast::ExprKind::Name(name) if **name == *"memos")
+            && let Some(memo) = self.named_memo(&access.field.text, span)
+        {
+            return self.wrapped(memo, span);
+        }
         let object = self.expr(&access.object, None);
         let object = self.selected_from(&access.object, object, access.optional);
         self.cel_field_of(object, access, span)
@@ -222,6 +229,12 @@ impl Checker<'_> {
 
     /// `has(a.f)`
     pub(super) fn cel_has(&mut self, call: &ast::Call, span: Span) -> Expr {
+        if let [ast::Arg { name: None, value }] = call.args.as_slice()
+            && let ast::ExprKind::Name(name) = &value.kind
+            && let Some(memo) = self.named_memo(name, value.span)
+        {
+            return self.make(ExprKind::Has(Box::new(memo)), Type::Bool, span);
+        }
         let access = match call.args.as_slice() {
             [ast::Arg { name: None, value }] if let Some(access) = plain_field(value) => access,
             args => {

@@ -232,12 +232,15 @@ pub(super) static REMEMBER: StatementDef = StatementDef {
     stands: AFTER,
     rule: "remember",
     syntax: "remember MEMO = E [when E]",
-    built: false,
-    doc: "Sets a memo for the pod's key; the value `none` forgets it.",
-    example: r#"/// Remembers where a job ran.
-policy sticky {
-  memo last: string by pod.labels["job"] ?? "" ttl 1h
-  after bind { remember last = node.name }
+    doc: "Sets a memo for the pod's key until its time is over; an absent value, such as `none`, forgets it. A block is \
+          evaluated with the memos as they were before it, and the last `remember` of a memo decides. Pods that wait for this key are tried again where the value is \
+          another one then.",
+    example: r#"/// Lets a job rest for a minute when one of its pods found no node.
+policy rest {
+  applies when has(pod.labels["job"])
+  memo resting: bool by [pod.namespace, pod.labels["job"] ?? ""] ttl 1min
+  prefilter { reject "the job rests" when resting ?? false }
+  after failure { remember resting = true when !(resting ?? false) }
 }"#,
     ..StatementDef::BASE
 };

@@ -1,7 +1,7 @@
 //! [`Names`]: which variables of the language a statement sees.
 
-/// A set of the variables `pod`, `ns`, `node`, `nodes`, `pods`, `nominated`, of groups, of ledgers, of sources, of
-/// `now()`, and of objects that are looked up.
+/// A set of the variables `pod`, `ns`, `node`, `nodes`, `pods`, `nominated`, of groups, of ledgers, of memos, of
+/// sources, of `now()`, and of objects that are looked up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Names(u16);
 
@@ -31,6 +31,8 @@ impl Names {
     /// The ledgers of the policy.
     pub const LEDGERS: Names = Names(1024);
 
+    /// The memos of the policy.
+    pub const MEMOS: Names = Names(2048);
     /// The sources of the policy.
     pub const SOURCES: Names = Names(4096);
 
@@ -45,13 +47,14 @@ impl Names {
         .and(Names::NOMINATED)
         .and(Names::GROUPS)
         .and(Names::LEDGERS)
+        .and(Names::MEMOS)
         .and(Names::SOURCES)
         .and(Names::NOW)
         .and(Names::ANY_OBJECT);
     /// What one evaluation per node sees: everything.
     pub const PER_NODE: Names = Names::PER_POD.and(Names::NODE);
 
-    const WORDS: [(Names, &'static str); 12] = [
+    const WORDS: [(Names, &'static str); 13] = [
         (Names::POD, "pod"),
         (Names::NS, "ns"),
         (Names::NODE, "node"),
@@ -60,6 +63,7 @@ impl Names {
         (Names::NOMINATED, "nominated"),
         (Names::GROUPS, "groups"),
         (Names::LEDGERS, "ledgers"),
+        (Names::MEMOS, "memos"),
         (Names::SOURCES, "sources"),
         (Names::NOW, "now()"),
         (Names::LOOKUPS, "lookup()"),

@@ -26,7 +26,7 @@ pub(super) static GATE: StatementDef = StatementDef {
     points: &["PreEnqueue"],
     rule: "gate",
     syntax: "gate \"REASON\" when E",
-    sees: Some(Names::OF_POD.and(Names::NOW).and(Names::ANY_OBJECT)),
+    sees: Some(Names::OF_POD.and(Names::NOW).and(Names::MEMOS).and(Names::ANY_OBJECT)),
     doc: "Keeps the pod out of the scheduling queue while the condition holds.",
     example: r#"/// Starts batch pods at night only.
 policy night-batch {
@@ -41,7 +41,7 @@ pub(super) static QUEUE: StatementDef = StatementDef {
     points: &["QueueSort"],
     rule: "queue",
     syntax: "queue by [asc|desc] E, …",
-    sees: Some(Names::OF_POD.and(Names::GROUPS).and(Names::ANY_OBJECT)),
+    sees: Some(Names::OF_POD.and(Names::GROUPS).and(Names::MEMOS).and(Names::ANY_OBJECT)),
     doc: "Orders all pods of the scheduler by its keys, from left to right; `applies when` does not matter here. \
           Ties fall to the time at which the pod was queued, then to its name. One policy of a scheduler may have it.",
     example: r#"/// Schedules pods of higher priority first.
@@ -164,12 +164,13 @@ pub(super) static MEMO: StatementDef = StatementDef {
     rule: "memo",
     syntax: "memo NAME: T by KEY ttl D",
     naming: Naming::Declares,
-    sees: Some(Names::OF_POD.and(Names::GROUPS).and(Names::ANY_OBJECT)),
-    built: false,
-    doc: "The value last remembered for the pod's key, for a time. It is in memory only: a restart forgets it.",
-    example: r#"/// Remembers where a job failed.
-policy avoid-last-node {
-  memo failed: time by pod.labels["job"] ?? "" ttl 10min
+    sees: Some(Names::OF_POD.and(Names::GROUPS).and(Names::MEMOS).and(Names::ANY_OBJECT)),
+    doc: "The value last remembered for the pod's key, for a constant time; absent without one. `0s` is off. It is in memory \
+          only: a restart forgets it. At most 100,000 keys are kept; beyond them the value that ends first goes.",
+    example: r#"/// Schedules jobs later whose pods found no node in the last ten minutes.
+policy failed-later {
+  memo failed: time by [pod.namespace, pod.labels["job"] ?? ""] ttl 10min
+  queue by failed ?? pod.queued_at
   after failure { remember failed = now() }
 }"#,
     ..StatementDef::BASE

@@ -62,7 +62,7 @@ pub enum BlockKind {
     Write(Write),
     /// `event X normal "R" "text" when C`; not built.
     Event(Event),
-    /// `remember M = E when C`; not built.
+    /// `remember M = E when C`, after an attempt.
     Remember(Remember),
     /// `release G "r" when C`, after a failed attempt.
     Release(Release),

@@ -54,7 +54,7 @@ pub enum StatementKind {
     Preempt(Block),
     /// `ledger NAME: T by K { … }`; not built.
     Ledger(Ledger),
-    /// `memo NAME: T by K ttl D`; not built.
+    /// `memo NAME: T by K ttl D`
     Memo(Memo),
     /// `reserve { … }`; not built.
     Reserve(Block),

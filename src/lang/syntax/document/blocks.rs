@@ -109,6 +109,11 @@ impl Reader<'_> {
         if let Some(group) = self.get(item, "activate") {
             return Some(BlockKind::Activate(Activate { group: self.name(group)?, when: when? }));
         }
+        if let Some(memo) = self.get(item, "remember") {
+            let memo = self.name(memo);
+            let value = self.get(item, "value").and_then(|value| self.expression(value));
+            return Some(BlockKind::Remember(Remember { memo: memo?, value: value?, when: when? }));
+        }
         let group = self.get(item, "release").and_then(|group| self.name(group));
         let reason = self.reason(item, "reason")?;
         Some(BlockKind::Release(Release { group: group?, reason, when: when? }))

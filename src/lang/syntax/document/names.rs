@@ -1,4 +1,4 @@
-//! `params.x`, `variables.x`, `groups.x`, `ledgers.x` and `sources.x` of CEL to the names of the policy.
+//! `params.x`, `variables.x`, `groups.x`, `ledgers.x`, `memos.x` and `sources.x` of CEL to the names of the policy.
 //!
 //! In the tree all names of a policy live together, so that what follows needs not know which language declared
 //! them. What would then mean something else is refused: a name without its prefix, and a variable of a macro that
@@ -10,15 +10,8 @@ use crate::lang::language::macros::MACROS;
 use crate::lang::syntax::ast::*;
 use std::collections::BTreeMap;
 
-/// The prefixes of names, and whether this release has what they name.
-const SPACES: [(&str, bool); 6] = [
-    ("params", true),
-    ("variables", true),
-    ("groups", true),
-    ("ledgers", true),
-    ("memos", false),
-    ("sources", true),
-];
+/// The prefixes of names.
+const SPACES: [&str; 6] = ["params", "variables", "groups", "ledgers", "memos", "sources"];
 
 /// The variables of the language.
 const OURS: [&str; 6] = ["pod", "node", "ns", "nodes", "pods", "nominated"];
@@ -62,6 +55,11 @@ impl<'a> Resolver<'a> {
         match &mut expr.kind {
             ExprKind::Name(name) => self.bare(&name.clone(), span),
             ExprKind::Field(access) => match self.space(&access.object) {
+                Some("memos") if access.optional => {
+                    // The value as an optional: the checker knows this form.
+                    let name = access.field.clone();
+                    self.reference("memos", &name, span);
+                }
                 Some(space) if !access.optional => {
                     let name = access.field.clone();
                     self.reference(space, &name, span);
@@ -121,18 +119,12 @@ impl<'a> Resolver<'a> {
     /// The prefix that an expression is.
     fn space(&self, object: &Expr) -> Option<&'static str> {
         let ExprKind::Name(name) = &object.kind else { return None };
-        let known = SPACES.iter().find(|(space, _)| **name == **space)?;
-        (!self.bound.contains(name)).then_some(known.0)
+        let known = SPACES.into_iter().find(|space| **name == **space)?;
+        (!self.bound.contains(name)).then_some(known)
     }
 
     /// `space.name`
     fn reference(&mut self, space: &'static str, name: &Name, span: Span) {
-        if SPACES.iter().any(|(other, built)| *other == space && !built) {
-            let message = format!("`{space}` is not built yet");
-            let said = Diagnostic::new(&codes::NOT_BUILT, span, message);
-            self.said.push(said.with_help("this release refuses it rather than ignoring it"));
-            return;
-        }
         match self.names.declared.get(&name.text) {
             Some(declared) if *declared == space => {
                 if self.bound.contains(&name.text) {
@@ -183,7 +175,7 @@ impl<'a> Resolver<'a> {
         }
         if OURS.contains(&&**name) {
             self.uses.node |= **name == *"node";
-        } else if let Some((space, _)) = SPACES.iter().find(|(space, _)| **name == **space) {
+        } else if let Some(space) = SPACES.iter().find(|space| **name == ***space) {
             let message = format!("`{space}` is not a value");
             let help = format!("write `{space}.NAME`");
             self.said.push(Diagnostic::new(&codes::UNKNOWN_NAME, span, message).with_help(help));

@@ -139,7 +139,7 @@ impl<'a> Reader<'a> {
 
     /// Registers the names that the policy declares.
     fn declare(&mut self, spec: Node<'_>) {
-        for space in ["params", "variables", "groups", "ledgers", "sources"] {
+        for space in ["params", "variables", "groups", "ledgers", "memos", "sources"] {
             let Some(entry) = self.entry(spec, space) else { continue };
             if !matches!(entry.value.value, TreeValue::List(_) | TreeValue::Null) {
                 self.names.open.push(space);
@@ -206,8 +206,8 @@ impl<'a> Reader<'a> {
                     this.block(node, whole, |reader, item| reader.permit_statement(item)),
                 ))
             })),
-            "params" | "variables" | "groups" | "ledgers" | "sources" | "gates" | "filters" | "scores"
-            | "prefer" => {
+            "params" | "variables" | "groups" | "ledgers" | "memos" | "sources" | "gates" | "filters"
+            | "scores" | "prefer" => {
                 for item in self.items(node) {
                     let span = self.places.whole(item.tree);
                     read.push(self.statement(span, Some(item), |this| match def.name {
@@ -215,6 +215,7 @@ impl<'a> Reader<'a> {
                         "variables" => this.variable(item),
                         "groups" => this.group(item),
                         "ledgers" => this.ledger(item),
+                        "memos" => this.memo(item),
                         "sources" => this.source(item),
                         "gates" => this.gate(item),
                         "filters" => this.filter(item, span),
@@ -340,6 +341,14 @@ impl<'a> Reader<'a> {
         let condition = self.expression(self.get(item, "expression")?)?;
         let variable = Name { text: Text::from("p"), span: condition.span.at_start() };
         Some(StatementKind::Group(Group { name, variable, condition }))
+    }
+
+    fn memo(&mut self, item: Node<'_>) -> Option<StatementKind> {
+        let key = self.get(item, "by").and_then(|by| self.expression(by));
+        let ttl = self.get(item, "ttl").and_then(|ttl| self.duration(ttl));
+        let declared = self.declared(self.get(item, "type")?)?;
+        let name = self.name(self.get(item, "name")?)?;
+        Some(StatementKind::Memo(Memo { name, declared, key: key?, ttl: ttl? }))
     }
 
     fn gate(&mut self, item: Node<'_>) -> Option<StatementKind> {

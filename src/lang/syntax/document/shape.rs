@@ -256,6 +256,7 @@ fn foreign(name: &str, of: &ObjectDef) -> Option<&'static str> {
         "param" | "parameters" | "args" => &["params"],
         "group" => &["groups"],
         "ledger" | "quota" | "sums" => &["ledgers"],
+        "memo" => &["memos"],
         "source" | "metrics" => &["sources"],
         "max_age" => &["maxAge"],
         "key" => &["by"],

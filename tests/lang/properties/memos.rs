@@ -1,0 +1,146 @@
+//! Memos are the last value remembered until its end: both evaluators against a list of what was written.
+
+use super::Random;
+use crate::support::policies::{NOW, compile, framework_of, snapshot};
+use bayplan::lang::codegen::{Env, compute};
+use bayplan::lang::eval::context::EvalContext;
+use bayplan::lang::eval::ledgers::Key;
+use bayplan::lang::eval::memos::{MemoIndex, key_of, remembered};
+use bayplan::lang::typed::{MemoId, Policy};
+use bayplan::lang::types::Type;
+use bayplan::lang::types::value::{Ordered, Value};
+use bayplan::model::{Duration, Snapshot, Time};
+use bayplan::testing::{node, pod};
+
+/// Remembers values at random under keys that pods of random clusters have.
+pub(super) fn fill(random: &mut Random, policy: &Policy, snapshot: &mut Snapshot) {
+    for memo in &policy.memos {
+        for text in ["a", "b", "shop", ""] {
+            if random.one_in(2) {
+                continue;
+            }
+            let text = Value::text(text);
+            let key = match &memo.key.ty {
+                Type::List(_) => Value::list([Value::text("default"), text]),
+                Type::Int => Value::Int(random.below(9) as i64),
+                _ => text,
+            };
+            let value = match &memo.ty {
+                Type::Bool => Value::Bool(random.one_in(2)),
+                Type::String => Value::text(random.of(&["a", "b", "shop"])),
+                Type::Time => Value::Time(Time(NOW.0 - 60_000_000 * random.below(9) as i64)),
+                _ => Value::Int(random.below(9) as i64),
+            };
+            let ttl = Duration::from_seconds(3_600);
+            snapshot.write_index::<MemoIndex>(&memo.index, |index, moved| {
+                index.remember(Ordered(key), Some(value), (NOW, ttl), moved);
+            });
+        }
+    }
+}
+
+const TEXT: &str = r#"
+    policy remembers {
+      param long = 10s
+      memo last: string by [pod.namespace, pod.labels["job"] ?? ""] ttl long
+      memo tries: int by pod.labels["team"] ?? "none" ttl 25s
+      memo off: bool by pod.name ttl 0s
+      filter f {
+        reject "same" when last == pod.name
+        reject "many" when (tries ?? 0) > 2
+        reject "off" when off ?? false
+      }
+    }
+"#;
+
+/// What was written of a memo, the newest last.
+type Writes = Vec<(Key, Option<Value<'static>>, Time)>;
+
+fn by_definition(writes: &Writes, key: &Key, ttl: Duration, now: Time) -> Option<Value<'static>> {
+    let last = writes.iter().rev().find(|(of, ..)| of == key)?;
+    last.1.clone().filter(|_| now.0 - last.2.0 < ttl.0)
+}
+
+#[test]
+fn a_memo_is_the_last_value_that_was_remembered_until_its_end() {
+    let set = compile(TEXT);
+    let of = set.iter().next().unwrap();
+    let policy = &of.policy;
+    let (mut present, mut moved_at_ends) = (0, 0);
+    for seed in 0..60 {
+        let mut random = Random(seed);
+        let framework = framework_of(&set);
+        let mut kept = snapshot(&framework, vec![node("n0").build()], vec![]);
+        let mut writes: Vec<Writes> = vec![Vec::new(); policy.memos.len()];
+        let mut now = NOW;
+        for _ in 0..60 {
+            now = Time(now.0 + 1_000_000 * random.below(4) as i64);
+            let mut asks = pod(random.of(&["p", "q"]));
+            for key in ["job", "team"] {
+                if random.one_in(2) {
+                    asks = asks.label(key, random.of(&["a", "b"]));
+                }
+            }
+            let asks = asks.build();
+            if random.one_in(3) {
+                moved_at_ends += kept.expire(now).len();
+            }
+            let at = random.below(policy.memos.len());
+            let memo = &policy.memos[at];
+            let key = key_of(policy, MemoId(at as u32), EvalContext::new(&asks, &kept, now));
+            let value = match memo.ty {
+                Type::String => Value::text(random.of(&["p", "q", "r"])),
+                Type::Bool => Value::Bool(true),
+                _ => Value::Int(random.below(5) as i64),
+            };
+            let value = (!random.one_in(4)).then_some(value);
+            let before = by_definition(&writes[at], &key, memo.keeps_for, now);
+            let fork = kept.clone();
+            let moved = kept.write_index::<MemoIndex>(&memo.index, |index, moved| {
+                index.remember(key.clone(), value.clone(), (now, memo.keeps_for), moved);
+            });
+            writes[at].push((key.clone(), value, now));
+            let after = by_definition(&writes[at], &key, memo.keeps_for, now);
+            assert!(before == after || !moved.is_empty(), "seed {seed}: a change that nobody is told of");
+            assert_eq!(
+                remembered(&EvalContext::new(&asks, &fork, now), &memo.index, &key.0),
+                before.unwrap_or(Value::Absent)
+            );
+            // A rebuild keeps everything.
+            kept.rebuild_indexes();
+            for at in 0..policy.memos.len() {
+                let memo = &policy.memos[at];
+                let context = EvalContext::new(&asks, &kept, now);
+                let key = key_of(policy, MemoId(at as u32), context);
+                let wanted = by_definition(&writes[at], &key, memo.keeps_for, now).unwrap_or(Value::Absent);
+                present += usize::from(!wanted.is_absent());
+                assert_eq!(remembered(&context, &memo.index, &key.0), wanted, "seed {seed}");
+            }
+            let context = EvalContext::new(&asks, &kept, now).on(kept.nodes().next().unwrap());
+            let registers = compute(policy, &of.statements.registers, context);
+            let mut env = Env::new(policy, context, &registers);
+            let checks = policy.filters.iter().flat_map(|filter| &filter.checks);
+            for (check, compiled) in checks.zip(&of.statements.filters[0].checks) {
+                let slow = of.evaluator(context).holds(check.condition.as_ref().unwrap());
+                assert_eq!(compiled.refuses(&mut env), slow, "seed {seed}");
+            }
+        }
+    }
+    assert!(present > 1_000 && moved_at_ends > 100, "{present} {moved_at_ends}");
+}
+
+#[test]
+fn a_memo_outlives_changes_of_its_policy_elsewhere() {
+    let index = |text: &str| compile(text).iter().next().unwrap().policy.memos[0].index.clone();
+    let before = index(TEXT);
+    assert_eq!(before, index(&TEXT.replace("many", "more").replace("param long = 10s", "param long = 20s")));
+    let with_let =
+        TEXT.replace("      param long", "      let team = pod.labels[\"team\"] ?? \"x\"\n      param long");
+    let with_let = with_let.replace("reject \"many\" when", "reject \"many\" when team == \"y\" &&");
+    assert_eq!(before, index(&with_let));
+    assert_ne!(before, index(&TEXT.replace("labels[\"job\"]", "labels[\"task\"]")));
+    assert_ne!(
+        before,
+        index(&TEXT.replace("last: string", "last: time").replace("last == pod.name", "last == now()"))
+    );
+}
