@@ -69,6 +69,19 @@ pub(super) fn cel_page() -> Page {
          functions of the policy language can be called too. An error stops the expression unless `&&`, `||`, `? :` \
          or a macro does not need its value. Where a description says that a result is absent, CEL has an error.",
     );
+    page.text(
+        "Macros are expanded as in cel-go: `o.optMap(x, e)` is `o.hasValue() ? optional.of(cel.bind(x, o.value(), e)) \
+         : optional.none()`, and `optFlatMap` the same without `optional.of`. As the branch of a choice such an \
+         optional is made anew from the plain value that it holds, in `eval --cel` and in selectors of devices: an \
+         optional of a quantity, address, URL or version then holds an error, and one of a type a string. In a policy \
+         it holds the value of `e`.",
+    );
+    page.text(
+        "The difference of two times is a duration, which holds 292 years, and times of objects may be further apart: \
+         `now() - node.created > duration(\"10m\")` may end with an error, and `may-fail` says so. `node.age` and \
+         `pod.age` are the same durations and never fail. Of an optional that is no error itself, `o.hasValue() && …` \
+         proves `o.value()`, also where `appliesWhen` says it.",
+    );
     sections(&mut page, of_cel());
     page
 }
