@@ -295,6 +295,8 @@ fn gangs_that_do_not_say_what_concerns_them_are_caught() {
 fn a_memo_that_ends_without_a_word_is_caught() {
     catches_policies(Mutant::ForgetMemos);
 }
+
+#[test]
 fn a_poll_of_metrics_that_wakes_no_pod_is_caught() {
     catches_policies(Mutant::ForgetMetrics);
 }
