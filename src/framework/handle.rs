@@ -121,7 +121,7 @@ impl<'a> Actor<'a> {
         self.snapshot.index_mut(key)
     }
 
-    /// Writes an index of the plugin's own that other pods read: those that wait for what moves in it are told.
+    /// Writes an index of the plugin's own that other pods read: those that wait for what moves in it are notified.
     pub fn write<T: Index>(&mut self, key: &IndexKey, write: impl FnOnce(&mut T, &mut Moves)) {
         let moved = self.snapshot.write_index(key, write);
         if !moved.is_empty() {

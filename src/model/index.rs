@@ -80,7 +80,7 @@ impl Feeds {
     /// The changes of objects of other kinds and of what is assumed about them ([`Delta::object`]). A change of nothing
     /// that a reader of the snapshot sees is not among them.
     pub const OBJECTS: Self = Self(1 << 11);
-    /// Time: parts of the index end by themselves ([`Index::expire`]). It is no change.
+    /// Time: parts of the index end by themselves ([`Index::expire`]). It is not a change.
     pub const TIME: Self = Self(1 << 12);
     /// [`Change::Metrics`].
     pub const METRICS: Self = Self(1 << 13);

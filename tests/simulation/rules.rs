@@ -84,6 +84,15 @@ const POOL: &[&str] = &[
         applies when team != none
         ledger used: int by team { add 1 when pod.labels["wants"] != "gold" }
         prefilter { reject "the team has its quota" when used[team] >= most } }"#,
+    r#"policy crowd { param most = 3
+        applies when has(pod.labels["wants"])
+        group alike = p in pods where p.namespace == pod.namespace && p.labels["wants"] == pod.labels["wants"]
+        ledger placed: int by pod.labels["wants"] { add 1 }
+        gate "three of a kind" when placed[pod.labels["wants"]] >= most
+        gate "alone" when alike.count() < 2
+        prefilter {
+          reject "three of a kind" when placed[pod.labels["wants"]] >= most
+          reject "alone" when alike.count() < 2 } }"#,
     r#"policy spread {
         applies when has(pod.labels["team"])
         ledger asked: cpu by [pod.labels["team"], node.labels["tier"] ?? ""] { add pod.requests.cpu }

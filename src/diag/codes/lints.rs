@@ -455,4 +455,68 @@ spec:
   filters:
   - {name: zone, expression: '"zone" in node.labels && node.labels["zone"] == "a"', reason: node(s) of another zone}
 "#
+
+    RESTS_ON_MEMO "BP0440" "rests-on-memo" Warning
+        "a requirement rests on a memo"
+        "A memo is in memory only: a restart, or another leader, begins without it. A `require` that needs it refuses \
+         every pod until it is remembered again, which may be never. A `reject` while something is remembered lets \
+         more pods pass for a while."
+        bad r#"
+/// Tries a job only where no pod of it failed before.
+policy calm-jobs {
+  memo calm: bool by [pod.namespace, pod.labels["job"] ?? ""] ttl 10min
+  filter calm { require calm ?? false else "the job is not calm" }
+  after failure { remember calm = false }
+}
+"#
+        good r#"
+/// Tries a job only when none of its pods failed in the last ten minutes.
+policy calm-jobs {
+  memo failed: bool by [pod.namespace, pod.labels["job"] ?? ""] ttl 10min
+  prefilter { reject "a pod of the job failed" when failed ?? false }
+  after failure { remember failed = true }
+}
+"#
+
+    GATE_ALONE "BP0441" "gate-alone" Warning
+        "no prefilter repeats the gate over a ledger"
+        "A gate keeps pods out of the queue and reserves nothing. When the sum leaves room for one pod, all pods that wait \
+         pass the gate, and all are placed. The same condition in `prefilter` is evaluated in each attempt, with the \
+         pods before it counted."
+        bad r#"
+/// Gives each team ten pods.
+policy team-pods {
+  let team = pod.labels["team"] ?? ""
+  ledger placed: int by team { add 1 }
+  gate "the team has ten pods" when placed[team] >= 10
+}
+"#
+        good r#"
+/// Gives each team ten pods.
+policy team-pods {
+  let team = pod.labels["team"] ?? ""
+  ledger placed: int by team { add 1 }
+  gate "the team has ten pods" when placed[team] >= 10
+  prefilter { reject "the team has ten pods" when placed[team] >= 10 }
+}
+"#
+
+    WRITTEN_ALREADY "BP0442" "written-already" Warning
+        "the key has the written value already"
+        "The conditions of the policy, or of the statement, say that the pod has this label or annotation with this value. \
+         Writing it changes nothing."
+        bad r#"
+/// Marks the pods of the shop.
+policy shop-mark {
+  applies when pod.labels["shop"] == "yes"
+  reserve { label pod {"shop": "yes"} }
+}
+"#
+        good r#"
+/// Marks the pods of the shop.
+policy shop-mark {
+  applies when pod.namespace == "shop"
+  reserve { label pod {"shop": "yes"} }
+}
+"#
 }

@@ -144,7 +144,7 @@ impl<'a> Checker<'a> {
         match self.constant(&ttl) {
             Some(Value::Int(micros)) if micros >= 0 => ttl,
             Some(_) => {
-                let message = format!("`{text}` is no time for which a value can be kept");
+                let message = format!("`{text}` is not a time for which a value can be kept");
                 self.mistake(
                     &codes::MEMO_TYPE,
                     ttl.span,

@@ -346,7 +346,7 @@ impl<'a> Checker<'a> {
                 "it sees the pod, its namespace, groups, memos and objects that are looked up"
             }
             (Place::In(StatementId::Gate), _) => {
-                "it sees the pod, its namespace, memos, objects that are looked up and the clock"
+                "it sees the pod, its namespace, groups, ledgers, memos, objects that are looked up and the clock"
             }
             (Place::In(StatementId::Group), _) => "a group is kept from the fields of the two pods alone",
             (Place::In(StatementId::Ledger), _) => {

@@ -7,11 +7,14 @@
 mod allow;
 mod both_absent;
 mod contradiction;
+mod gate_alone;
 mod missing_doc;
+mod rests_on_memo;
 mod shadow;
 mod table;
 mod text_direction;
 pub mod ways_out;
+mod written_already;
 
 pub use table::{LINTS, Lint};
 
@@ -27,6 +30,9 @@ pub fn lint(source: &Source, file: &File, policies: &[Policy], diagnostics: &mut
         shadow::check(policy, diagnostics);
         contradiction::check(policy, diagnostics);
         both_absent::check(policy, source, diagnostics);
+        rests_on_memo::check(policy, diagnostics);
+        gate_alone::check(policy, source, diagnostics);
+        written_already::check(policy, source, diagnostics);
     }
     allow::apply(file, diagnostics);
     diagnostics.sort_by_key(|d| (d.span.source, d.span.start, d.span.end, d.code.id));

@@ -165,7 +165,7 @@ pub(super) fn split<'p>(policy: &'p Policy, expr: &'p Expr, truth: bool, parts: 
 }
 
 /// Whether the earlier parts hold wherever the later ones do.
-fn covers(policy: &Policy, earlier: &Parts<'_>, later: &Parts<'_>) -> bool {
+pub(super) fn covers(policy: &Policy, earlier: &Parts<'_>, later: &Parts<'_>) -> bool {
     earlier.iter().all(|part| later.iter().any(|narrower| implies(policy, *narrower, *part)))
 }
 

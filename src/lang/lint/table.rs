@@ -40,4 +40,7 @@ pub static LINTS: &[Lint] = &[
     Lint { code: &codes::TEXT_DIRECTION, found_in: "lint/text_direction.rs" },
     Lint { code: &codes::MAY_FAIL, found_in: "analysis/faults.rs" },
     Lint { code: &codes::BOTH_ABSENT, found_in: "lint/both_absent.rs" },
+    Lint { code: &codes::RESTS_ON_MEMO, found_in: "lint/rests_on_memo.rs" },
+    Lint { code: &codes::GATE_ALONE, found_in: "lint/gate_alone.rs" },
+    Lint { code: &codes::WRITTEN_ALREADY, found_in: "lint/written_already.rs" },
 ];

@@ -67,7 +67,7 @@ impl PolicyPlugin {
 }
 
 impl PolicyPlugin {
-    /// Sets a memo, or forgets it; pods that wait for this key are told.
+    /// Sets a memo, or forgets it; pods that wait for this key are notified.
     fn remember(&self, a: &mut Actor, memo: MemoId, key: Key, value: Option<Constant>) {
         let (memo, now) = (&self.compiled.policy[memo], a.now);
         a.write::<MemoIndex>(&memo.index, |index, moved| {

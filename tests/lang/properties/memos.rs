@@ -108,8 +108,7 @@ fn a_memo_is_the_last_value_that_was_remembered_until_its_end() {
             );
             // A rebuild keeps everything.
             kept.rebuild_indexes();
-            for at in 0..policy.memos.len() {
-                let memo = &policy.memos[at];
+            for (at, memo) in policy.memos.iter().enumerate() {
                 let context = EvalContext::new(&asks, &kept, now);
                 let key = key_of(policy, MemoId(at as u32), context);
                 let wanted = by_definition(&writes[at], &key, memo.keeps_for, now).unwrap_or(Value::Absent);

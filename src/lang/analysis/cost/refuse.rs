@@ -126,7 +126,7 @@ fn judge(
         "an annotation may have 262,144 bytes and a label 63: match a label, or once per pod"
     } else {
         "an `==` between something of the elements and something of the node makes them a lookup, a `group` keeps pods by \
-         a value"
+         a value, `take(n)` bounds a collection"
     };
     if cost.steps > most {
         let message = format!("{name} may take {steps} steps for one pod on {nodes} nodes with {pods} pods");

@@ -26,8 +26,16 @@ pub(super) static GATE: StatementDef = StatementDef {
     points: &["PreEnqueue"],
     rule: "gate",
     syntax: "gate \"REASON\" when E",
-    sees: Some(Names::OF_POD.and(Names::NOW).and(Names::MEMOS).and(Names::ANY_OBJECT)),
-    doc: "Keeps the pod out of the scheduling queue while the condition holds.",
+    sees: Some(
+        Names::OF_POD
+            .and(Names::NOW)
+            .and(Names::GROUPS)
+            .and(Names::LEDGERS)
+            .and(Names::MEMOS)
+            .and(Names::ANY_OBJECT),
+    ),
+    doc: "Keeps the pod out of the scheduling queue while the condition holds. It reserves nothing: a condition over a \
+          ledger belongs in `prefilter` too.",
     example: r#"/// Starts batch pods at night only.
 policy night-batch {
   applies when pod.namespace == "batch"

@@ -1,0 +1,49 @@
+//! The lint `gate-alone`: a gate over a ledger without the same condition in `prefilter`.
+//!
+//! A gate reserves nothing: of many pods that wait, all pass that the sum leaves room for at one moment. Each of their
+//! attempts must look again, once the pods before it are counted.
+
+use super::shadow::{Parts, covers, split};
+use crate::diag::{Diagnostic, Source, Span, codes};
+use crate::lang::typed::{Check, Point, Policy, Rule};
+
+/// The word that a gate begins with.
+const WORD: &str = "gate";
+
+/// Reports gates over ledgers that no `prefilter` repeats.
+pub(super) fn check(policy: &Policy, source: &Source, diagnostics: &mut Vec<Diagnostic>) {
+    let over_ledgers = |gate: &&Check| !gate.reads.ledgers.is_empty();
+    let rejects: Vec<Parts<'_>> =
+        policy.rules_at(Point::PreFilter).flat_map(Rule::checks).map(|check| parts(policy, check)).collect();
+    for gate in policy.gates.iter().filter(over_ledgers) {
+        let own = parts(policy, gate);
+        if rejects.iter().any(|reject| covers(policy, reject, &own)) {
+            continue;
+        }
+        let ledger = gate.reads.ledgers.keys().next().map(|ledger| &*policy[*ledger].name);
+        let message =
+            format!("this gate is the only rule that refuses by the ledger `{}`", ledger.unwrap_or_default());
+        let help = "a gate reserves nothing, so that several pods may pass at once: reject by the same condition in \
+                    `prefilter`";
+        let said = Diagnostic::new(&codes::GATE_ALONE, gate.span, message).with_help(help);
+        diagnostics.push(match repeated(policy, source, gate.span) {
+            Some(text) => said.with_fix("repeat the condition in `prefilter`", gate.span, text),
+            None => said,
+        });
+    }
+}
+
+fn parts<'p>(policy: &'p Policy, check: &'p Check) -> Parts<'p> {
+    let mut parts = Vec::new();
+    if let Some(condition) = &check.condition {
+        split(policy, condition, check.refuses_when, &mut parts);
+    }
+    parts
+}
+
+/// The gate with a `prefilter` behind it that rejects by the same condition, in the policy language.
+fn repeated(policy: &Policy, source: &Source, span: Span) -> Option<String> {
+    let text = source.text().get(span.range()).filter(|_| !policy.cel)?;
+    let rest = text.strip_prefix(WORD)?;
+    Some(format!("{text}\n  prefilter {{ reject{rest} }}"))
+}
