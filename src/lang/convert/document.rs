@@ -491,11 +491,29 @@ impl PolicyWriter<'_, '_> {
                     self.renamed.insert(of.name.text.clone(), format!("variables.{name}"));
                     self.note_optional(std::iter::once(of));
                     self.variable(of, statement.span)?;
+                    if !rest.is_empty() && self.demands_optional() {
+                        let why = "the value of the let is there only where the statements before it say so";
+                        return Err(NoTwin::new(of.value.span, why));
+                    }
                 }
                 _ => rest.push(statement),
             }
         }
         Ok(rest)
+    }
+
+    /// Whether the last variable takes the value of an optional one. Where a statement in front of it proves the value,
+    /// there is no way back: variables precede all statements.
+    fn demands_optional(&self) -> bool {
+        let Some(Node::List(items)) = self.fields.get("variables") else { return false };
+        let texts =
+            items.last().into_iter().flat_map(|item| &item.fields).filter_map(|(_, node)| match node {
+                Node::Scalar(text) => Some(text),
+                _ => None,
+            });
+        let values: Vec<String> =
+            self.optional.iter().map(|name| format!("{}.value()", self.writer().name(name))).collect();
+        texts.into_iter().any(|text| values.iter().any(|value| text.contains(value)))
     }
 
     /// Whether a variable, or another let of the policy, has the name.
