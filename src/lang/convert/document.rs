@@ -398,11 +398,9 @@ impl PolicyWriter<'_, '_> {
     }
 
     fn source(&mut self, source: &SourceDecl, span: Span) -> Result<(), NoTwin> {
-        let ExprKind::Call(call) = &source.value.kind else {
-            return Err(NoTwin::new(span, "documents have no such source"));
-        };
         let mut fields = Fields::new();
         put(&mut fields, "name", &source.name.text);
+        let ExprKind::Call(call) = &source.value.kind else { return Ok(()) };
         for (field, argument) in [("window", "window"), ("maxAge", "max_age")] {
             let named = |arg: &&Arg| arg.name.as_ref().is_some_and(|name| *name.text == *argument);
             let length = match call.args.iter().find(named).map(|arg| &arg.value) {
@@ -506,14 +504,13 @@ impl PolicyWriter<'_, '_> {
     /// there is no way back: variables precede all statements.
     fn demands_optional(&self) -> bool {
         let Some(Node::List(items)) = self.fields.get("variables") else { return false };
-        let texts =
-            items.last().into_iter().flat_map(|item| &item.fields).filter_map(|(_, node)| match node {
-                Node::Scalar(text) => Some(text),
-                _ => None,
-            });
-        let values: Vec<String> =
-            self.optional.iter().map(|name| format!("{}.value()", self.writer().name(name))).collect();
-        texts.into_iter().any(|text| values.iter().any(|value| text.contains(value)))
+        let (values, writer) = (self.optional.iter(), self.writer());
+        let values: Vec<String> = values.map(|name| format!("{}.value()", writer.name(name))).collect();
+        items.last().is_some_and(|item| {
+            item.fields.iter().any(|(_, node)| {
+            matches!(node, Node::Scalar(text) if values.iter().any(|value| text.contains(value)))
+        })
+        })
     }
 
     /// Whether a variable, or another let of the policy, has the name.
