@@ -228,7 +228,13 @@ impl Plan {
             applies,
             size: read.size,
             rules,
-            rights: policy.kinds.iter().map(|kind| right(kind)).chain(right_to_metrics(policy)).collect(),
+            rights: policy
+                .kinds
+                .iter()
+                .map(|kind| right(kind))
+                .chain(right_to_metrics(policy))
+                .chain(rights_to_write(policy))
+                .collect(),
         }
     }
 
@@ -343,11 +349,7 @@ impl Plan {
 
 /// The rule of a role that allows to look objects of a kind up.
 fn right(kind: &ObjectKind) -> String {
-    // The API server tells the name of the resource of a kind that nothing describes.
-    let plural = kind
-        .plural
-        .as_deref()
-        .map_or_else(|| format!("<the resource of {}>", kind.name.kind()), str::to_owned);
+    let plural = resource_of(kind);
     format!(
         "{{apiGroups: [\"{}\"], resources: [\"{plural}\"], verbs: [\"list\", \"watch\"]}}",
         kind.name.group()
@@ -358,6 +360,38 @@ fn right(kind: &ObjectKind) -> String {
 fn right_to_metrics(policy: &Policy) -> Option<String> {
     let rule = format!("{{apiGroups: [\"{GROUP}\"], resources: [\"nodes\"], verbs: [\"list\"]}}");
     (!policy.sources.is_empty()).then_some(rule)
+}
+
+/// The rules of a role that allow the writes of a policy, each once.
+fn rights_to_write(policy: &Policy) -> Vec<String> {
+    let mut rules: Vec<String> = Vec::new();
+    let mut add = |group: &str, plural: &str| {
+        let rule = format!("{{apiGroups: [\"{group}\"], resources: [\"{plural}\"], verbs: [\"patch\"]}}");
+        if !rules.contains(&rule) {
+            rules.push(rule);
+        }
+    };
+    for acts in &policy.acts {
+        for act in &acts.acts {
+            let typed::Does::Write(target, ..) = &act.does else { continue };
+            match target {
+                typed::Target::Pod => add("", "pods"),
+                typed::Target::Node => add("", "nodes"),
+                typed::Target::Object(_, kind) => add(kind.name.group(), &resource_of(kind)),
+            }
+            // The mark of what is left to do is on the pod.
+            if acts.point == Point::PostBind {
+                add("", "pods");
+            }
+        }
+    }
+    rules
+}
+
+/// The resource of a kind. The API server tells it of a kind that nothing describes.
+fn resource_of(kind: &ObjectKind) -> String {
+    let unknown = || format!("<the resource of {}>", kind.name.kind());
+    kind.plural.as_deref().map_or_else(unknown, str::to_owned)
 }
 
 /// Red above the limit, which a comment lifted; yellow where it grows with the square of the
@@ -392,7 +426,9 @@ fn position(point: Point) -> u8 {
         Point::Score => 7,
         Point::QueueSort => 8,
         Point::Ledger => 9,
-        Point::Failure => 10,
+        Point::PreBind => 10,
+        Point::PostBind => 11,
+        Point::Failure => 12,
     }
 }
 

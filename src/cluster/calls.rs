@@ -1,11 +1,11 @@
 //! One [`ApiCall`] as one request, and the meaning of its answer. Called by `effects`, which
 //! decides when and how often to send it.
 
-use super::client::{Api, ApiError, Request, STRATEGIC_MERGE_PATCH};
+use super::client::{Api, ApiError, MERGE_PATCH, Request, STRATEGIC_MERGE_PATCH};
 use super::limiter::LONGEST;
-use super::{client, objects};
+use super::{client, kinds, objects};
 use crate::framework::{Answer, ApiCall, CallError, Part};
-use crate::model::{self, ObjectKey, PodMarks, Symbol};
+use crate::model::{self, Kind, ObjectKey, PodMarks, Symbol};
 use http::Method;
 use k8s_openapi::api::core::v1::{Binding, ObjectReference};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -17,6 +17,19 @@ use std::time::Duration;
 /// The path of an object.
 pub fn path_of(key: &ObjectKey) -> String {
     key.kind.row().map(|row| row.path_of(&key.namespace, &key.name)).unwrap_or_default()
+}
+
+/// The path of an object of any kind.
+async fn found_path(api: &Api, key: &ObjectKey) -> Result<String, ApiError> {
+    let Kind::LookedUp(kind) = &key.kind else { return Ok(path_of(key)) };
+    let path = kinds::path_of(api, kind, key).await?;
+    let gone = || ApiError::Status {
+        code: 404,
+        reason: String::from("NotFound"),
+        message: format!("the API server has no kind {kind}"),
+        retry_after: None,
+    };
+    path.ok_or_else(gone)
 }
 
 /// Makes the request of a call. The server has `limit` for a write, which is shorter than our own
@@ -34,12 +47,14 @@ pub async fn make(api: &Api, call: &ApiCall, transition: bool, limit: Duration) 
             api.send_now(request).await.map(|_| Answer::Done)
         }
         ApiCall::Patch { of, part, version, body } => {
+            let found = found_path(api, of).await?;
             let path = match part {
-                Part::Object => path_of(of),
-                Part::Status => format!("{}/status", path_of(of)),
+                Part::Object => found,
+                Part::Status => format!("{found}/status"),
             };
+            let content = if body.is_merge_patch() { MERGE_PATCH } else { STRATEGIC_MERGE_PATCH };
             let body = body.json(of, version.as_deref(), &now_rfc3339());
-            let request = write(Method::PATCH, &path, STRATEGIC_MERGE_PATCH, &body, limit);
+            let request = write(Method::PATCH, &path, content, &body, limit);
             api.send_now(request).await.map(|bytes| Answer::Written { version: version_in(&bytes) })
         }
         ApiCall::Delete { of } => {

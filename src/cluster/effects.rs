@@ -12,7 +12,7 @@ use super::term::Term;
 use super::watch::rule;
 use super::window::Window;
 use crate::framework::{Answer, ApiCall, CallError, EventRecord, Part, Ticket};
-use crate::model::{ObjectKey, Symbol};
+use crate::model::{Kind, ObjectKey, Symbol};
 use futures::future::BoxFuture;
 use futures::stream::{FuturesUnordered, StreamExt};
 use std::collections::VecDeque;
@@ -341,7 +341,12 @@ fn right_of(call: &ApiCall) -> String {
         ApiCall::Read(_) | ApiCall::Extender { .. } => ("", "get"),
     };
     let row = call.object().kind.row();
-    let (group, resource) = row.map_or(("", ""), |row| (row.group, row.plural));
+    let kind = &call.object().kind;
+    let (group, resource) = match (row, kind) {
+        (Some(row), _) => (row.group, row.plural.to_owned()),
+        (None, Kind::LookedUp(kind)) => (kind.group(), format!("<the resource of {}>", kind.kind())),
+        (None, _) => ("", String::new()),
+    };
     rule(group, &[&format!("{resource}{part}")], &[verb])
 }
 
@@ -421,7 +426,6 @@ fn log(kind: &str, pod: &ObjectKey, call: &ApiCall, error: &CallError) {
 mod tests {
     use super::*;
     use crate::cluster::client::Target;
-    use crate::model::Kind;
 
     struct Record(mpsc::UnboundedSender<Result<Answer, CallError>>);
 

@@ -2,7 +2,7 @@
 //! client-go's recorder sets. `events` decides when to write it.
 
 use crate::framework::{EventRecord, EventType};
-use crate::model::{KindRow, ObjectKey, Time};
+use crate::model::{Kind, KindRow, ObjectKey, Time};
 use k8s_openapi::api::core::v1::ObjectReference;
 use k8s_openapi::api::events::v1::Event;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
@@ -31,9 +31,13 @@ fn cut(note: &str) -> String {
 fn reference(object: &ObjectKey) -> ObjectReference {
     let row = object.kind.row();
     let given = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
+    let (api_version, kind) = match &object.kind {
+        Kind::LookedUp(kind) => (Some(kind.api_version().to_owned()), Some(kind.kind().to_owned())),
+        _ => (row.map(KindRow::api_version), row.map(|row| row.name.to_owned())),
+    };
     ObjectReference {
-        api_version: row.map(KindRow::api_version),
-        kind: row.map(|row| row.name.to_owned()),
+        api_version,
+        kind,
         namespace: given(&object.namespace),
         name: Some(object.name.to_string()),
         uid: given(&object.uid),
@@ -41,16 +45,21 @@ fn reference(object: &ObjectKey) -> ObjectReference {
     }
 }
 
+/// The namespace of events about an object: events about objects without a namespace are in `default`.
+pub(super) fn namespace_of(object: &ObjectKey) -> &str {
+    if object.namespace.is_empty() { "default" } else { &object.namespace }
+}
+
 /// The event that the API server gets. `host` is this instance's host name.
 pub(super) fn event_object(event: &EventRecord, name: &str, host: &str) -> Event {
-    let namespace = Some(event.pod.namespace.to_string());
+    let namespace = Some(namespace_of(&event.pod).to_owned());
     Event {
         metadata: ObjectMeta { name: Some(name.to_owned()), namespace, ..ObjectMeta::default() },
         event_time: micro_time(event.at),
         reporting_controller: Some(event.scheduler.to_string()),
         reporting_instance: Some(format!("{}-{host}", event.scheduler)),
         action: Some(event.action.to_owned()),
-        reason: Some(event.reason.to_owned()),
+        reason: Some(event.reason.to_string()),
         regarding: Some(reference(&event.pod)),
         related: event.related.as_ref().map(reference),
         note: Some(cut(&event.note)),
@@ -89,7 +98,7 @@ mod tests {
             related: None,
             scheduler: "bayplan".into(),
             kind: EventType::Warning,
-            reason: "FailedScheduling",
+            reason: "FailedScheduling".into(),
             action: "Scheduling",
             note: "0/1 nodes are available".into(),
             at: Time(1_700_000_000_120_000),

@@ -5,7 +5,7 @@
 
 use super::backoff::delay_before;
 use super::client::{ApiError, JSON, MERGE_PATCH, Request};
-use super::event_object::{event_object, micro_time};
+use super::event_object::{event_object, micro_time, namespace_of};
 use super::watch::rule;
 use crate::framework::EventRecord;
 use crate::model::{Symbol, Time};
@@ -14,6 +14,7 @@ use k8s_openapi::api::events::v1::EventSeries;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 use serde_json::json;
+use std::borrow::Cow;
 use std::collections::{BTreeSet, VecDeque};
 use std::hash::BuildHasher;
 use std::time::Duration;
@@ -32,13 +33,14 @@ const TRIES: u32 = 12;
 /// The pauses between these.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(10));
 
-/// Events with the same pod, scheduler, reason, action and note (its hash) form a series. Upstream's key has the pod's
+/// Events with the same pod, object, scheduler, reason, action and note (its hash) form a series. Upstream's key has the pod's
 /// version instead of the note: a new note changes the pod's condition, and so its version.
-type SeriesKey = (Symbol, Symbol, &'static str, &'static str, u64);
+type SeriesKey = (Symbol, Symbol, Symbol, Cow<'static, str>, &'static str, u64);
 
 fn key_of(event: &EventRecord) -> SeriesKey {
     let note = FxBuildHasher.hash_one(&event.note);
-    (event.key.0.clone(), event.scheduler.clone(), event.reason, event.action, note)
+    let (pod, object) = (event.key.0.clone(), event.pod.uid.clone());
+    (pod, object, event.scheduler.clone(), event.reason.clone(), event.action, note)
 }
 
 /// A series whose first event the API server has.
@@ -262,7 +264,7 @@ impl Events {
         } else {
             if let Some(event) = &pending.event {
                 let name = format!("{}/{}", event.pod.namespace, event.pod.name);
-                complain(&name, event.reason, &error, &mut self.said_forbidden);
+                complain(&name, &event.reason, &error, &mut self.said_forbidden);
             }
             self.given_up += 1;
             self.finished(pod, now);
@@ -361,7 +363,7 @@ fn complain(pod: &str, reason: &str, error: &ApiError, said_forbidden: &mut bool
 
 /// The path of the events of a namespace.
 fn collection(event: &EventRecord) -> String {
-    format!("/apis/events.k8s.io/v1/namespaces/{}/events", event.pod.namespace)
+    format!("/apis/events.k8s.io/v1/namespaces/{}/events", namespace_of(&event.pod))
 }
 
 #[cfg(test)]

@@ -7,8 +7,8 @@ use super::watch::Collection;
 use crate::lang::language::fields::kinds;
 use crate::lang::schemas::{Schemas, fields_of_described};
 use crate::lang::types::ObjectKind;
-use crate::model::KindName;
 use crate::model::objects::projection::Projection;
+use crate::model::{KindName, ObjectKey};
 use futures::future::join_all;
 use serde::Deserialize;
 use serde_json::Value;
@@ -48,6 +48,23 @@ pub async fn discovered(api: &Api, kind: &KindName) -> Result<Option<ObjectKind>
         plural: Some(Arc::from(of.name)),
         namespaced: Some(of.namespaced),
         ..ObjectKind::unknown(kind.clone())
+    }))
+}
+
+/// The path of an object of a kind that policies look up. `None`: the server has no such kind. What discovery says is
+/// asked again for each call: policies write to few objects of such kinds, and their resources may change.
+pub async fn path_of(api: &Api, kind: &KindName, of: &ObjectKey) -> Result<Option<String>, ApiError> {
+    let found = match kinds::named(kind) {
+        Some(known) => Some((**known).clone()),
+        None => discovered(api, kind).await?,
+    };
+    Ok(found.and_then(|found| {
+        let plural = found.plural.as_deref()?;
+        let (root, name) = (kind.root(), &of.name);
+        Some(match of.namespace.is_empty() {
+            true => format!("{root}/{plural}/{name}"),
+            false => format!("{root}/namespaces/{}/{plural}/{name}", of.namespace),
+        })
     }))
 }
 

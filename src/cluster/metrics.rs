@@ -328,6 +328,10 @@ metrics! {
         "Attempts to schedule a pod in which the rule refused a node and the pod was not placed";
     rule_errors: Counters<2> = "bayplan_rule_errors_total" ["policy", "rule"] Alpha
         "Attempts to schedule a pod in which the rule, in CEL, ended with an error and refused the pod or a node, gave a node no score, ended the attempt, or was passed over by `onError: ignore`; evaluations of a gate count one by one";
+    after_bind_left: Gauges<1> = "bayplan_after_bind_left" ["policy"] Alpha
+        "Bound pods for which the policy still has to write what `after bind` says";
+    after_bind_given_up: Counters<2> = "bayplan_after_bind_given_up_total" ["policy", "gone"] Alpha
+        "Bound pods for which not everything of `after bind` was written, because the pod or the policy is gone";
     rule_sole_blocker: Gauges<2> = "bayplan_rule_sole_blocker_pods" ["policy", "rule"] Alpha
         "Waiting pods that no other rule of a policy refused in their last attempt";
     waiting_pods: Gauges<1> = "bayplan_waiting_pods" ["cause"] Alpha
@@ -434,6 +438,18 @@ impl Metrics {
         self.unschedulable_pods.clear();
         for ((profile, plugin), count) in refused {
             self.unschedulable_pods.set([plugin, profile], *count);
+        }
+    }
+
+    /// Takes over what policies still have to write for bound pods, and what they gave up.
+    pub fn set_after_bind(&self, left: &BTreeMap<Symbol, usize>, given_up: &[(Symbol, &'static str, u64)]) {
+        self.after_bind_left.clear();
+        for (policy, count) in left {
+            self.after_bind_left.set([policy], *count);
+        }
+        self.after_bind_given_up.clear();
+        for (policy, gone, count) in given_up {
+            self.after_bind_given_up.with([policy, gone]).inc_by(*count);
         }
     }
 

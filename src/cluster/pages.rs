@@ -167,8 +167,9 @@ impl Sources {
         type Refusals = Vec<(Symbol, Symbol, u64)>;
         type InFlight = BTreeMap<String, usize>;
         type Refused = BTreeMap<(String, String), usize>;
-        type Look =
-            ([usize; 4], [usize; 3], Incoming, InFlight, Refused, (Waiting, Refusals, Vec<RuleErrors>));
+        type AfterBind = (BTreeMap<Symbol, usize>, Vec<(Symbol, &'static str, u64)>);
+        type OfRules = (Waiting, Refusals, Vec<RuleErrors>, AfterBind);
+        type Look = ([usize; 4], [usize; 3], Incoming, InFlight, Refused, OfRules);
         let look = self.driver.inspect(|scheduler: &mut Scheduler| -> Look {
             let incoming = scheduler.queue_incoming();
             let incoming = incoming.map(|(queue, event, count)| (queue, event.to_owned(), count)).collect();
@@ -176,11 +177,16 @@ impl Sources {
             let sizes = [snapshot.node_count(), snapshot.placed_pods(), scheduler.assumed_pods()];
             let refusals = scheduler.rule_refusals();
             let refusals = refusals.map(|(policy, rule, count)| (policy.clone(), rule.clone(), count));
-            let waiting = (scheduler.waiting(), refusals.collect(), scheduler.rule_errors().collect());
+            let mut left: BTreeMap<Symbol, usize> = BTreeMap::new();
+            scheduler.marks_left().for_each(|(_, policy)| *left.entry(policy.clone()).or_default() += 1);
+            let given_up = scheduler.marks_given_up();
+            let given_up = given_up.map(|(policy, gone, count)| (policy.clone(), gone, count)).collect();
+            let errors = scheduler.rule_errors().collect();
+            let waiting = (scheduler.waiting(), refusals.collect(), errors, (left, given_up));
             let in_flight = scheduler.in_flight_by_label();
             (scheduler.queue_counts(), sizes, incoming, in_flight, scheduler.refused_by(), waiting)
         });
-        let Ok(Some((queues, sizes, incoming, in_flight, refused, (waiting, refusals, errors)))) =
+        let Ok(Some((queues, sizes, incoming, in_flight, refused, (waiting, refusals, errors, after_bind)))) =
             tokio::time::timeout(PATIENCE, look).await
         else {
             return;
@@ -197,6 +203,7 @@ impl Sources {
         }
         self.metrics.set_queue(&incoming, &refused);
         self.metrics.set_waiting(&waiting, &refusals, &errors);
+        self.metrics.set_after_bind(&after_bind.0, &after_bind.1);
     }
 
     fn show_policies(&self) {

@@ -126,6 +126,10 @@ impl<'a> CoverageRecorder<'a> {
             for policy in refusing() {
                 self.record(policy, Point::Permit, context);
             }
+            for (policy, _) in &applying {
+                self.record(policy, Point::PreBind, context);
+                self.record(policy, Point::PostBind, context);
+            }
         }
     }
 }

@@ -3,6 +3,7 @@
 use super::extenders::{ExtenderAnswer, ExtenderAsk};
 use super::patch_body::PatchBody;
 use crate::model::{Duration, ObjectKey, PodKey, PodMarks, Symbol, Time};
+use std::borrow::Cow;
 
 /// Names one call that is answered by exactly one reply.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -199,7 +200,7 @@ pub struct EventRecord {
     /// Normal or warning.
     pub kind: EventType,
     /// `Scheduled`, `FailedScheduling`, …
-    pub reason: &'static str,
+    pub reason: Cow<'static, str>,
     /// `Binding`, `Scheduling`, …
     pub action: &'static str,
     /// The note, at most 1,024 characters.

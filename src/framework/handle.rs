@@ -1,11 +1,11 @@
 //! [`Handle`]: the read-only view that a plugin gets in a call. [`Actor`]: the view of plugins that may act.
 
-use super::calls::{ApiCall, Ticket};
+use super::calls::{ApiCall, EventType, Ticket};
 use super::cycle_state::{CycleState, StateSlot};
 use super::plugin_id::PluginId;
 use super::status::{RuleFault, Status};
 use crate::model::{
-    ApiObject, Change, Index, IndexKey, Moves, ObjectKey, PodInfo, PodKey, PodMarks, Snapshot, Time,
+    ApiObject, Change, Index, IndexKey, Moves, ObjectKey, PodInfo, PodKey, PodMarks, Snapshot, Symbol, Time,
 };
 use std::any::Any;
 use std::sync::Arc;
@@ -66,6 +66,21 @@ pub enum Act {
     Moved(Vec<u64>),
     /// Moves an unschedulable pod as an event would that helps it.
     Wake(PodKey),
+    /// Records an event, for this pod.
+    Event(PodKey, PluginEvent),
+}
+
+/// An event that a plugin records.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PluginEvent {
+    /// The object that it is about.
+    pub of: ObjectKey,
+    /// Normal or warning.
+    pub kind: EventType,
+    /// The reason: a word.
+    pub reason: Symbol,
+    /// The text.
+    pub note: String,
 }
 
 /// What a plugin may read and do in Reserve, Unreserve, Permit, PreBind and PostBind, and after a failed attempt.
@@ -176,6 +191,11 @@ impl<'a> Actor<'a> {
     /// Refuses a pod that waits at Permit because the attempt for another pod failed. Its back-off is not cut short.
     pub fn release(&mut self, pod: PodKey, why: Status) {
         self.acts.push(Act::Release(pod, why.by(self.plugin)));
+    }
+
+    /// Records an event.
+    pub fn event(&mut self, event: PluginEvent) {
+        self.acts.push(Act::Event(self.pod.key.clone(), event));
     }
 
     /// Moves an unschedulable pod as an event would that helps it: to the active queue, or to back-off while that runs.

@@ -50,7 +50,7 @@ pub use diagnosis::{Diagnosis, FitError, NodeToStatus};
 pub use events::{ActionType, ClusterEvent, EventObjects, EventRegistration, EventResource, QueueingHint};
 pub use extenders::{EXTENDER_NAME, Extender, ExtenderAnswer, ExtenderAsk, Extenders, Filtered, NodeVictims};
 pub use features::{Features, Gate};
-pub use handle::{Act, Actor, Handle};
+pub use handle::{Act, Actor, Handle, PluginEvent};
 pub use order::{Points, ScorePlugin};
 pub use patch_body::{PREEMPTION_BY_SCHEDULER, PatchBody};
 pub use plugin::Plugin;

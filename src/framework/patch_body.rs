@@ -5,7 +5,8 @@ use super::calls::ConditionPatch;
 use crate::model::objects::persistent_volume::BOUND_BY_CONTROLLER;
 use crate::model::objects::persistent_volume_claim::SELECTED_NODE;
 use crate::model::{
-    ClaimReference, Object, ObjectKey, PersistentVolume, PersistentVolumeClaim, PodInfo, Symbol, downcast,
+    ClaimReference, MetadataChange, Node, Object, ObjectKey, PersistentVolume, PersistentVolumeClaim,
+    PodInfo, Symbol, downcast, looked_up,
 };
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
@@ -40,13 +41,20 @@ pub enum PatchBody {
         /// The name of the node.
         node: Symbol,
     },
+    /// Part `Object` of any object: annotations and labels that a policy sets or removes. It is a JSON merge patch.
+    Metadata(MetadataChange),
 }
 
 /// The reason of the condition `DisruptionTarget` of a victim of preemption.
 pub const PREEMPTION_BY_SCHEDULER: &str = "PreemptionByScheduler";
 
 impl PatchBody {
-    /// The strategic merge patch of an object. `version`: it is refused with 409 unless the object is at this version.
+    /// Whether it is a JSON merge patch and no strategic one, which custom kinds do not have.
+    pub fn is_merge_patch(&self) -> bool {
+        matches!(self, Self::Metadata(_))
+    }
+
+    /// The patch of an object. `version`: it is refused with 409 unless the object is at this version.
     /// `now`: the present time as `metav1.Time`, for fields that hold the time of the write.
     pub fn json(&self, of: &ObjectKey, version: Option<&str>, now: &str) -> Value {
         let mut patch = json!({"metadata": preconditions(of, version.unwrap_or_default())});
@@ -77,6 +85,19 @@ impl PatchBody {
             Self::SelectedNode { node } => {
                 patch["metadata"]["annotations"] = json!({SELECTED_NODE: node.as_str()});
             }
+            Self::Metadata(change) => {
+                let annotations = change.annotations.iter();
+                let annotations: Map<String, Value> =
+                    annotations.map(|(key, value)| (key.to_string(), json!(value.as_deref()))).collect();
+                let labels = change.labels.iter();
+                let labels: Map<String, Value> =
+                    labels.map(|(key, value)| (key.to_string(), json!(value.as_deref()))).collect();
+                for (part, keys) in [("annotations", annotations), ("labels", labels)] {
+                    if !keys.is_empty() {
+                        patch["metadata"][part] = Value::Object(keys);
+                    }
+                }
+            }
         }
         patch
     }
@@ -100,7 +121,29 @@ impl PatchBody {
                 claim.annotated = true;
                 Some(Object::Other(Arc::new(claim)))
             }
+            (Self::Metadata(change), to) => changed(change, to),
             _ => None,
+        }
+    }
+}
+
+/// An object with other annotations and labels.
+fn changed(change: &MetadataChange, object: &Object) -> Option<Object> {
+    match object {
+        Object::Pod(pod) => Some(Object::Pod(Arc::new(PodInfo {
+            annotations: change.annotations_of(&pod.annotations),
+            labels: change.labels_of(&pod.labels),
+            ..(**pod).clone()
+        }))),
+        Object::Node(node) => Some(Object::Node(Arc::new(Node {
+            annotations: change.annotations_of(&node.annotations),
+            labels: change.labels_of(&node.labels),
+            ..(**node).clone()
+        }))),
+        Object::Namespace(_) => None,
+        Object::Other(object) => {
+            let object = looked_up(object.as_ref())?;
+            Some(Object::Other(Arc::new(object.changed(change))))
         }
     }
 }

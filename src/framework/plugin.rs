@@ -127,6 +127,11 @@ pub trait Plugin: Send + Sync {
     fn failure(&self) -> Option<&dyn Failure> {
         None
     }
+    /// What is written once the pod is bound. Profiles have no such point: it runs for every plugin that is enabled
+    /// anywhere.
+    fn after_bind(&self) -> Option<&dyn AfterBind> {
+        None
+    }
     /// After the binding.
     fn post_bind(&self) -> Option<&dyn PostBind> {
         None

@@ -14,7 +14,9 @@ use super::queued::{QueuedPodInfo, SortKey};
 use super::reads::Interest;
 use super::simulation::Simulation;
 use super::status::Status;
-use crate::model::{NodeId, NodeInfo, NodeSet, ObjectKey, PodInfo, PodKey, Snapshot, Symbol, Time, bits};
+use crate::model::{
+    MetadataChange, NodeId, NodeInfo, NodeSet, ObjectKey, PodInfo, PodKey, Snapshot, Symbol, Time, bits,
+};
 use serde::Serialize;
 
 /// Before a pod may enter the queue.
@@ -531,6 +533,16 @@ pub trait Bind: Sync {
 pub trait Failure: Sync {
     /// The attempt failed. `ended_by_others`: the pod waited at Permit, and a plugin refused it because of another pod.
     fn failed(&self, a: &mut Actor, ended_by_others: bool);
+}
+
+/// What a plugin writes for a pod that is bound, at least once, also after a restart. The Binding carries a mark, an
+/// annotation of the pod, which goes when everything is written. The framework asks the plugin for what to write whenever
+/// it is tried.
+pub trait AfterBind: Sync {
+    /// The value of the mark that the Binding of this pod carries; `None`: there is nothing to write for it.
+    fn mark(&self, h: &Handle) -> Option<Symbol>;
+    /// What is to be written now for a pod on this node, one object after the other.
+    fn writes(&self, h: &Handle, node: NodeId) -> Vec<(ObjectKey, MetadataChange)>;
 }
 
 /// After the binding.

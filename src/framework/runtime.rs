@@ -44,6 +44,8 @@ pub struct Framework {
     again: Vec<PluginId>,
     /// The plugins that act after failed attempts.
     failures: Vec<PluginId>,
+    /// The plugins that write for bound pods.
+    after_binds: Vec<PluginId>,
     extenders: Arc<Extenders>,
     pub(super) watch: Option<Watch>,
 }
@@ -176,6 +178,8 @@ impl Framework {
         let again = points.pre_filter.iter().filter(asks_again).copied().collect();
         let acting = plugins.iter().enumerate().filter(|(_, plugin)| plugin.failure().is_some());
         let failures = acting.map(|(at, _)| PluginId(at as u16)).collect();
+        let writing = plugins.iter().enumerate().filter(|(_, plugin)| plugin.after_bind().is_some());
+        let after_binds = writing.map(|(at, _)| PluginId(at as u16)).collect();
         Self {
             scheduler_name,
             percentage_of_nodes_to_score: None,
@@ -188,6 +192,7 @@ impl Framework {
             always,
             again,
             failures,
+            after_binds,
             extenders,
             watch: None,
         }
@@ -618,6 +623,12 @@ impl Framework {
                 point.failed(&mut act.actor(cycle, *id), ended_by_others);
             }
         }
+    }
+
+    /// The plugins that write for bound pods, in their order.
+    pub fn after_binds(&self) -> impl Iterator<Item = (PluginId, &dyn AfterBind)> {
+        let of = |id: &PluginId| Some((*id, self.plugin(*id)?.after_bind()?));
+        self.after_binds.iter().filter_map(of)
     }
 
     /// Whether a plugin acts after a failed attempt.

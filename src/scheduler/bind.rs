@@ -12,7 +12,7 @@ use crate::framework::{
     Answer, ApiCall, AttemptResult, CallError, EventRecord, EventType, Extender, ExtenderAsk, Status, Ticket,
     TimedPoint, not_checked_text,
 };
-use crate::model::{Duration, Object, Time};
+use crate::model::{Duration, Object, Symbol, Time};
 
 /// A pod whose bind has an unknown outcome is read again after this time.
 const READ_AGAIN: Duration = Duration::from_seconds(1);
@@ -30,14 +30,18 @@ impl Scheduler {
     fn bind_from(&mut self, mut binding: BindingCycle, next: u16, now: Time, out: &mut Vec<Effect>) {
         let framework = binding.cycle.framework.clone();
         binding.since = framework.mark();
+        let after_bind = self.marks_after_bind(&binding.cycle);
         let pod = &binding.cycle.pod;
         let call = match framework.extenders().next(pod, next, Extender::binds) {
             // An extender writes the Binding itself, and its protocol has no place for marks.
-            Some(at) if self.cache.snapshot.marks(&pod.key).is_some() => {
+            Some(at) if self.cache.snapshot.marks(&pod.key).is_some() || !after_bind.is_empty() => {
                 let name = framework.extenders().get(at).map_or("", |extender| extender.url.as_str());
+                let what = match after_bind.is_empty() {
+                    true => "adds annotations or labels in Reserve",
+                    false => "with `after bind` adds annotations to the Binding",
+                };
                 Err(Status::error(format!(
-                    "a policy adds annotations or labels in Reserve, and extender {name:?} binds the pod: it cannot \
-                     add them"
+                    "a policy {what}, and extender {name:?} binds the pod: it cannot add them"
                 )))
             }
             Some(at) => {
@@ -50,8 +54,9 @@ impl Scheduler {
                 });
                 let marks = self.cache.snapshot.marks(&pod.key);
                 found.map(|(plugin, mut call)| {
-                    if let (ApiCall::Bind { marks: of_call, .. }, Some(marks)) = (&mut call, marks) {
-                        of_call.add(marks.clone());
+                    if let ApiCall::Bind { marks: of_call, .. } = &mut call {
+                        marks.into_iter().for_each(|marks| of_call.add(marks.clone()));
+                        of_call.add(after_bind.clone());
                     }
                     (Binder::Plugin(plugin), call)
                 })
@@ -60,6 +65,10 @@ impl Scheduler {
         match call {
             Ok((binder, call)) => {
                 binding.binder = binder;
+                let prefix = crate::model::AFTER_BIND;
+                let plugins =
+                    after_bind.annotations.keys().filter_map(|key| key.as_str().strip_prefix(prefix));
+                binding.after_bind = plugins.map(Symbol::new).collect();
                 let ticket = Ticket(self.next_ticket);
                 self.next_ticket += 1;
                 self.outbox.call(ticket, call, Owner::Binding(binding.key().clone()));
@@ -237,7 +246,7 @@ impl Scheduler {
             key: pod.key.clone(),
             scheduler: binding.cycle.framework.scheduler_name.clone(),
             kind: EventType::Normal,
-            reason: "Scheduled",
+            reason: "Scheduled".into(),
             action: "Binding",
             note: scheduled_note(&binding),
             result: Some(AttemptResult::Scheduled),
@@ -252,6 +261,7 @@ impl Scheduler {
                 Ok(())
             })
         });
+        self.bound_with_marks(&pod, &binding.after_bind, now);
         self.cache.end_assumptions(&pod.key);
         self.cache.snapshot.unpin(node);
     }

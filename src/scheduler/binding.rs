@@ -42,6 +42,8 @@ pub(super) struct BindingCycle {
     groups: VecDeque<Vec<PluginId>>,
     /// When the current stage began, for the durations in metrics.
     pub(super) since: Option<Mark>,
+    /// The plugins that write once the pod is bound: the Binding carries their marks.
+    pub(super) after_bind: Vec<Symbol>,
     /// What ends the attempt, once it fails.
     pub(super) ended_by: EndedBy,
 }
@@ -117,6 +119,7 @@ impl BindingCycle {
             binder: Binder::Plugin(PluginId::NONE),
             groups,
             since: None,
+            after_bind: Vec::new(),
             ended_by: EndedBy::Itself,
         }
     }

@@ -8,7 +8,7 @@
 
 use super::io::Effect;
 use crate::framework::{Answer, ApiCall, CallError, ConditionPatch, ExtenderAsk, Ticket};
-use crate::model::{Duration, ObjectKey, PodInfo, PodKey, Time};
+use crate::model::{Duration, ObjectKey, PodInfo, PodKey, Symbol, Time};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeSet, VecDeque};
 
@@ -30,6 +30,8 @@ pub(super) enum Owner {
     Binding(PodKey),
     /// The evictions for this preemptor.
     Eviction(PodKey),
+    /// What a plugin writes for a bound pod.
+    Mark(PodKey, Symbol),
     /// No owner: the reply is dropped.
     Nobody,
 }

@@ -304,7 +304,7 @@ impl Scheduler {
             key: pod.key.clone(),
             scheduler: pod.scheduler_name.clone(),
             kind: EventType::Warning,
-            reason: "FailedScheduling",
+            reason: "FailedScheduling".into(),
             action: "Scheduling",
             note: format!("skip schedule deleting pod: {}", pod.full_name()),
             result: None,

@@ -342,7 +342,7 @@ impl Scheduler {
             key: victim.key.clone(),
             scheduler: preemptor.scheduler_name.clone(),
             kind: EventType::Normal,
-            reason: "Preempted",
+            reason: "Preempted".into(),
             action: "Preempting",
             note: format!("Preempted by pod {} on node {node}{suffix}", preemptor.uid),
             result: None,

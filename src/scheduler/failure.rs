@@ -73,7 +73,7 @@ impl Scheduler {
             key: key.clone(),
             scheduler,
             kind: EventType::Warning,
-            reason: "FailedScheduling",
+            reason: "FailedScheduling".into(),
             action: "Scheduling",
             note: note(&refusal.message),
             result: Some(if rejected { AttemptResult::Unschedulable } else { AttemptResult::Error }),
@@ -162,7 +162,7 @@ impl Scheduler {
                 key: pod.key.clone(),
                 scheduler: pod.scheduler_name.clone(),
                 kind: EventType::Normal,
-                reason: HELD_BY_POLICY,
+                reason: HELD_BY_POLICY.into(),
                 action: "Scheduling",
                 note: note(&text),
                 result: None,
@@ -195,7 +195,7 @@ impl Scheduler {
 }
 
 /// The note of an event: at most 1,024 bytes, with ` ...` at the end when it was cut.
-fn note(message: &str) -> String {
+pub(super) fn note(message: &str) -> String {
     if message.len() <= NOTE_LENGTH {
         return message.to_owned();
     }

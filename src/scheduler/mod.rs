@@ -13,6 +13,7 @@
 
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
+mod after_bind;
 mod attempt;
 mod bind;
 mod binding;
@@ -53,6 +54,7 @@ pub use view::{BindingView, Stage};
 use crate::engine::Decider;
 use crate::framework::{Act, Acting, AttemptResult, ClusterEvent, EventRecord, Framework, Status, Ticket};
 use crate::model::{Duration, Generation, ObjectKey, PodInfo, PodKey, Snapshot, Symbol, Time};
+use after_bind::AfterBinds;
 use attempt::Attempt;
 use bindings::Bindings;
 use cache::Cache;
@@ -70,6 +72,8 @@ pub struct Scheduler {
     queue: SchedulingQueue,
     bindings: Bindings,
     evictions: Evictions,
+    /// What plugins still have to write for bound pods.
+    after_binds: AfterBinds,
     outbox: Outbox,
     profiles: Arc<Profiles>,
     hints: Vec<Arc<ProfileHints>>,
@@ -100,6 +104,7 @@ impl Clone for Scheduler {
             queue: self.queue.clone(),
             bindings: self.bindings.clone(),
             evictions: self.evictions.clone(),
+            after_binds: self.after_binds.clone(),
             outbox: self.outbox.clone(),
             profiles: self.profiles.clone(),
             hints: self.hints.clone(),
@@ -129,6 +134,7 @@ impl Scheduler {
             queue,
             bindings: Bindings::default(),
             evictions: Evictions::default(),
+            after_binds: AfterBinds::default(),
             outbox: Outbox::default(),
             profiles: Arc::default(),
             hints: Vec::new(),
@@ -164,6 +170,7 @@ impl Scheduler {
                 if !leading {
                     self.give_up_suspended(now);
                     self.abandon_evictions(now);
+                    self.marks_abandoned(now);
                 }
             }
             Input::Profiles(profiles) => self.replace_profiles(profiles, now, out),
@@ -174,6 +181,9 @@ impl Scheduler {
                 Owner::Binding(pod) => self.binding_answered(&pod, ticket, answer, now, out),
                 Owner::Eviction(preemptor) => {
                     self.eviction_answered(&preemptor, ticket, &answer, now, out);
+                }
+                Owner::Mark(pod, plugin) => {
+                    self.mark_answered(&(pod, plugin), ticket, answer, now, out);
                 }
                 Owner::Patch(_) | Owner::Nobody => {}
             },
@@ -189,6 +199,7 @@ impl Scheduler {
         self.finish_step(now, out);
         self.show_gates(now, out);
         self.count_failed_gates();
+        self.work_marks_off(now, out);
         self.send(now, out);
     }
 
@@ -216,6 +227,7 @@ impl Scheduler {
                     Deferred::Reject(pod, by, why, ended) => {
                         self.reject_waiting(&pod, &by, (why, ended), now, out);
                     }
+                    Deferred::Event(event) => self.event(*event, out),
                     Deferred::Settled(pod) => self.binding_settled(&pod, now, out),
                     Deferred::Changed(pod, object) => self.tasks_see(&pod, &object, now, out),
                 }
@@ -234,7 +246,9 @@ impl Scheduler {
         let notices = self.queue.next_notice().filter(|_| self.leading);
         let suspended = self.suspended.as_ref().map(|attempt| attempt.alarm());
         let ends = self.cache.snapshot.next_end();
-        [self.queue.next_wakeup(), self.bindings.next_alarm(), calls, notices, suspended, ends]
+        let ready = self.leading && self.synced && !self.stale;
+        let marks = self.next_mark().filter(|_| ready);
+        [self.queue.next_wakeup(), self.bindings.next_alarm(), calls, notices, suspended, ends, marks]
             .into_iter()
             .flatten()
             .min()
@@ -329,6 +343,21 @@ impl Scheduler {
                     self.move_all(&ClusterEvent::of_memos(numbers), &Scope::default(), now);
                 }
                 Act::Wake(pod) => self.queue.wake(&pod, &self.cache.snapshot, now),
+                Act::Event(key, event) => {
+                    let record = EventRecord {
+                        pod: event.of,
+                        related: None,
+                        key,
+                        scheduler: framework.scheduler_name.clone(),
+                        kind: event.kind,
+                        reason: event.reason.to_string().into(),
+                        action: "Binding",
+                        note: failure::note(&event.note),
+                        result: None,
+                        at: now,
+                    };
+                    self.deferred.push_back(Deferred::Event(Box::new(record)));
+                }
                 Act::Allow(pod, plugin) => {
                     let by = Symbol::new(framework.plugin_name(plugin));
                     self.deferred.push_back(Deferred::Allow(pod, by));
@@ -363,6 +392,8 @@ enum Deferred {
     Allow(PodKey, Symbol),
     /// This plugin refuses a waiting pod.
     Reject(PodKey, Symbol, Status, EndedBy),
+    /// A plugin records an event.
+    Event(Box<EventRecord>),
     /// The pod of a binding is gone, or was seen on a node.
     Settled(PodKey),
     /// An object changed that a binding waits for.

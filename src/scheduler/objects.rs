@@ -159,6 +159,9 @@ impl Scheduler {
             // A finished pod takes no room and waits for nothing.
             return self.pod_gone(&pod.key, now);
         }
+        if pod.node_name.is_some() {
+            self.marks_seen(&pod, now);
+        }
         if pod.is_terminating() {
             self.eviction_sees_end(&pod.key, false, now);
         }
@@ -253,6 +256,7 @@ impl Scheduler {
 
     pub(super) fn pod_gone(&mut self, key: &PodKey, now: Time) {
         self.eviction_sees_end(key, true, now);
+        self.marks_gone(key);
         let Some((pod, state)) = self.cache.remove_pod(key) else { return };
         self.queue.remove(key);
         self.let_wants_go(key);

@@ -32,6 +32,7 @@ impl Scheduler {
         self.queue.replace_judges(&self.hints, &self.cache.snapshot, now);
         self.adopt_pods(now);
         self.replace_waits(&profiles, now, out);
+        self.marks_anew(now);
     }
 
     /// Removes the indexes of removed plugins, keeps indexes with an unchanged key, and builds the others from the

@@ -38,6 +38,7 @@ mod rule_errors;
 mod secure_port;
 mod soak;
 mod startup_errors;
+mod sticky_node;
 mod supervision;
 mod throttling;
 mod tutorial;

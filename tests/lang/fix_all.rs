@@ -157,7 +157,7 @@ fn essence(text: &str) -> String {
 }
 
 fn wanted() -> u64 {
-    std::env::var("BAYPLAN_PROGRAMS").ok().and_then(|text| text.parse().ok()).unwrap_or(600)
+    std::env::var("BAYPLAN_PROGRAMS").ok().and_then(|text| text.parse().ok()).unwrap_or(1_000)
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Pods in the queue, in the cycle and in Permit waits.
 
+mod after_bind;
 mod assumptions;
 mod clock;
 mod columns_and_rows;

@@ -38,7 +38,7 @@ fn a_pod_goes_through_assume_reserve_permit_and_bind() {
     let objects = vec![node("n1").cpu("1").object(), pod("web").cpu("500m").object()];
     let report = run(objects, with(vec![Arc::new(Reserver("first")), Arc::new(Reserver("second"))]));
     assert_eq!(standings(&report), [(String::from("web"), bound("n1"))]);
-    let notes: Vec<_> = report.pods[0].events.iter().map(|event| (event.reason, &*event.note)).collect();
+    let notes: Vec<_> = report.pods[0].events.iter().map(|event| (&*event.reason, &*event.note)).collect();
     assert_eq!(notes, [("Scheduled", "Successfully assigned default/web to n1")]);
     let index = report.scheduler.snapshot().index::<Reserved>(&reserved()).unwrap();
     assert_eq!(index.history, ["+first web", "+second web", "=first web", "=second web"]);

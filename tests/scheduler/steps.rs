@@ -83,6 +83,11 @@ impl Steps {
         self.watch();
     }
 
+    /// The scheduler has seen everything.
+    pub(super) fn caught_up(&mut self) {
+        self.seen = self.server.log().len();
+    }
+
     pub(super) fn watch(&mut self) {
         while let Some((_, event)) = self.server.log().get(self.seen).cloned() {
             self.seen += 1;

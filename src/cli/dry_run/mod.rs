@@ -136,7 +136,7 @@ pub(super) fn standing(pod: &PodReport) -> Standing {
 /// rejected. Each attempt ends with one event.
 fn refused_late(pod: &PodReport) -> Option<&EventRecord> {
     pod.waited.as_ref()?;
-    let ends = pod.events.iter().filter(|event| ["FailedScheduling", "Scheduled"].contains(&event.reason));
+    let ends = pod.events.iter().filter(|event| ["FailedScheduling", "Scheduled"].contains(&&*event.reason));
     let placed = pod.decisions.iter().zip(ends);
     let placed = placed.filter(|(record, _)| matches!(record.decision, Decision::Placed { .. }));
     placed.map(|(_, end)| end).last().filter(|end| end.reason == "FailedScheduling")

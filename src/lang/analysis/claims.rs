@@ -2,7 +2,7 @@
 
 use crate::diag::{Diagnostic, Span, codes};
 use crate::lang::syntax::ast::{Text, WriteVerb};
-use crate::lang::typed::Policy;
+use crate::lang::typed::{Does, Policy, Target, WriteEntry};
 use rustc_hash::FxHashMap;
 
 /// Something that only one policy in service may do.
@@ -18,17 +18,24 @@ pub struct Claim {
 pub fn claims(policy: &Policy) -> Vec<Claim> {
     let queue =
         policy.queue.iter().map(|queue| Claim { what: "orders the queue".to_owned(), span: queue.span });
-    let writes = policy.reserves.iter().flat_map(|reserve| &reserve.writes);
-    let keys = writes.flat_map(|write| write.entries.iter().map(move |entry| (write.verb, entry)));
-    let keys = keys.map(|(verb, entry)| {
+    let claim = |verb: WriteVerb, entry: &WriteEntry, of: &dyn std::fmt::Display| {
         let kind = match verb {
             WriteVerb::Annotate => "annotation",
             WriteVerb::Label => "label",
             WriteVerb::Patch => "field",
         };
-        Claim { what: format!("writes the {kind} `{}` of the pod", entry.key), span: entry.span }
+        Claim { what: format!("writes the {kind} `{}` of {of}", entry.key), span: entry.span }
+    };
+    let writes = policy.reserves.iter().flat_map(|reserve| &reserve.writes);
+    let marks = writes
+        .flat_map(|write| write.entries.iter().map(move |entry| claim(write.verb, entry, &Target::Pod)));
+    let acts = policy.acts.iter().flat_map(|acts| &acts.acts).flat_map(|act| match &act.does {
+        Does::Write(target, verb, entries) => {
+            entries.iter().map(|entry| claim(*verb, entry, target)).collect::<Vec<_>>()
+        }
+        _ => Vec::new(),
     });
-    queue.chain(keys).collect()
+    queue.chain(marks).chain(acts).collect()
 }
 
 /// The keys that policies write, for finding two that write the same.

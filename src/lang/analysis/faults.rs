@@ -58,7 +58,9 @@ pub fn check(policy: &Policy, diagnostics: &mut Vec<Diagnostic>) {
                 }
                 Statement::Act(act) => {
                     let parts = act.when.iter().chain(statement.written());
-                    parts.for_each(|part| places.must_not_fail(part, "what is done after an attempt"));
+                    parts.for_each(|part| {
+                        places.must_not_fail(part, "what is written or done after an attempt")
+                    });
                 }
                 Statement::Wait(wait) => {
                     places.must_not_fail(&wait.patience, "the time of a wait");

@@ -1,12 +1,34 @@
-//! `after failure`: what is done after an attempt.
+//! `before bind`, `after bind`, `after failure`: writes to objects, events, and releases of groups.
 
 use super::Checker;
 use super::scope::Place;
-use crate::diag::Span;
+use crate::diag::{Span, codes};
+use crate::lang::language::fields::ObjectType;
 use crate::lang::language::statements::StatementId;
-use crate::lang::syntax::ast::{self, BlockKind};
+use crate::lang::syntax::ast::{self, BlockKind, WriteVerb};
 use crate::lang::typed::reads::Reads;
-use crate::lang::typed::{Act, Acts, Does, Point};
+use crate::lang::typed::{Act, Acts, Does, EventOf, Point, Target};
+use crate::lang::types::Type;
+use crate::model::KindName;
+
+/// The longest reason of an event. Source: `pkg/apis/core/validation/events.go`, `ReasonLengthLimit`.
+const LONGEST_REASON: usize = 128;
+
+/// Why policies never write to objects of a kind.
+fn never_written(kind: &KindName) -> Option<&'static str> {
+    match (kind.group(), kind.kind()) {
+        ("", "Secret") => Some("who may write policies must not write Secrets by them"),
+        ("", "ConfigMap") => Some("policies are in ConfigMaps, and a policy does not change policies"),
+        ("rbac.authorization.k8s.io" | "certificates.k8s.io", _) => {
+            Some("these objects grant rights, and policies grant none")
+        }
+        ("admissionregistration.k8s.io" | "apiregistration.k8s.io" | "apiextensions.k8s.io", _) => {
+            Some("these objects decide what the API server accepts")
+        }
+        ("coordination.k8s.io", _) => Some("the scheduler's own lease is of this kind"),
+        _ => None,
+    }
+}
 
 impl<'a> Checker<'a> {
     pub(super) fn acts(
@@ -34,6 +56,10 @@ impl<'a> Checker<'a> {
                 BlockKind::Remember(of) => {
                     self.act(of.when.as_ref(), statement.span, |this| this.remember(of))
                 }
+                BlockKind::Write(of) if of.verb != WriteVerb::Patch && point != Point::Failure => {
+                    self.act(of.when.as_ref(), statement.span, |this| this.write(of))
+                }
+                BlockKind::Event(of) => self.act(of.when.as_ref(), statement.span, |this| this.event(of)),
                 other => {
                     self.refused_in_block(other, statement.span);
                     continue;
@@ -43,6 +69,61 @@ impl<'a> Checker<'a> {
         }
         self.leave();
         Acts { point, acts, span }
+    }
+
+    /// `annotate X {…}`, `label X {…}`
+    fn write(&mut self, of: &'a ast::Write) -> Option<Does> {
+        let target = self.target(&of.object, of.verb.word());
+        let entries = self.entries(of, true);
+        Some(Does::Write(target?, of.verb, entries))
+    }
+
+    /// `event X normal "R" "text"`
+    fn event(&mut self, of: &'a ast::Event) -> Option<Does> {
+        let target = self.target(&of.object, "event");
+        let word = &of.reason.text;
+        let is_word = word.starts_with(|c: char| c.is_ascii_uppercase())
+            && word.len() <= LONGEST_REASON
+            && word.chars().all(|c| c.is_ascii_alphanumeric());
+        if !is_word {
+            self.mistake(
+                &codes::WRONG_WRITE,
+                of.reason.span,
+                format!("`{word}` is not a reason of events"),
+                "write a word such as `Pinned`: a capital letter first, then letters and digits, 128 at most",
+            );
+        }
+        let text = self.event_text(&of.text);
+        Some(Does::Event(target?, EventOf { warning: of.warning, reason: word.clone(), text }))
+    }
+
+    /// The object that is written, or that an event is about.
+    fn target(&mut self, name: &'a ast::Name, verb: &str) -> Option<Target> {
+        if &*name.text == "pod" {
+            return Some(Target::Pod);
+        }
+        let object =
+            self.expr(&ast::Expr { kind: ast::ExprKind::Name(name.text.clone()), span: name.span }, None);
+        let object = self.held(object).0;
+        let kind = match object.ty.present() {
+            Type::Unknown => return None,
+            Type::Object(ObjectType::Node) if &*name.text == "node" => return Some(Target::Node),
+            Type::Kind(kind) => kind.clone(),
+            other => {
+                let message = format!("`{}` is not an object, it is `{other}`", name.text);
+                let help = "write `pod`, `node`, or a `let` whose value is `lookup(…)` or `….owner(…)`";
+                self.mistake(&codes::WRONG_WRITE, name.span, message, help);
+                return None;
+            }
+        };
+        if verb != "event"
+            && let Some(why) = never_written(&kind.name)
+        {
+            let message = format!("policies do not write to `{}`", kind.name);
+            self.mistake(&codes::WRONG_WRITE, name.span, message, why);
+            return None;
+        }
+        Some(Target::Object(object, kind))
     }
 
     /// An act. What its condition shows is known in it, and only there.

@@ -73,6 +73,27 @@ impl<'a> Checker<'a> {
         }
     }
 
+    /// The text of an event. It may name objects.
+    pub(super) fn event_text(&mut self, of: &ast::Template) -> Reason {
+        let mut parts = Vec::with_capacity(of.parts.len());
+        for part in &of.parts {
+            parts.push(match part {
+                ast::TemplatePart::Text(text) => ReasonPart::Text(text.clone()),
+                ast::TemplatePart::Hole(hole) => {
+                    let hole = self.expr(hole, None);
+                    let hole = self.held(hole).0;
+                    self.showable(&hole);
+                    ReasonPart::Hole(hole)
+                }
+            });
+        }
+        if parts.is_empty() {
+            parts.push(ReasonPart::Text(Text::from("")));
+        }
+        let details = Vec::new();
+        Reason { parts, resolvable: true, derived: true, written: None, details, span: of.span }
+    }
+
     /// What can be shown in a text.
     pub(super) fn showable(&mut self, expr: &Expr) {
         if let Type::Object(object) = expr.ty.present() {

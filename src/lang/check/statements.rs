@@ -81,14 +81,19 @@ impl<'a> Checker<'a> {
                 StatementKind::Preempt(block) => {
                     self.preempt(block, result.preempt.get_or_insert_default());
                 }
+                StatementKind::BeforeBind(block) => {
+                    let acts = self.acts(StatementId::BeforeBind, Point::PreBind, block, statement.span);
+                    result.acts.push(acts);
+                }
+                StatementKind::AfterBind(block) => {
+                    let acts = self.acts(StatementId::AfterBind, Point::PostBind, block, statement.span);
+                    result.acts.push(acts);
+                }
                 StatementKind::AfterFailure(block) => {
                     let acts = self.acts(StatementId::AfterFailure, Point::Failure, block, statement.span);
                     result.acts.push(acts);
                 }
-                StatementKind::BeforeBind(_)
-                | StatementKind::AfterBind(_)
-                | StatementKind::Mode(_)
-                | StatementKind::Except(_) => {
+                StatementKind::Mode(_) | StatementKind::Except(_) => {
                     if let Some(id) = statement.kind.id() {
                         self.refused(id, statement.span);
                     }

@@ -8,7 +8,8 @@ use crate::diag::with_commas;
 use crate::diag::{Diagnostic, Span, codes};
 use crate::lang::language::limits::{MOST_EXPRESSIONS_OF_ALL, MOST_POLICIES};
 use crate::lang::syntax::ast::{
-    self, Block, BlockKind, Expr, ExprKind, Reason, StatementKind, TemplatePart, Text, TypeExpr, TypeExprKind,
+    self, Block, BlockKind, Expr, ExprKind, Reason, StatementKind, Template, TemplatePart, Text, TypeExpr,
+    TypeExprKind,
 };
 use rustc_hash::FxHashMap;
 
@@ -273,6 +274,8 @@ impl<'a> Unfold<'a> {
                 BlockKind::Release(of) => self.reason(&of.reason).saturating_add(self.optional(&of.when)),
                 BlockKind::Activate(of) => self.optional(&of.when),
                 BlockKind::Remember(of) => self.whole(&of.value).saturating_add(self.optional(&of.when)),
+                BlockKind::Write(of) => self.whole(&of.value).saturating_add(self.optional(&of.when)),
+                BlockKind::Event(of) => self.template(&of.text).saturating_add(self.optional(&of.when)),
                 // Not built: skip all of it.
                 _ => 0,
             };
@@ -297,13 +300,21 @@ impl<'a> Unfold<'a> {
     }
 
     fn reason(&mut self, reason: &'a Reason) -> u64 {
-        let holes = reason.template.parts.iter().filter_map(|part| match part {
+        let mut all = self.template(&reason.template);
+        for detail in &reason.details {
+            all = all.saturating_add(self.whole(&detail.value));
+        }
+        all
+    }
+
+    fn template(&mut self, template: &'a Template) -> u64 {
+        let holes = template.parts.iter().filter_map(|part| match part {
             TemplatePart::Hole(hole) => Some(hole),
             TemplatePart::Text(_) => None,
         });
         let mut all = 0u64;
-        for expr in holes.chain(reason.details.iter().map(|detail| &detail.value)) {
-            all = all.saturating_add(self.whole(expr));
+        for hole in holes {
+            all = all.saturating_add(self.whole(hole));
         }
         all
     }

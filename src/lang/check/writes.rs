@@ -47,10 +47,19 @@ impl<'a> Checker<'a> {
         }
         let facts = self.frame.facts.mark();
         let when = of.when.as_ref().map(|when| self.guard(when));
+        let entries = self.entries(of, false);
+        self.frame.facts.forget(facts);
+        Write { verb: of.verb, entries, when, reads: Reads::default(), span }
+    }
+
+    /// The keys and values of a write. `removes`: a key whose value is the literal `none` is removed.
+    pub(super) fn entries(&mut self, of: &'a ast::Write, removes: bool) -> Vec<WriteEntry> {
         let entries = match &of.value.kind {
-            ast::ExprKind::Map(entries) => entries.iter().filter_map(|entry| self.entry(of, entry)).collect(),
+            ast::ExprKind::Map(entries) => {
+                entries.iter().filter_map(|entry| self.entry(of, entry, removes)).collect()
+            }
             _ => {
-                let help = format!("`{} pod {{\"example.com/key\": …}}`", of.verb.word());
+                let help = format!("`{} {} {{\"example.com/key\": …}}`", of.verb.word(), of.object.text);
                 self.mistake(
                     &codes::WRONG_WRITE,
                     of.value.span,
@@ -60,7 +69,6 @@ impl<'a> Checker<'a> {
                 Vec::new()
             }
         };
-        self.frame.facts.forget(facts);
         let mut kept: Vec<WriteEntry> = Vec::with_capacity(entries.len());
         for entry in entries {
             match kept.iter().find(|other| other.key == entry.key) {
@@ -76,12 +84,17 @@ impl<'a> Checker<'a> {
                 None => kept.push(entry),
             }
         }
-        Write { verb: of.verb, entries: kept, when, reads: Reads::default(), span }
+        kept
     }
 
-    fn entry(&mut self, write: &ast::Write, of: &'a ast::Entry) -> Option<WriteEntry> {
+    fn entry(&mut self, write: &ast::Write, of: &'a ast::Entry, removes: bool) -> Option<WriteEntry> {
         let key = self.expr(&of.key, Some(&Type::String));
-        let value = self.written_value(write, of);
+        let literal = matches!(of.value.kind, ast::ExprKind::Literal(Literal::None | Literal::Null));
+        let removes = removes && literal && !of.optional;
+        let value = match removes {
+            true => Some(self.expr(&of.value, Some(&Type::String.optional()))),
+            false => self.written_value(write, of),
+        };
         let Some(key) = self.constant_str(&key) else {
             if !key.ty.is_unknown() {
                 let help =
@@ -99,7 +112,7 @@ impl<'a> Checker<'a> {
             let message = format!("keys of `{OWN_DOMAIN}` belong to the scheduler");
             self.mistake(&codes::WRONG_WRITE, of.key.span, message, "write a key of your own domain");
         }
-        Some(WriteEntry { key, value: value?, span: of.key.span })
+        Some(WriteEntry { key, value: value?, removes, span: of.key.span })
     }
 
     fn written_value(&mut self, write: &ast::Write, of: &'a ast::Entry) -> Option<Expr> {
@@ -108,7 +121,7 @@ impl<'a> Checker<'a> {
                 &codes::WRONG_WRITE,
                 of.value.span,
                 "a Binding only adds, it removes nothing",
-                "write a text; a key whose value is absent stays as it is",
+                "write a text; a key whose value is absent stays as it is; `after bind` may remove keys",
             );
             return None;
         }

@@ -1,11 +1,15 @@
-//! What is done after an attempt, as closures. `plugins::policy` carries it out.
+//! What is done before and after a binding and after a failed attempt, as closures. `plugins::policy` carries it out.
 
 use super::closures::{BoolFn, ValueFn};
 use super::{Env, Lowering};
 use crate::lang::language::fields::ObjectType;
-use crate::lang::typed::{Act, Acts, Does, Expr, ExprKind, GroupId, MemoId, Point, Policy, Reason};
+use crate::lang::syntax::ast::WriteVerb;
+use crate::lang::typed::{
+    Act, Acts, Does, EventOf, Expr, ExprKind, GroupId, MemoId, Point, Policy, Reason, Target, WriteEntry,
+};
 use crate::lang::types::Type;
 use crate::lang::types::range::Range;
+use crate::model::Symbol;
 
 /// An act with its condition.
 pub struct CompiledAct {
@@ -30,11 +34,37 @@ pub enum CompiledDoes {
     Activate(ValueFn),
     /// Sets a memo to this value, or forgets it.
     Remember(MemoId, ValueFn),
+    /// Writes keys of an object.
+    Write(CompiledTarget, WriteVerb, Vec<CompiledEntry>),
+    /// Records an event.
+    Event(CompiledTarget, EventOf),
+}
+
+/// The object that an act is about.
+pub enum CompiledTarget {
+    /// The pod.
+    Pod,
+    /// The chosen node.
+    Node,
+    /// An object that is looked up, or absent.
+    Object(ValueFn),
+}
+
+/// A key that is written.
+pub struct CompiledEntry {
+    /// The key.
+    pub key: Symbol,
+    /// A text; while it is absent, the key stays as it is. `None`: the key is removed.
+    pub value: Option<ValueFn>,
 }
 
 /// All acts of a policy, in the order of the text.
 #[derive(Default)]
 pub struct CompiledActs {
+    /// `before bind`
+    pub before_bind: Vec<CompiledAct>,
+    /// `after bind`
+    pub after_bind: Vec<CompiledAct>,
     /// `after failure`
     pub after_failure: Vec<CompiledAct>,
 }
@@ -45,6 +75,8 @@ pub(super) fn acts(lowering: &mut Lowering<'_>, policy: &Policy) -> CompiledActs
     for Acts { point, acts, .. } in &policy.acts {
         let acts = acts.iter().map(|act| lowered(lowering, policy, act));
         match point {
+            Point::PreBind => all.before_bind.extend(acts),
+            Point::PostBind => all.after_bind.extend(acts),
             Point::Failure => all.after_failure.extend(acts),
             _ => {}
         }
@@ -61,7 +93,29 @@ fn lowered(lowering: &mut Lowering<'_>, policy: &Policy, act: &Act) -> CompiledA
             }
             Does::Activate(group) => CompiledDoes::Activate(members_of(lowering, policy, *group)),
             Does::Remember(memo, value) => CompiledDoes::Remember(*memo, lowering.value(value)),
+            Does::Write(target, verb, entries) => {
+                let value = |lowering: &mut Lowering<'_>, entry: &WriteEntry| {
+                    (!entry.removes).then(|| lowering.value(&entry.value))
+                };
+                let entries = entries.iter().map(|entry| CompiledEntry {
+                    key: Symbol::new(&entry.key),
+                    value: value(lowering, entry),
+                });
+                let entries = entries.collect();
+                CompiledDoes::Write(lowered_target(lowering, target), *verb, entries)
+            }
+            Does::Event(target, event) => {
+                CompiledDoes::Event(lowered_target(lowering, target), event.clone())
+            }
         },
+    }
+}
+
+fn lowered_target(lowering: &mut Lowering<'_>, target: &Target) -> CompiledTarget {
+    match target {
+        Target::Pod => CompiledTarget::Pod,
+        Target::Node => CompiledTarget::Node,
+        Target::Object(object, _) => CompiledTarget::Object(lowering.value(object)),
     }
 }
 

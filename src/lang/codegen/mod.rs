@@ -20,7 +20,7 @@ mod rules;
 pub mod scores;
 mod values;
 
-pub use acts::{CompiledAct, CompiledActs, CompiledDoes};
+pub use acts::{CompiledAct, CompiledActs, CompiledDoes, CompiledEntry, CompiledTarget};
 pub use closures::{BoolFn, FloatFn, IntFn, ValueFn};
 pub use columns::{ColumnInputs, ColumnScan, RangeBool, RangeNumber};
 pub use preempt::{CompiledPreempt, CompiledVictim};

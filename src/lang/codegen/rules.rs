@@ -324,7 +324,7 @@ pub struct Statements {
     pub permits: Vec<CompiledPermit>,
     /// `preempt`
     pub preempt: Option<CompiledPreempt>,
-    /// What is done after an attempt.
+    /// What is done before and after the binding, and after a failed attempt.
     pub acts: CompiledActs,
     /// What filters and scores read of the pod, computed once per pod.
     pub registers: Vec<Register>,

@@ -242,6 +242,14 @@ impl PolicyWriter<'_, '_> {
                 self.above_of(span);
                 self.inside(|this| this.block(block, "preempt"))?;
             }
+            StatementKind::BeforeBind(block) => {
+                self.above_of(span);
+                self.inside(|this| this.block(block, "beforeBind"))?;
+            }
+            StatementKind::AfterBind(block) => {
+                self.above_of(span);
+                self.inside(|this| this.block(block, "afterBind"))?;
+            }
             StatementKind::AfterFailure(block) => {
                 self.above_of(span);
                 self.inside(|this| this.block(block, "afterFailure"))?;
@@ -584,7 +592,7 @@ impl PolicyWriter<'_, '_> {
     }
 
     fn write(&mut self, fields: &mut Fields, write: &Write) -> Result<(), NoTwin> {
-        put(fields, write.verb.word(), &write.object.text);
+        put(fields, write.verb.word(), &self.object(&write.object)?);
         let ExprKind::Map(entries) = &write.value.kind else {
             return Err(NoTwin::new(write.value.span, "documents have keys and values here"));
         };
@@ -593,6 +601,10 @@ impl PolicyWriter<'_, '_> {
             let ExprKind::Literal(Literal::String(key)) = &entry.key.kind else {
                 return Err(NoTwin::new(entry.key.span, "keys are plain texts in documents"));
             };
+            if matches!(entry.value.kind, ExprKind::Literal(Literal::None | Literal::Null)) {
+                put(&mut set, &yaml::scalar(key), "null");
+                continue;
+            }
             if Writer::new(self.to).may_be_absent(&entry.value) {
                 return Err(NoTwin::new(
                     entry.value.span,
@@ -620,6 +632,25 @@ impl PolicyWriter<'_, '_> {
             let mut fields = Fields::new();
             match &statement.kind {
                 BlockKind::Reject(reject) => self.reject(&mut fields, reject)?,
+                BlockKind::Event(_) if field != "afterBind" => {
+                    return Err(NoTwin::new(statement.span, "documents have events in `afterBind` only"));
+                }
+                BlockKind::Release(_) if field != "afterFailure" => {
+                    return Err(NoTwin::new(
+                        statement.span,
+                        "documents release groups in `afterFailure` only",
+                    ));
+                }
+                BlockKind::Event(of) => {
+                    put(&mut fields, "event", &self.object(&of.object)?);
+                    if of.warning {
+                        put(&mut fields, "type", "warning");
+                    }
+                    put(&mut fields, "reason", &of.reason.text);
+                    let text = self.template(&of.text)?;
+                    put(&mut fields, "text", &text);
+                    self.when(&mut fields, of.when.as_ref())?;
+                }
                 BlockKind::Release(of) => {
                     put(&mut fields, "release", &of.group.text);
                     self.reason(&mut fields, "reason", &of.reason)?;
@@ -703,9 +734,21 @@ impl PolicyWriter<'_, '_> {
     }
 
     /// A reason with what belongs to it.
-    fn reason(&mut self, fields: &mut Fields, key: &str, reason: &Reason) -> Result<(), NoTwin> {
+    /// The object of a write or an event: its variable of the document.
+    fn object(&self, name: &Name) -> Result<String, NoTwin> {
+        if self.optional.contains(&name.text) {
+            return Err(NoTwin::new(
+                name.span,
+                "CEL has no object here while it is absent: give the let `missing`",
+            ));
+        }
+        let renamed = self.renamed.get(&name.text).and_then(|name| name.strip_prefix("variables."));
+        Ok(renamed.unwrap_or(&name.text).to_owned())
+    }
+
+    fn template(&mut self, template: &Template) -> Result<String, NoTwin> {
         let mut text = String::new();
-        for part in &reason.template.parts {
+        for part in &template.parts {
             match part {
                 TemplatePart::Text(plain) => text.push_str(&plain.replace('{', "{{").replace('}', "}}")),
                 TemplatePart::Hole(path) => {
@@ -718,6 +761,11 @@ impl PolicyWriter<'_, '_> {
                 }
             }
         }
+        Ok(text)
+    }
+
+    fn reason(&mut self, fields: &mut Fields, key: &str, reason: &Reason) -> Result<(), NoTwin> {
+        let text = self.template(&reason.template)?;
         put(fields, key, &text);
         if !reason.details.is_empty() {
             let mut with = Fields::new();

@@ -121,6 +121,8 @@ impl LanguageWriter<'_> {
             StatementKind::Reserve(block) => self.block("reserve", block, statement.span),
             StatementKind::Permit(block) => self.block("permit", block, statement.span),
             StatementKind::Preempt(block) => self.block("preempt", block, statement.span),
+            StatementKind::BeforeBind(block) => self.block("before bind", block, statement.span),
+            StatementKind::AfterBind(block) => self.block("after bind", block, statement.span),
             StatementKind::AfterFailure(block) => self.block("after failure", block, statement.span),
             StatementKind::Filter(filter) => {
                 self.block(&format!("filter {}", filter.name.text), &filter.block, statement.span);
@@ -241,6 +243,12 @@ impl LanguageWriter<'_> {
                     let (value, when) = (self.expr(&write.value), self.when(write.when.as_ref()));
                     self.line(&format!("{verb} {object} {value}{when}"));
                 }
+                BlockKind::Event(of) => {
+                    let (text, when) = (self.template(&of.text), self.when(of.when.as_ref()));
+                    let kind = if of.warning { "warning" } else { "normal" };
+                    let reason = literals::quoted(&of.reason.text);
+                    self.line(&format!("event {} {kind} {reason} \"{text}\"{when}", of.object.text));
+                }
                 BlockKind::Release(of) => {
                     let (reason, when) = (self.reason(&of.reason), self.when(of.when.as_ref()));
                     self.line(&format!("release {} {reason}{when}", of.group.text));
@@ -278,9 +286,10 @@ impl LanguageWriter<'_> {
         self.close();
     }
 
-    fn reason(&mut self, reason: &Reason) -> String {
+    /// The text of a template without its quotes.
+    fn template(&mut self, template: &Template) -> String {
         let mut text = String::new();
-        for part in &reason.template.parts {
+        for part in &template.parts {
             match part {
                 TemplatePart::Text(plain) => {
                     let plain = literals::quoted(&plain.replace('{', "{{").replace('}', "}}"));
@@ -292,6 +301,11 @@ impl LanguageWriter<'_> {
                 }
             }
         }
+        text
+    }
+
+    fn reason(&mut self, reason: &Reason) -> String {
+        let text = self.template(&reason.template);
         let resolvable = match reason.resolvable {
             Some((Resolvable::Yes, _)) => "resolvable ",
             Some((Resolvable::No, _)) => "unresolvable ",

@@ -233,13 +233,23 @@ pub static SPEC: ObjectDef = ObjectDef {
             "Which pods may be evicted for a pod that fits on no node.",
         ),
         of(
+            StatementId::BeforeBind,
+            "beforeBind",
+            Shape::List(&BEFORE_BIND),
+            "What is written before the pod is bound.",
+        ),
+        of(
+            StatementId::AfterBind,
+            "afterBind",
+            Shape::List(&AFTER_BIND),
+            "What is written once the pod is bound, and events.",
+        ),
+        of(
             StatementId::AfterFailure,
             "afterFailure",
             Shape::List(&AFTER_FAILURE),
             "What is done with the members of groups, and remembered, after an attempt that failed.",
         ),
-        not_built(StatementId::BeforeBind, "beforeBind"),
-        not_built(StatementId::AfterBind, "afterBind"),
         not_built(StatementId::Mode, "mode"),
         not_built(StatementId::Mode, "enforceWhen"),
         not_built(StatementId::Mode, "modeUntil"),
@@ -481,13 +491,50 @@ static PERMIT: ObjectDef = ObjectDef {
     ],
 };
 
+const ANNOTATE: FieldDef = needed(
+    "annotate",
+    Shape::Identifier,
+    "The object that gets annotations: `pod`, `node`, or a variable that looks an object up.",
+);
+const LABEL: FieldDef = needed("label", Shape::Identifier, "The object that gets labels.");
+const SET: FieldDef =
+    needed("set", Shape::Expressions, "Keys, and expressions for their values; `null` removes the key.");
+const ACTIVATE: FieldDef =
+    needed("activate", Shape::Identifier, "The group whose unschedulable members are tried again.");
+
+static BEFORE_BIND: ObjectDef = ObjectDef {
+    name: "statement of `beforeBind`",
+    forms: &[&["annotate", "set"], &["label", "set"]],
+    fields: &[ANNOTATE, LABEL, SET, WHEN],
+};
+
+static AFTER_BIND: ObjectDef = ObjectDef {
+    name: "statement of `afterBind`",
+    forms: &[&["annotate", "set"], &["label", "set"], &["event", "type", "reason", "text"], &["activate"]],
+    fields: &[
+        ANNOTATE,
+        LABEL,
+        SET,
+        needed("event", Shape::Identifier, "The object that the event is about."),
+        field(
+            "type",
+            Shape::Word(&["normal", "warning"]),
+            "The type of the event; `normal` if it is missing.",
+        ),
+        needed("reason", Shape::Text, "The reason of the event: a word such as `Pinned`."),
+        needed("text", Shape::Reason, "The text of the event."),
+        ACTIVATE,
+        WHEN,
+    ],
+};
+
 static AFTER_FAILURE: ObjectDef = ObjectDef {
     name: "statement of `afterFailure`",
     forms: &[&["release", "reason", "with", "resolvable"], &["activate"], &["remember", "value"]],
     fields: &[
         needed("release", Shape::Identifier, "The group whose members that wait at permit are refused."),
         needed("reason", Shape::Reason, "The reason of the refusal."),
-        needed("activate", Shape::Identifier, "The group whose unschedulable members are tried again."),
+        ACTIVATE,
         needed("remember", Shape::Identifier, "The memo that is set for the pod's key."),
         needed(
             "value",

@@ -1,11 +1,14 @@
-//! [`Acts`]: what a policy does after an attempt. Each act is a row of [`Does`]; a further one is a variant there, its
+//! [`Acts`]: what a policy does before and after the binding, and after an attempt that failed. Each act is a row of [`Does`]; a further one is a variant there, its
 //! check in `check::acts`, its closure in `codegen::acts`, and what the plugin makes of it.
 
 use super::reads::Reads;
-use super::{Expr, GroupId, MemoId, Point, Reason};
+use super::{Expr, GroupId, MemoId, Point, Reason, WriteEntry};
 use crate::diag::Span;
+use crate::lang::syntax::ast::{Text, WriteVerb};
+use crate::lang::types::ObjectKind;
+use std::sync::Arc;
 
-/// `after failure { … }`
+/// `before bind { … }`, `after bind { … }`, `after failure { … }`
 #[derive(Clone, Debug)]
 pub struct Acts {
     /// When they are carried out.
@@ -38,12 +41,62 @@ pub enum Does {
     Activate(GroupId),
     /// `remember M = E`: sets a memo under the pod's key; an absent value forgets it.
     Remember(MemoId, Expr),
+    /// `annotate X {…}`, `label X {…}`
+    Write(Target, WriteVerb, Vec<WriteEntry>),
+    /// `event X normal "R" "text"`
+    Event(Target, EventOf),
+}
+
+/// An event, beside what it is about.
+#[derive(Clone, Debug)]
+pub struct EventOf {
+    /// It is a warning.
+    pub warning: bool,
+    /// Its reason: a word.
+    pub reason: Text,
+    /// Its text.
+    pub text: Reason,
+}
+
+/// The object that an act is about.
+#[derive(Clone, Debug)]
+pub enum Target {
+    /// The pod.
+    Pod,
+    /// The chosen node.
+    Node,
+    /// An object that is looked up; while it is absent nothing is done.
+    Object(Expr, Arc<ObjectKind>),
+}
+
+impl Target {
+    /// The object, where it is looked up.
+    pub fn expr(&self) -> Option<&Expr> {
+        match self {
+            Target::Object(expr, _) => Some(expr),
+            Target::Pod | Target::Node => None,
+        }
+    }
+}
+
+impl std::fmt::Display for Target {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Target::Pod => f.write_str("the pod"),
+            Target::Node => f.write_str("the node"),
+            Target::Object(_, kind) => write!(f, "`{}`", kind.name),
+        }
+    }
 }
 
 impl Acts {
     /// The words of the statement.
     pub fn words(&self) -> &'static str {
-        "after failure"
+        match self.point {
+            Point::PreBind => "before bind",
+            Point::PostBind => "after bind",
+            _ => "after failure",
+        }
     }
 
     /// Whether it may refuse waiting pods.
@@ -53,12 +106,35 @@ impl Acts {
 }
 
 impl Does {
+    /// The object that it is about.
+    pub fn target(&self) -> Option<&Target> {
+        match self {
+            Does::Write(target, ..) | Does::Event(target, _) => Some(target),
+            Does::Release(..) | Does::Activate(_) | Does::Remember(..) => None,
+        }
+    }
+
+    /// What is computed for it, beside conditions and reasons.
+    pub fn values(&self) -> impl Iterator<Item = &Expr> {
+        let (entries, text) = match self {
+            Does::Write(_, _, entries) => (entries.as_slice(), None),
+            Does::Event(_, event) => (&[][..], Some(&event.text)),
+            Does::Release(..) | Does::Activate(_) | Does::Remember(..) => (&[][..], None),
+        };
+        let target = self.target().and_then(Target::expr);
+        let holes = text.into_iter().flat_map(Reason::holes);
+        let written = entries.iter().map(|entry| &entry.value);
+        target.into_iter().chain(written).chain(self.value()).chain(holes)
+    }
+
     /// The first word in the text.
     pub fn word(&self) -> &'static str {
         match self {
             Does::Release(..) => "release",
             Does::Activate(_) => "activate",
             Does::Remember(..) => "remember",
+            Does::Write(_, verb, _) => verb.word(),
+            Does::Event(..) => "event",
         }
     }
 
@@ -67,6 +143,7 @@ impl Does {
         match self {
             Does::Release(group, _) | Does::Activate(group) => Some(*group),
             Does::Remember(..) => None,
+            Does::Write(..) | Does::Event(..) => None,
         }
     }
 
@@ -74,7 +151,7 @@ impl Does {
     pub fn reason(&self) -> Option<&Reason> {
         match self {
             Does::Release(_, reason) => Some(reason),
-            Does::Activate(_) | Does::Remember(..) => None,
+            Does::Activate(_) | Does::Remember(..) | Does::Write(..) | Does::Event(..) => None,
         }
     }
 
@@ -82,7 +159,7 @@ impl Does {
     pub fn value(&self) -> Option<&Expr> {
         match self {
             Does::Remember(_, value) => Some(value),
-            Does::Release(..) | Does::Activate(_) => None,
+            Does::Release(..) | Does::Activate(_) | Does::Write(..) | Does::Event(..) => None,
         }
     }
 
@@ -90,7 +167,7 @@ impl Does {
     pub fn reason_mut(&mut self) -> Option<&mut Reason> {
         match self {
             Does::Release(_, reason) => Some(reason),
-            Does::Activate(_) | Does::Remember(..) => None,
+            Does::Activate(_) | Does::Remember(..) | Does::Write(..) | Does::Event(..) => None,
         }
     }
 }

@@ -18,7 +18,7 @@ mod visit;
 pub mod walk;
 
 pub use crate::lang::language::macros::MacroKind;
-pub use acts::{Act, Acts, Does};
+pub use acts::{Act, Acts, Does, EventOf, Target};
 pub use expr::{ArithmeticOp, CompareOp, Expr, ExprKind, LookUp, LookUpBy, Macro, Root};
 pub use ids::{DefId, GroupId, KindId, LedgerId, LetId, MemoId, ParamId, SlotId, SourceId};
 pub use ledgers::{Add, Ledger};
@@ -94,7 +94,7 @@ pub struct Policy {
     pub permits: Vec<Permit>,
     /// `preempt`
     pub preempt: Option<Preempt>,
-    /// `after failure`, in the order of the text.
+    /// `before bind`, `after bind` and `after failure`, in the order of the text.
     pub acts: Vec<Acts>,
     /// What must be kept of objects beside their slim fields. `analysis::keeps` derives it.
     pub keeps: Keeps,
@@ -389,6 +389,8 @@ pub struct WriteEntry {
     pub key: Text,
     /// A `string?`; while it is absent, the key stays as it is.
     pub value: Expr,
+    /// The value is the literal `none`: the key is removed.
+    pub removes: bool,
     /// The key in the text.
     pub span: Span,
 }

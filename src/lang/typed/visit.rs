@@ -8,7 +8,7 @@
 use super::reads::Reads;
 use super::{
     Act, Acts, Add, Check, Does, Expr, Filter, Give, Ledger, Let, Missing, Only, Permit, Policy, Prefilter,
-    PrefilterStatement, Queue, QueueKey, Reason, ReasonPart, Reserve, Score, Victim, Wait, Write,
+    PrefilterStatement, Queue, QueueKey, Reason, ReasonPart, Reserve, Score, Target, Victim, Wait, Write,
 };
 use crate::diag::Span;
 
@@ -35,6 +35,10 @@ pub enum Point {
     Reserve,
     /// `permit`
     Permit,
+    /// `before bind`
+    PreBind,
+    /// `after bind`
+    PostBind,
     /// `after failure`
     Failure,
 }
@@ -52,6 +56,8 @@ impl Point {
             Point::Score => "Score",
             Point::Reserve => "Reserve",
             Point::Permit => "Permit",
+            Point::PreBind => "PreBind",
+            Point::PostBind => "PostBind",
             Point::Failure => "failure",
         }
     }
@@ -86,7 +92,7 @@ pub enum Rule<'p> {
     Victim(&'p Victim),
     /// `guard`
     EvictionGuard(&'p Check),
-    /// `after failure`
+    /// `before bind`, `after bind` or `after failure`
     Acts(&'p Acts),
 }
 
@@ -113,7 +119,7 @@ pub enum RuleMut<'p> {
     Eviction(&'p mut Check),
     /// `victim` or `protect`
     Victim(&'p mut Victim),
-    /// `after failure`
+    /// `before bind`, `after bind` or `after failure`
     Acts(&'p mut Acts),
 }
 
@@ -367,15 +373,12 @@ impl<'p> Statement<'p> {
 
     /// The values that it writes, beside [`Statement::value`].
     pub fn written(self) -> impl Iterator<Item = &'p Expr> {
-        let entries = match self {
-            Statement::Write(of) => of.entries.as_slice(),
-            _ => &[],
+        let (entries, does) = match self {
+            Statement::Write(of) => (of.entries.as_slice(), None),
+            Statement::Act(of) => (&[][..], Some(&of.does)),
+            _ => (&[][..], None),
         };
-        let remembered = match self {
-            Statement::Act(of) => of.does.value(),
-            _ => None,
-        };
-        entries.iter().map(|entry| &entry.value).chain(remembered)
+        entries.iter().map(|entry| &entry.value).chain(does.into_iter().flat_map(Does::values))
     }
 
     /// Why it refuses, where it can.
@@ -522,6 +525,18 @@ macro_rules! for_each_whole {
                 Does::Release(_, reason) => for_each_of_reason!(reason, $iter, $f),
                 Does::Activate(_) => {}
                 Does::Remember(_, value) => $f(value),
+                Does::Write(target, _, entries) => {
+                    if let Target::Object(object, _) = target {
+                        $f(object);
+                    }
+                    entries.$iter().for_each(|entry| $f(&$($mut)? entry.value));
+                }
+                Does::Event(target, event) => {
+                    if let Target::Object(object, _) = target {
+                        $f(object);
+                    }
+                    for_each_of_reason!(event.text, $iter, $f);
+                }
             }
         }
     }};

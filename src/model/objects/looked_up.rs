@@ -3,6 +3,7 @@
 //! A kind of the table that policies look up too is kept twice: as its struct for plugins, and as this for policies.
 
 use super::super::labels::{Annotations, Labels};
+use super::super::metadata_change::MetadataChange;
 use super::super::pod::OwnerReference;
 use super::super::time::Time;
 use super::metadata::{Metadata, ObjectMeta};
@@ -80,6 +81,14 @@ impl LookedUp {
         less.metadata.annotations.retain(|key| keep.annotations.keeps(key));
         less.fields = Arc::new(keep.fields.of((*self.fields).clone()));
         less
+    }
+
+    /// The object with other annotations and labels.
+    pub fn changed(&self, change: &MetadataChange) -> Self {
+        let mut changed = self.clone();
+        changed.metadata.annotations = change.annotations_of(&self.metadata.annotations);
+        changed.metadata.labels = change.labels_of(&self.metadata.labels);
+        changed
     }
 
     /// The kind.

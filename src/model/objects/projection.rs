@@ -70,7 +70,8 @@ impl AnnotationKeys {
     pub fn keeps(&self, key: &str) -> bool {
         match self {
             Self::All => true,
-            Self::Only(keys) => keys.contains(key),
+            // The scheduler itself reads what is left to do for bound pods.
+            Self::Only(keys) => keys.contains(key) || key.starts_with(crate::model::AFTER_BIND),
         }
     }
 

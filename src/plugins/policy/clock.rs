@@ -66,7 +66,11 @@ impl Clocked {
                         continue;
                     }
                     match rule.point() {
-                        Point::QueueSort | Point::Score | Point::Failure => {}
+                        Point::QueueSort
+                        | Point::Score
+                        | Point::PreBind
+                        | Point::PostBind
+                        | Point::Failure => {}
                         Point::Reserve | Point::Permit => all.permit.push(expr.clone()),
                         _ if !depends(policy, expr, &mut Vec::new()).node => all.pod.push(expr.clone()),
                         // What is the same for all nodes is computed once.

@@ -210,7 +210,16 @@ fn registered<'p>(
                 (&mut after, late)
             }
             // These refuse no pod; `deciding` has the reads of `applies when`.
-            (Point::Applies | Point::Ledger | Point::QueueSort | Point::Score | Point::Failure, _) => {
+            (
+                Point::Applies
+                | Point::Ledger
+                | Point::QueueSort
+                | Point::Score
+                | Point::PreBind
+                | Point::PostBind
+                | Point::Failure,
+                _,
+            ) => {
                 continue;
             }
         };

@@ -1,43 +1,47 @@
-//! `after failure`: members of groups that are refused at Permit, or tried again, and what is remembered, after an
-//! attempt that failed.
+//! `after failure`, and the acts of `after bind` beside writes: releases of other pods, what is remembered, and events.
 
 use super::attempt::{Absent, Attempt};
 use super::{PolicyPlugin, numbers, refusal};
-use crate::framework::{Actor, Failure, Handle, Status};
-use crate::lang::codegen::{CompiledDoes, Env};
+use crate::framework::{Actor, EventType, Failure, Handle, PluginEvent, PostBind, Status};
+use crate::lang::codegen::{CompiledAct, CompiledDoes, Env};
 use crate::lang::eval::context::EvalContext;
+use crate::lang::eval::interpret::Evaluator;
 use crate::lang::eval::ledgers::Key;
 use crate::lang::eval::memos::{MemoIndex, key_of};
 use crate::lang::typed::MemoId;
 use crate::lang::types::convert;
 use crate::lang::types::value::{Constant, Value};
-use crate::model::{PodInfo, PodKey};
+use crate::model::{NodeId, PodInfo, PodKey, Symbol};
 
-/// What is done.
+/// What is done at once.
 enum Done {
-    /// It waits at Permit and is refused.
+    /// A pod that waits at Permit is refused.
     Released(PodKey, Status),
-    /// It has no node and is tried again.
+    /// A pod that has no node is tried again.
     Woken(PodKey),
     /// A memo is set under a key, or forgotten.
     Remembered(MemoId, Key, Option<Constant>),
+    /// An event is recorded.
+    Said(PluginEvent),
 }
 
 impl PolicyPlugin {
-    /// What a failed attempt does. One that ended because of another pod only remembers.
-    fn after(&self, h: &Handle, ended_by_others: bool) -> Vec<Done> {
-        let context = EvalContext::new(h.pod, h.snapshot, h.now);
+    /// Whether the policy applies to the pod of an attempt that is over, and no value with `missing` is absent.
+    /// `refuses`: and whether it may refuse pods such as this one.
+    pub(super) fn acts_for(&self, h: &Handle<'_>, context: EvalContext<'_>, refuses: bool) -> bool {
         // An attempt may end before the policy had its turn.
         let applies = match h.state::<Attempt>() {
-            Some(attempt) => attempt.applies && attempt.refuses,
-            None => self.applies(context) && !self.never_refuses(h.pod),
+            Some(attempt) => attempt.applies && (attempt.refuses || !refuses),
+            None => self.applies(context) && !(refuses && self.never_refuses(h.pod)),
         };
-        if !applies || !matches!(self.missing(context), Absent::Nothing) {
-            return Vec::new();
-        }
+        applies && matches!(self.missing(context), Absent::Nothing)
+    }
+
+    /// What acts do at once. An attempt that ended because of another pod only remembers.
+    fn done(&self, acts: &[CompiledAct], context: EvalContext<'_>, ended_by_others: bool) -> Vec<Done> {
         let mut env = Env::new(&self.compiled.policy, context, &[]);
         let mut done = Vec::new();
-        for act in &self.compiled.statements.acts.after_failure {
+        for act in acts {
             let remembers = matches!(act.does, CompiledDoes::Remember(..));
             if ended_by_others && !remembers || !act.holds(&mut env) {
                 continue;
@@ -46,7 +50,7 @@ impl PolicyPlugin {
                 CompiledDoes::Release(members, reason) => {
                     let status = refusal(&self.compiled, reason, context).of_rule(numbers::AFTER_FAILURE);
                     let waiting = |pod: &PodInfo| context.is_waiting(pod);
-                    let waiting = others(members(&mut env), h.pod, waiting);
+                    let waiting = others(members(&mut env), context.pod, waiting);
                     done.extend(waiting.into_iter().map(|key| Done::Released(key, status.clone())));
                 }
                 CompiledDoes::Remember(memo, value) => {
@@ -58,8 +62,19 @@ impl PolicyPlugin {
                 }
                 CompiledDoes::Activate(members) => {
                     let unplaced = |pod: &PodInfo| context.placement(pod).is_none();
-                    done.extend(others(members(&mut env), h.pod, unplaced).into_iter().map(Done::Woken));
+                    let unplaced = others(members(&mut env), context.pod, unplaced);
+                    done.extend(unplaced.into_iter().map(Done::Woken));
                 }
+                CompiledDoes::Event(target, event) => {
+                    let Some(of) = super::writes::object_of(target, &mut env, context) else { continue };
+                    done.push(Done::Said(PluginEvent {
+                        of,
+                        kind: if event.warning { EventType::Warning } else { EventType::Normal },
+                        reason: Symbol::new(&event.reason),
+                        note: Evaluator::new(&self.compiled.policy, context).reason(&event.text),
+                    }));
+                }
+                CompiledDoes::Write(..) => {}
             }
         }
         done
@@ -67,6 +82,17 @@ impl PolicyPlugin {
 }
 
 impl PolicyPlugin {
+    fn carry_out(&self, a: &mut Actor, done: Vec<Done>) {
+        for done in done {
+            match done {
+                Done::Released(pod, status) => a.release(pod, status),
+                Done::Woken(pod) => a.wake(pod),
+                Done::Remembered(memo, key, value) => self.remember(a, memo, key, value),
+                Done::Said(event) => a.event(event),
+            }
+        }
+    }
+
     /// Sets a memo, or forgets it; pods that wait for this key are notified.
     fn remember(&self, a: &mut Actor, memo: MemoId, key: Key, value: Option<Constant>) {
         let (memo, now) = (&self.compiled.policy[memo], a.now);
@@ -88,12 +114,29 @@ fn others(pods: Value<'_>, own: &PodInfo, wanted: impl Fn(&PodInfo) -> bool) -> 
 impl Failure for PolicyPlugin {
     fn failed(&self, a: &mut Actor, ended_by_others: bool) {
         // Two groups that end and wake each other would never rest.
-        for done in self.after(&a.handle(), ended_by_others) {
-            match done {
-                Done::Released(pod, status) => a.release(pod, status),
-                Done::Woken(pod) => a.wake(pod),
-                Done::Remembered(memo, key, value) => self.remember(a, memo, key, value),
+        let done = {
+            let h = a.handle();
+            let context = EvalContext::new(h.pod, h.snapshot, h.now);
+            if !self.acts_for(&h, context, true) {
+                return;
             }
-        }
+            self.done(&self.compiled.statements.acts.after_failure, context, ended_by_others)
+        };
+        self.carry_out(a, done);
+    }
+}
+
+impl PostBind for PolicyPlugin {
+    fn post_bind(&self, a: &mut Actor, node: NodeId) {
+        let done = {
+            let h = a.handle();
+            let Some(node) = h.snapshot.node(node) else { return };
+            let context = EvalContext::new(h.pod, h.snapshot, h.now).on(node);
+            if !self.acts_for(&h, context, false) {
+                return;
+            }
+            self.done(&self.compiled.statements.acts.after_bind, context, false)
+        };
+        self.carry_out(a, done);
     }
 }

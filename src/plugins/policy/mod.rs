@@ -32,14 +32,15 @@ mod reserve;
 mod remedies;
 mod score;
 mod waits;
+mod writes;
 
 pub use crate::lang::eval::exempt::{ExemptPods, SYSTEM_PRIORITY, why_exempt};
 pub use events::registrations;
 pub use waits::Waits;
 
 use crate::framework::{
-    Edit, Failure, Filter, Handle, Need, Permit, Plugin, PostFilter, PreEnqueue, PreFilter, PreScore,
-    PreemptionRules, QueueSort, Reads, Reserve, Score, Status,
+    AfterBind, Edit, Failure, Filter, Handle, Need, Permit, Plugin, PostBind, PostFilter, PreBind,
+    PreEnqueue, PreFilter, PreScore, PreemptionRules, QueueSort, Reads, Reserve, Score, Status,
 };
 use crate::lang::analysis::index::can_be_indexed;
 use crate::lang::codegen::groups::{GroupIndex, index_key};
@@ -234,6 +235,8 @@ impl Plugin for PolicyPlugin {
             || !of.scores.is_empty()
             || !of.reserves.is_empty()
             || !of.permits.is_empty()
+            || !of.acts.before_bind.is_empty()
+            || !of.acts.after_bind.is_empty()
             || self.preempts().is_some();
         asks.then_some(self)
     }
@@ -264,6 +267,18 @@ impl Plugin for PolicyPlugin {
 
     fn reserve(&self) -> Option<&dyn Reserve> {
         (!self.compiled.statements.reserves.is_empty()).then_some(self)
+    }
+
+    fn pre_bind(&self) -> Option<&dyn PreBind> {
+        (!self.compiled.statements.acts.before_bind.is_empty()).then_some(self)
+    }
+
+    fn post_bind(&self) -> Option<&dyn PostBind> {
+        (!self.compiled.statements.acts.after_bind.is_empty()).then_some(self)
+    }
+
+    fn after_bind(&self) -> Option<&dyn AfterBind> {
+        self.writes_after_bind().then_some(self as &dyn AfterBind)
     }
 
     fn failure(&self) -> Option<&dyn Failure> {

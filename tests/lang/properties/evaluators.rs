@@ -10,7 +10,7 @@ use bayplan::lang::codegen::{ColumnScan, CompiledDoes, Env, compute};
 use bayplan::lang::eval::context::EvalContext;
 use bayplan::lang::eval::interpret::Evaluator;
 use bayplan::lang::policy_set::CompiledPolicy;
-use bayplan::lang::typed::Score;
+use bayplan::lang::typed::{Does, Point, Score};
 use bayplan::lang::types::value::Value;
 use bayplan::model::{Node, NodeId, PodInfo, Snapshot};
 use bayplan::testing::{node, pod};
@@ -296,26 +296,47 @@ fn agree_on(policy: &CompiledPolicy, snapshot: &Snapshot, pod: &PodInfo, text: &
             }
         }
     }
-    let typed = policy.policy.acts.iter().flat_map(|acts| &acts.acts);
-    for (act, typed) in of.acts.after_failure.iter().zip(typed) {
-        let mut evaluator = Evaluator::new(&policy.policy, context);
-        let mut env = Env::new(&policy.policy, context, &[]);
-        let defined = typed.when.as_ref().is_none_or(|when| evaluator.holds(when));
-        assert_eq!(
-            act.holds(&mut env),
-            defined,
-            "{}, pod {}, seed {seed}\n{text}",
-            typed.does.word(),
-            pod.name
-        );
-        if let (CompiledDoes::Remember(_, fast), Some(slow)) = (&act.does, typed.does.value()) {
-            let (fast, slow) = (fast(&mut env), evaluator.value(slow));
-            assert!(
-                fast.is_absent() && slow.is_absent() || fast.equals(&slow),
-                "{fast:?} and {slow:?}, seed {seed}\n{text}"
-            );
+    let acts = [
+        (Point::PreBind, &of.acts.before_bind),
+        (Point::PostBind, &of.acts.after_bind),
+        (Point::Failure, &of.acts.after_failure),
+    ];
+    for (point, acts) in acts {
+        let typed = policy.policy.acts.iter().filter(|acts| acts.point == point);
+        let typed: Vec<_> = typed.flat_map(|acts| &acts.acts).collect();
+        assert_eq!(acts.len(), typed.len());
+        // Those of a failure see no node.
+        let nodes = alive.iter().filter(|_| point != Point::Failure).map(|id| snapshot.node(id));
+        for node in nodes.chain([None]) {
+            let context = node.map_or(context, |node| context.on(node));
+            if node.is_none() && point != Point::Failure {
+                continue;
+            }
+            let mut evaluator = Evaluator::new(&policy.policy, context);
+            let mut env = Env::new(&policy.policy, context, &[]);
+            for (act, typed) in acts.iter().zip(&typed) {
+                let what = || format!("{}, pod {}, seed {seed}\n{text}", typed.does.word(), pod.name);
+                let defined = typed.when.as_ref().is_none_or(|when| evaluator.holds(when));
+                assert_eq!(act.holds(&mut env), defined, "{}", what());
+                evaluations += 1;
+                if let (CompiledDoes::Remember(_, fast), Some(slow)) = (&act.does, typed.does.value()) {
+                    let (fast, slow) = (fast(&mut env), evaluator.value(slow));
+                    let same = fast.is_absent() && slow.is_absent() || fast.equals(&slow);
+                    assert!(same, "{fast:?} and {slow:?}, {}", what());
+                }
+                let (CompiledDoes::Write(_, _, entries), Does::Write(_, _, own)) = (&act.does, &typed.does)
+                else {
+                    continue;
+                };
+                for (entry, own) in entries.iter().zip(own) {
+                    assert_eq!(entry.value.is_none(), own.removes, "{}", what());
+                    let Some(value) = &entry.value else { continue };
+                    let (closure, defined) = (value(&mut env), evaluator.value(&own.value));
+                    assert_eq!(closure, defined, "{}", what());
+                    evaluations += 1;
+                }
+            }
         }
-        evaluations += 1;
     }
     let tables = &scan.env.tables;
     Agreed { evaluations, looked_up: tables.visited, remembered: tables.remembered() }

@@ -152,7 +152,7 @@ impl<'r> Programs<'r> {
             let nodes = std::mem::take(&mut self.nodes);
             // Each condition more makes a twin less likely.
             let depth = if self.for_documents { 0 } else { 2 };
-            let (released, woken) = (self.expr(Ty::Bool, depth), self.expr(Ty::Bool, depth));
+            let (released, woken) = (self.proved(Ty::Bool, depth), self.proved(Ty::Bool, depth));
             self.nodes = nodes;
             text.push_str(&format!(
                 "  after failure {{\n    release mates \"no node\" when {released}\n    activate mates when {woken}\n"
@@ -169,8 +169,25 @@ impl<'r> Programs<'r> {
             }
             text.push_str("  }\n");
         }
+        if self.random.one_in(2) {
+            let (when, written) = (self.proved(Ty::Bool, 2), self.proved(Ty::Text, 3));
+            let block = self.random.of(&["before bind", "after bind"]);
+            text.push_str(&format!(
+                "  {block} {{\n    annotate pod {{\"example.com/c\": {written}, \"example.com/d\": none}} when {when}\n    \
+                 label node {{\"example.com/e\": \"yes\"}}\n  }}\n"
+            ));
+        }
         text.push_str("}\n");
         text
+    }
+
+    /// A condition or a text that has no fault in CEL either.
+    fn proved(&mut self, ty: Ty, depth: usize) -> String {
+        match (self.for_documents, ty) {
+            (false, _) => self.expr(ty, depth),
+            (true, Ty::Bool) => format!("pod.priority > {}", self.random.below(4)),
+            (true, _) => "\"text\"".to_owned(),
+        }
     }
 
     /// An expression of a type.

@@ -177,7 +177,8 @@ pub(super) static ANNOTATE: StatementDef = StatementDef {
     stands: WRITING,
     rule: "write",
     syntax: "annotate OBJECT {KEY: E, …} [when E]",
-    doc: "Sets annotations and leaves all others as they are. A key whose value is absent stays as it is.",
+    doc: "Sets annotations and leaves all others as they are. A key whose value is absent stays as it is. In `before \
+          bind` and `after bind` a key whose value is the literal `none` is removed.",
     example: r#"/// Notes the node on the pod.
 policy note {
   reserve { annotate pod {"example.com/node": node.name} }
@@ -190,7 +191,8 @@ pub(super) static LABEL: StatementDef = StatementDef {
     stands: WRITING,
     rule: "write",
     syntax: "label OBJECT {KEY: E, …} [when E]",
-    doc: "Sets labels and leaves all others as they are. A key whose value is absent stays as it is.",
+    doc: "Sets labels and leaves all others as they are. A key whose value is absent stays as it is. In `before bind` \
+          and `after bind` a key whose value is the literal `none` is removed.",
     example: r#"/// Labels the pod with its zone.
 policy zone-label {
   reserve { label pod {"example.com/zone": node.zone} }
@@ -218,7 +220,6 @@ pub(super) static EVENT: StatementDef = StatementDef {
     stands: AFTER,
     rule: "event",
     syntax: "event OBJECT normal|warning \"REASON\" \"TEXT\" [when E]",
-    built: false,
     doc: "Records an event on an object.",
     example: r#"/// Warns of pods on spot nodes.
 policy spot-warning {

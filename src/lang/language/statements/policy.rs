@@ -226,8 +226,8 @@ pub(super) static BEFORE_BIND: StatementDef = StatementDef {
     rule: "before",
     syntax: "before bind { annotate|label|patch OBJECT {KEY: E} [when E] }",
     sees: Some(Names::PER_NODE),
-    built: false,
-    doc: "Writes to the API server before the pod is bound. A write that fails, fails the binding.",
+    doc: "Writes to the API server before the pod is bound, one write after the other. A write that the API server \
+          refuses fails the binding.",
     example: r#"/// Labels the node with the pod's team before the pod is bound.
 policy team-mark {
   before bind {
@@ -241,10 +241,11 @@ pub(super) static AFTER_BIND: StatementDef = StatementDef {
     words: "after bind",
     points: &["PostBind"],
     rule: "after",
-    syntax: "after bind { annotate|label|patch OBJECT {KEY: E}; event OBJECT normal|warning \"REASON\" \"TEXT\"; remember MEMO = E }",
+    syntax: "after bind { annotate|label|patch OBJECT {KEY: E}; event OBJECT normal|warning \"REASON\" \"TEXT\"; remember MEMO = E; activate GROUP }",
     sees: Some(Names::PER_NODE),
-    built: false,
-    doc: "Writes to the API server when the pod is bound, at least once, also after a restart.",
+    doc: "Writes to the API server when the pod is bound, at least once, also after a restart: a mark on the pod, \
+          `after-bind.bayplan.dev/POLICY`, goes when everything is written. Values are those of the time of \
+          writing. Events are recorded once, when the pod is bound.",
     example: r#"/// Tells the pod's owner where it runs.
 policy tell {
   after bind {

@@ -46,9 +46,39 @@ impl Reader<'_> {
     }
 
     pub(super) fn reserve_statement(&mut self, item: Node<'_>) -> Option<BlockKind> {
+        match self.write(item) {
+            Some(write) => write,
+            None => self.reject(item),
+        }
+    }
+
+    /// A statement of `beforeBind` or `afterBind`.
+    pub(super) fn act(&mut self, item: Node<'_>) -> Option<BlockKind> {
+        if let Some(write) = self.write(item) {
+            return write;
+        }
+        let when = self.when(item);
+        if let Some(group) = self.get(item, "activate") {
+            return Some(BlockKind::Activate(Activate { group: self.name(group)?, when: when? }));
+        }
+        let object = self.get(item, "event").and_then(|object| self.name(object));
+        let warning = self.entry(item, "type").is_some_and(|entry| entry.value.as_str() == Some("warning"));
+        let reason = self.get(item, "reason").and_then(|reason| {
+            let text = Text::from(reason.tree.as_str()?);
+            Some(StringLiteral { text, span: self.places.whole(reason.tree) })
+        });
+        let text = self.get(item, "text").and_then(|text| self.template(text));
+        Some(BlockKind::Event(Event { object: object?, warning, reason: reason?, text: text?, when: when? }))
+    }
+
+    /// A write, if the item is one; the inner `None` is a mistake.
+    fn write(&mut self, item: Node<'_>) -> Option<Option<BlockKind>> {
         let verbs = [WriteVerb::Annotate, WriteVerb::Label];
-        let found = verbs.into_iter().find_map(|verb| Some((self.get(item, verb.word())?, verb)));
-        let Some((object, verb)) = found else { return self.reject(item) };
+        let (object, verb) = verbs.into_iter().find_map(|verb| Some((self.get(item, verb.word())?, verb)))?;
+        Some(self.write_to(item, object, verb))
+    }
+
+    fn write_to(&mut self, item: Node<'_>, object: Node<'_>, verb: WriteVerb) -> Option<BlockKind> {
         let object = self.name(object);
         let set = self.get(item, "set")?;
         let mut entries = Vec::new();

@@ -191,6 +191,12 @@ impl<'a> Reader<'a> {
                     this.block(node, whole, |reader, item| reader.reserve_statement(item)),
                 ))
             })),
+            "beforeBind" => read.push(self.statement(whole, None, |this| {
+                Some(StatementKind::BeforeBind(this.block(node, whole, |reader, item| reader.act(item))))
+            })),
+            "afterBind" => read.push(self.statement(whole, None, |this| {
+                Some(StatementKind::AfterBind(this.block(node, whole, |reader, item| reader.act(item))))
+            })),
             "afterFailure" => read.push(self.statement(whole, None, |this| {
                 Some(StatementKind::AfterFailure(
                     this.block(node, whole, |reader, item| reader.failure_statement(item)),

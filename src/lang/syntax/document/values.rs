@@ -159,7 +159,7 @@ impl Reader<'_> {
     }
 
     /// A text in which `{path}` is replaced.
-    fn template(&mut self, node: Node<'_>) -> Option<Template> {
+    pub(super) fn template(&mut self, node: Node<'_>) -> Option<Template> {
         let decoded = self.decoded(node)?;
         let TreeValue::String(_) = node.tree.value else { return None };
         self.keep(node, &decoded);

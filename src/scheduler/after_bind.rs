@@ -1,0 +1,392 @@
+//! What plugins write for pods that are bound. The Binding takes a mark for each such plugin to the pod, so that a later
+//! leader finds what is left to do; the mark goes with the last write. Nothing here is lost by a refused call, a lost
+//! answer, a restart or a change of leader, and no mark is worked off twice at once.
+//!
+//! ```text
+//! bound, or seen with the mark ─► Waiting ─► Working: call after call, the pod with its mark last ─► Done
+//!                                    ▲            │ refused, unknown                                   │ seen without it
+//!                                    └── back-off ┘                                                    ▼ forgotten
+//! ```
+//!
+//! What is written is computed again at every try. The work ends, counted, when the plugin or the pod is gone.
+
+use super::Scheduler;
+use super::calls::{Owner, object_key};
+use super::cycle::guard;
+use super::io::Effect;
+use crate::framework::{
+    Answer, ApiCall, CallError, Cycle, EventRecord, EventType, Part, PatchBody, PluginId, Status, Ticket,
+};
+use crate::model::{
+    Duration, Kind, MetadataChange, ObjectKey, PodInfo, PodKey, PodMarks, Symbol, Time, after_bind_mark,
+};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+
+/// Most marks that are worked off at once; the calls of the others wait here.
+const AT_ONCE: usize = 32;
+/// The pause after the first try that failed; it doubles with each further one.
+const FIRST_PAUSE: Duration = Duration::from_seconds(1);
+/// The longest pause.
+const LONGEST_PAUSE: Duration = Duration::from_seconds(300);
+
+/// A pod and the plugin that writes for it.
+type Key = (PodKey, Symbol);
+
+/// What is left to be written for bound pods.
+#[derive(Clone, Default)]
+pub(super) struct AfterBinds {
+    open: BTreeMap<Key, Mark>,
+    /// Those that wait for their turn, by the earliest instant.
+    due: BTreeSet<(Time, Key)>,
+    /// How many wait for the answer to a call.
+    working: usize,
+    ended: BTreeMap<(Symbol, &'static str), u64>,
+}
+
+/// One mark.
+#[derive(Clone)]
+struct Mark {
+    stage: Stage,
+    /// How often writing failed.
+    failures: u32,
+}
+
+#[derive(Clone)]
+enum Stage {
+    /// For its turn.
+    Waiting(Time),
+    /// For the answer to a call; the others follow.
+    Working { ticket: Ticket, rest: VecDeque<(ObjectKey, MetadataChange)> },
+    /// Everything is written; the watch has not shown it yet.
+    Done { version: Box<str> },
+}
+
+impl AfterBinds {
+    fn wait(&mut self, key: &Key, until: Time, failures: u32) {
+        self.put(key, Mark { stage: Stage::Waiting(until), failures });
+    }
+
+    fn put(&mut self, key: &Key, mark: Mark) {
+        self.forget(key);
+        match &mark.stage {
+            Stage::Waiting(until) => {
+                self.due.insert((*until, key.clone()));
+            }
+            Stage::Working { .. } => self.working += 1,
+            Stage::Done { .. } => {}
+        }
+        self.open.insert(key.clone(), mark);
+    }
+
+    fn forget(&mut self, key: &Key) -> Option<Mark> {
+        let mark = self.open.remove(key)?;
+        match &mark.stage {
+            Stage::Waiting(until) => {
+                self.due.remove(&(*until, key.clone()));
+            }
+            Stage::Working { .. } => self.working -= 1,
+            Stage::Done { .. } => {}
+        }
+        Some(mark)
+    }
+
+    /// A mark is given up.
+    fn end(&mut self, key: &Key, why: &'static str) -> Option<Mark> {
+        let mark = self.forget(key)?;
+        if !matches!(mark.stage, Stage::Done { .. }) {
+            *self.ended.entry((key.1.clone(), why)).or_default() += 1;
+        }
+        Some(mark)
+    }
+
+    fn of_pod(&self, pod: &PodKey) -> Vec<Key> {
+        let from = (pod.clone(), Symbol::default());
+        self.open.range(from..).take_while(|((of, _), _)| of == pod).map(|(key, _)| key.clone()).collect()
+    }
+}
+
+impl Scheduler {
+    /// The marks that the Binding of a pod carries, and the plugins that they name.
+    pub(super) fn marks_after_bind(&self, cycle: &Cycle) -> PodMarks {
+        let mut marks = PodMarks::default();
+        let framework = &cycle.framework;
+        for (id, point) in framework.after_binds() {
+            let handle = cycle.handle(&self.cache.snapshot).for_plugin(id);
+            // A plugin that panics here may have something to write.
+            let mark = guard(framework, || Ok(point.mark(&handle)));
+            if let Some(value) = mark.unwrap_or_else(|_| Some(Symbol::default())) {
+                let name = after_bind_mark(framework.plugin_name(id));
+                marks.annotations.insert(name, Arc::from(value.as_str()));
+            }
+        }
+        marks
+    }
+
+    /// The pod is bound, with these marks.
+    pub(super) fn bound_with_marks(&mut self, pod: &PodInfo, marks: &[Symbol], now: Time) {
+        for plugin in marks {
+            let key = (pod.key.clone(), plugin.clone());
+            if !self.after_binds.open.contains_key(&key) {
+                self.after_binds.wait(&key, now, 0);
+            }
+        }
+    }
+
+    /// A pod was seen on a node.
+    pub(super) fn marks_seen(&mut self, pod: &PodInfo, now: Time) {
+        let known = self.after_binds.of_pod(&pod.key);
+        for key in &known {
+            let there = pod.after_bind_marks().any(|plugin| plugin == key.1.as_str());
+            let stage = self.after_binds.open.get(key).map(|mark| &mark.stage);
+            match stage {
+                Some(Stage::Waiting(_) | Stage::Done { .. }) if !there => {
+                    self.after_binds.forget(key);
+                }
+                // A client set it again.
+                Some(Stage::Done { version }) if is_newer(&pod.resource_version, version) => {
+                    self.after_binds.wait(key, now, 0);
+                }
+                _ => {}
+            }
+        }
+        for plugin in pod.after_bind_marks().map(Symbol::new) {
+            let key = (pod.key.clone(), plugin);
+            if !known.contains(&key) && self.writer(pod, &key.1).is_some() {
+                self.after_binds.wait(&key, now, 0);
+            }
+        }
+    }
+
+    /// A pod is gone.
+    pub(super) fn marks_gone(&mut self, pod: &PodKey) {
+        for key in self.after_binds.of_pod(pod) {
+            self.end_mark(&key, "pod");
+        }
+    }
+
+    /// Gives up what plugins that are gone had to write, and takes up what others have to.
+    pub(super) fn marks_anew(&mut self, now: Time) {
+        let known: Vec<Key> = self.after_binds.open.keys().cloned().collect();
+        for key in known {
+            let served =
+                self.cache.pod(&key.0).cloned().is_some_and(|pod| self.writer(&pod, &key.1).is_some());
+            if !served {
+                self.end_mark(&key, "policy");
+            }
+        }
+        let marked: Vec<Arc<PodInfo>> = self
+            .cache
+            .snapshot
+            .pods()
+            .map(|entry| &entry.pod)
+            .filter(|pod| pod.node_name.is_some() && pod.after_bind_marks().next().is_some())
+            .cloned()
+            .collect();
+        marked.iter().for_each(|pod| self.marks_seen(pod, now));
+    }
+
+    fn end_mark(&mut self, key: &Key, why: &'static str) {
+        if let Some(Mark { stage: Stage::Working { ticket, .. }, .. }) = self.after_binds.end(key, why) {
+            self.outbox.withdraw(ticket);
+        }
+    }
+
+    /// This instance leads no more: what was not sent is computed again by the next leader.
+    pub(super) fn marks_abandoned(&mut self, now: Time) {
+        let open = self.after_binds.open.iter();
+        let working = open.filter_map(|(key, mark)| match &mark.stage {
+            Stage::Working { ticket, .. } => Some((key.clone(), *ticket, mark.failures)),
+            _ => None,
+        });
+        for (key, ticket, failures) in working.collect::<Vec<_>>() {
+            if self.outbox.withdraw(ticket) {
+                self.after_binds.wait(&key, now, failures);
+            }
+        }
+    }
+
+    /// The plugin of a pod's profile that writes for it.
+    fn writer(&self, pod: &PodInfo, plugin: &Symbol) -> Option<(Arc<crate::framework::Framework>, PluginId)> {
+        let framework = self.profiles.get(&pod.scheduler_name)?;
+        let named = |(id, _): &(PluginId, _)| framework.plugin_name(*id) == plugin.as_str();
+        let id = framework.after_binds().find(named)?.0;
+        Some((framework.clone(), id))
+    }
+
+    /// When the next mark is due.
+    pub(super) fn next_mark(&self) -> Option<Time> {
+        let next = self.after_binds.due.first()?.0;
+        (self.after_binds.working < AT_ONCE).then_some(next)
+    }
+
+    /// Works off the marks that are due.
+    pub(super) fn work_marks_off(&mut self, now: Time, out: &mut Vec<Effect>) {
+        if !self.leading || !self.synced || self.stale || self.after_binds.due.is_empty() {
+            return;
+        }
+        let mut room = AT_ONCE.saturating_sub(self.after_binds.working);
+        while room > 0 {
+            let Some((until, key)) = self.after_binds.due.first().cloned() else { return };
+            if until > now {
+                return;
+            }
+            if self.begin_mark(&key, now, out) {
+                room -= 1;
+            }
+        }
+    }
+
+    /// Sends the first call for a mark. Returns whether there is one.
+    fn begin_mark(&mut self, key: &Key, now: Time, out: &mut Vec<Effect>) -> bool {
+        let Some(pod) = self.cache.pod(&key.0).cloned() else {
+            self.end_mark(key, "pod");
+            return false;
+        };
+        let Some((framework, id)) = self.writer(&pod, &key.1) else {
+            self.end_mark(key, "policy");
+            return false;
+        };
+        let node = self.cache.snapshot.pod(&key.0).and_then(|entry| entry.placed);
+        let cycle = Cycle::new(pod.clone(), framework.clone(), now);
+        let found = guard(&framework, || {
+            let (node, _) = node.ok_or_else(|| Status::error("its node is gone"))?;
+            let point = framework.plugin(id).and_then(|plugin| plugin.after_bind());
+            let point = point.ok_or_else(|| Status::error("the policy is gone"))?;
+            Ok(point.writes(&cycle.handle(&self.cache.snapshot).for_plugin(id), node))
+        });
+        match found {
+            Ok(writes) => {
+                let calls = with_mark_removed(writes, &pod, &key.1);
+                let failures = self.after_binds.open.get(key).map_or(0, |mark| mark.failures);
+                self.next_write(key, calls, failures)
+            }
+            Err(status) => {
+                self.mark_failed(key, &status.message(), now, out);
+                false
+            }
+        }
+    }
+
+    fn next_write(
+        &mut self,
+        key: &Key,
+        mut rest: VecDeque<(ObjectKey, MetadataChange)>,
+        failures: u32,
+    ) -> bool {
+        let Some((of, change)) = rest.pop_front() else { return false };
+        let ticket = Ticket(self.next_ticket);
+        self.next_ticket += 1;
+        let body = PatchBody::Metadata(change);
+        let call = ApiCall::Patch { of, part: Part::Object, version: None, body };
+        self.outbox.call(ticket, call, Owner::Mark(key.0.clone(), key.1.clone()));
+        self.after_binds.put(key, Mark { stage: Stage::Working { ticket, rest }, failures });
+        true
+    }
+
+    /// A call for a mark was answered.
+    pub(super) fn mark_answered(
+        &mut self,
+        key: &Key,
+        ticket: Ticket,
+        answer: Result<Answer, CallError>,
+        now: Time,
+        out: &mut Vec<Effect>,
+    ) {
+        let Some(Mark { stage: Stage::Working { ticket: open, rest }, failures }) =
+            self.after_binds.open.get(key).cloned()
+        else {
+            return;
+        };
+        if open != ticket {
+            return;
+        }
+        match answer {
+            Ok(answer) if rest.is_empty() => {
+                let version = match answer {
+                    Answer::Written { version } => version,
+                    _ => Box::default(),
+                };
+                self.after_binds.put(key, Mark { stage: Stage::Done { version }, failures: 0 });
+                // The watch may have shown it before the answer came.
+                let seen = self.cache.pod(&key.0);
+                let gone = seen.is_none_or(|pod| {
+                    pod.node_name.is_some() && !pod.after_bind_marks().any(|plugin| plugin == key.1.as_str())
+                });
+                if gone {
+                    self.after_binds.forget(key);
+                }
+            }
+            Ok(_) if self.leading => {
+                self.next_write(key, rest, failures);
+            }
+            Ok(_) => self.after_binds.wait(key, now, failures),
+            // The last call is about the pod.
+            Err(CallError::Refused { code: 404, .. }) if rest.is_empty() => self.end_mark(key, "pod"),
+            Err(error) => self.mark_failed(key, error.message(), now, out),
+        }
+    }
+
+    /// Something could not be written: it is tried again after a pause.
+    fn mark_failed(&mut self, key: &Key, why: &str, now: Time, out: &mut Vec<Effect>) {
+        let failures = self.after_binds.open.get(key).map_or(0, |mark| mark.failures);
+        let longer = FIRST_PAUSE.0.saturating_mul(1 << failures.min(16));
+        self.after_binds.wait(key, now + Duration(longer.min(LONGEST_PAUSE.0)), failures.saturating_add(1));
+        let Some(pod) = self.cache.pod(&key.0).cloned() else { return };
+        let event = EventRecord {
+            pod: object_key(&pod),
+            related: None,
+            key: pod.key.clone(),
+            scheduler: pod.scheduler_name.clone(),
+            kind: EventType::Warning,
+            reason: "AfterBindFailed".into(),
+            action: "Binding",
+            note: super::failure::note(&format!("policy {}: {why}", key.1)),
+            result: None,
+            at: now,
+        };
+        self.event(event, out);
+    }
+
+    /// What plugins still have to write for bound pods: pod and plugin.
+    pub fn marks_left(&self) -> impl Iterator<Item = (&PodKey, &Symbol)> {
+        let left = self.after_binds.open.iter().filter(|(_, mark)| !matches!(mark.stage, Stage::Done { .. }));
+        left.map(|((pod, plugin), _)| (pod, plugin))
+    }
+
+    /// How often the writes of a plugin were given up, by what is gone: `policy` or `pod`.
+    pub fn marks_given_up(&self) -> impl Iterator<Item = (&Symbol, &'static str, u64)> {
+        self.after_binds.ended.iter().map(|((plugin, why), count)| (plugin, *why, *count))
+    }
+}
+
+/// The writes with the removal of the mark in the last one, which is about the pod.
+fn with_mark_removed(
+    writes: Vec<(ObjectKey, MetadataChange)>,
+    pod: &PodInfo,
+    plugin: &Symbol,
+) -> VecDeque<(ObjectKey, MetadataChange)> {
+    let mut last = MetadataChange::default();
+    let mut calls: VecDeque<(ObjectKey, MetadataChange)> = VecDeque::new();
+    for (of, change) in writes {
+        if of.kind == Kind::Pod && of.uid == pod.uid {
+            last.then(change);
+            continue;
+        }
+        match calls.iter_mut().find(|(known, _)| *known == of) {
+            Some((_, known)) => known.then(change),
+            None => calls.push_back((of, change)),
+        }
+    }
+    last.annotations.insert(after_bind_mark(plugin.as_str()), None);
+    calls.push_back((object_key(pod), last));
+    calls
+}
+
+/// Whether a version is later than another one. Versions that are not numbers are later when they differ.
+fn is_newer(version: &str, than: &str) -> bool {
+    match (version.parse::<u128>(), than.parse::<u128>()) {
+        (Ok(version), Ok(than)) => version > than,
+        _ => !than.is_empty() && version != than,
+    }
+}
