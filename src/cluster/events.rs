@@ -381,7 +381,7 @@ mod tests {
             related: None,
             scheduler: "bayplan".into(),
             kind: EventType::Normal,
-            reason,
+            reason: reason.into(),
             action: "Scheduling",
             note: String::new(),
             result: None,
