@@ -79,7 +79,7 @@ pub(super) fn cel_page() -> Page {
     page.text(
         "The difference of two times is a duration, which holds 292 years, and times of objects may be further apart: \
          `now() - node.created > duration(\"10m\")` may end with an error, and `may-fail` says so. `node.age` and \
-         `pod.age` are the same durations and never fail. Of an optional that is no error itself, `o.hasValue() && …` \
+         `pod.age` are the same durations and never fail. Of an optional that cannot fail itself, `o.hasValue() && …` \
          proves `o.value()`, also where `appliesWhen` says it.",
     );
     sections(&mut page, of_cel());

@@ -167,7 +167,7 @@ impl Checker<'_> {
         let body_type = body.as_ref().map_or(Type::Unknown, |e| e.ty.clone());
         let (ty, range) = match row.kind {
             MacroKind::All | MacroKind::Exists | MacroKind::ExistsOne => (Type::Bool, Range::None),
-            MacroKind::Count => (Type::Int, Range::whole(0, i128::from(i64::MAX))),
+            MacroKind::Count => (Type::Int, Range::whole(0, i128::from(i32::MAX))),
             MacroKind::Filter => match object {
                 Type::Map(..) if row.variables == 2 => (object.clone(), Range::None),
                 _ => (element.list(), Range::None),

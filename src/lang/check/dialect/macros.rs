@@ -222,7 +222,7 @@ impl Checker<'_> {
         let range = match (kind, &body) {
             (MacroKind::Sum, Some(body)) => sum_range(body.range, &body.ty),
             (MacroKind::Min | MacroKind::Max, Some(body)) => body.range,
-            (MacroKind::Count, _) => Range::whole(0, i128::from(i64::MAX)),
+            (MacroKind::Count, _) => Range::whole(0, i128::from(i32::MAX)),
             (_, _) if has_float(&result) => Range::None,
             _ => super::super::expr::type_range(&result),
         };
