@@ -236,6 +236,14 @@ impl Numbering<'_> {
     fn learn_equal(&mut self, left: &Expr, right: &Expr, facts: &mut Vec<Fact>) {
         self.learn_present(left, facts);
         self.learn_present(right, facts);
+        // What equals `optional.of(…)` holds something.
+        for (optional, other) in [(left, right), (right, left)] {
+            let made =
+                matches!(&other.kind, ExprKind::Call(function, ..) if function.def().name == "optional.of");
+            if made || matches!(self.value_of(other), Some(Value::Optional(Some(_)))) {
+                self.learn_held(optional, facts);
+            }
+        }
         self.cut_by(left, Relation::Equal, right, facts);
         self.cut_by(right, Relation::Equal, left, facts);
         if let Some(Value::List(items)) = self.value_of(right)

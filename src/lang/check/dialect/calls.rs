@@ -267,10 +267,10 @@ impl Checker<'_> {
             Absence::Unless(has_value) => !has_value(&args.iter().map(|arg| arg.range).collect::<Vec<_>>()),
         };
         let ty = if may_fail { ty.optional() } else { ty };
-        // `hasValue` proves it: where the optional has no error, neither of the two is one.
+        // `hasValue` proves it: where the optional has no error, both have a value.
         let held = def.name == "value" && !args.iter().any(can_fail);
         let call = self.with_range(ExprKind::Call(id, args, Arc::new(prepared)), ty, range, span);
-        // A condition around it may be an error too, and shows then nothing of what is an error here.
+        // A condition around it may be an error too: then it shows nothing about an error here.
         let call = if may_fail && !held { call } else { self.narrowed(call) };
         self.demand(call, FaultKind::BadArgument)
     }
