@@ -2,7 +2,7 @@
 //! `??` gives another value, `has` asks.
 
 use super::NoTwin;
-use super::expressions::{To, Writer, Written, atomic, field, inner};
+use super::expressions::{To, Writer, Written, atomic, field, inner, is_optional_in_cel};
 use crate::diag::Span;
 use crate::lang::syntax::ast::*;
 
@@ -65,6 +65,10 @@ pub(super) fn optional(writer: &mut Writer<'_>, expr: &Expr) -> Written {
         ExprKind::Method(call) if &*call.method.text == "value" && call.args.is_empty() => {
             writer.expr(&call.object)
         }
+        ExprKind::Method(call) if is_optional_in_cel(call) && !writer.may_be_absent(&call.object) => {
+            let object = writer.expr(&call.object)?;
+            writer.method_of(call, object, false)
+        }
         _ => Ok(format!("optional.ofValid({})", valid(writer, expr)?)),
     }
 }
@@ -103,7 +107,8 @@ fn valid(writer: &mut Writer<'_>, expr: &Expr) -> Written {
         }
         ExprKind::Method(call) => {
             let object = valid(writer, &call.object)?;
-            writer.method_of(call, object, false)
+            let value = if is_optional_in_cel(call) { ".value()" } else { "" };
+            Ok(format!("{}{value}", writer.method_of(call, object, false)?))
         }
         ExprKind::Conditional(_) | ExprKind::Call(_) | ExprKind::Literal(Literal::None) => {
             Ok(format!("{}.value()", optional(writer, expr)?))

@@ -2,7 +2,9 @@
 
 use super::{NoTwin, Types, absent, literals};
 use crate::diag::Span;
+use crate::lang::language::functions::{self, FunctionId};
 use crate::lang::syntax::ast::*;
+use crate::lang::types::Ty;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// The result of writing: a text, or the first part without a twin.
@@ -275,7 +277,12 @@ impl<'a> Writer<'a> {
             return Ok(format!("({} ?? {})", self.expr(value)?, self.expr(other)?));
         }
         let object = self.expr(&call.object)?;
-        self.method_of(call, object, false)
+        let written = self.method_of(call, object, false)?;
+        Ok(match self.to {
+            _ if !is_optional_in_cel(call) => written,
+            To::Cel { .. } => format!("{written}.value()"),
+            To::Language(_) => format!("optional.ofValid({written})"),
+        })
     }
 
     /// A method of an object that is written. `maybe`: the last argument is written as an optional of CEL.
@@ -405,4 +412,16 @@ fn collect(expr: &Expr, found: &mut Vec<Text>) {
             }
         }
     }
+}
+
+/// Whether a method gives an optional in CEL, and a value that may be absent in the policy language: `[].first()`.
+pub(super) fn is_optional_in_cel(call: &MethodCall) -> bool {
+    let gives = |rows: &[FunctionId]| {
+        let mut own = rows.iter().map(|row| row.def()).filter(|row| row.params.len() == call.args.len() + 1);
+        own.any(|row| matches!(row.result, Ty::CelOptional(_)))
+    };
+    let name = &*call.method.text;
+    variables(call) == 0
+        && gives(functions::named_in_kubernetes(name, true))
+        && !gives(functions::named(name, true))
 }
