@@ -90,7 +90,7 @@ impl<'a> DecisionView<'a> {
         }
         let message = status.message();
         let room = self.room(node, &message).map_or_else(String::new, |room| format!(" ({room})"));
-        vec![Because::of(format!("{node} is refused by {plugin}: {message}{room}"))]
+        vec![Because::of(format!("{}{message}{room}", refused_by(node, plugin)))]
     }
 
     /// Why a node is not refused for a reason: the rule with that reason, and its values on the node.
@@ -229,11 +229,10 @@ impl<'a> DecisionView<'a> {
         for node in self.nodes {
             let score = node.total.map_or_else(String::new, |total| format!(", score {total}"));
             match &node.refused {
-                Some((plugin, status)) => found.push(Because::of(format!(
-                    "{} is refused by {plugin}: {}",
-                    node.name,
-                    status.message()
-                ))),
+                Some((plugin, status)) => {
+                    let text = format!("{}{}", refused_by(&node.name, plugin), status.message());
+                    found.push(Because::of(text));
+                }
                 None => found.push(Because::of(format!("{} fits{score}", node.name))),
             }
             let Some(info) = named(&self.moment.snapshot, &node.name) else { continue };
@@ -293,4 +292,12 @@ pub fn decisive(ahead: &NodeDetail, behind: &NodeDetail) -> Option<(String, i64,
     });
     // Of equal differences the first.
     both.reduce(|most, next| if next.1 - next.2 > most.1 - most.2 { next } else { most })
+}
+
+/// The beginning of a refusal. Nodes that plugins leave out together have no plugin of their own.
+fn refused_by(node: &str, plugin: &str) -> String {
+    match plugin {
+        "" => format!("{node} is left out: "),
+        plugin => format!("{node} is refused by {plugin}: "),
+    }
 }

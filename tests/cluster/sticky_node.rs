@@ -9,21 +9,7 @@ use std::time::Duration;
 
 const SOON: Duration = Duration::from_secs(60);
 const KEY: &str = "example.com/sticky-node";
-const POLICY: &str = r#"/// A virtual machine goes back to the node that it was on.
-policy sticky-node {
-  let vmi = pod.owner("kubevirt.io/v1/VirtualMachineInstance") missing skip
-  let vm = vmi.owner("kubevirt.io/v1/VirtualMachine") missing skip
-  let home = vm.annotations["example.com/sticky-node"] ?? ""
-
-  prefilter {
-    only nodes [home] when home != ""
-  }
-  after bind {
-    annotate vm {"example.com/sticky-node": node.name} when home == ""
-    event vm normal "Sticky" "pinned to {node.name}" when home == ""
-  }
-}
-"#;
+const POLICY: &str = include_str!("../../policies/tutorial/sticky-node.bay");
 const MARK: &str = "after-bind.bayplan.dev/sticky-node";
 
 fn definition(group: &str, kind: &str) -> Value {

@@ -7,11 +7,17 @@ use bayplan::lang::analysis::cost::Size;
 use bayplan::lang::syntax::ast::StatementKind;
 
 /// The definitions of the custom kinds that policies look up.
-const SCHEMAS: &str = "policies/scheduler-plugins/capacity-scheduling.cluster.yaml";
+const SCHEMAS: [&str; 2] = [
+    "policies/scheduler-plugins/capacity-scheduling.cluster.yaml",
+    "policies/tutorial/sticky-node.cluster.yaml",
+];
 
 #[test]
 fn no_policy_has_a_finding() {
-    let (_, all) = bayplan(&repository(""), &["lint", "policies", "--deny", "notes", "--schema", SCHEMAS]);
+    let (_, all) = bayplan(
+        &repository(""),
+        &["lint", "policies", "--deny", "notes", "--schema", SCHEMAS[0], SCHEMAS[1]],
+    );
     assert!(all.contains("nothing to say"), "{all}");
     // The notes of documents name where CEL may end with an error, and conditions that it cannot file.
     let (_, all) = bayplan(&repository(""), &["lint", "policies-cel", "--deny", "warnings"]);

@@ -103,14 +103,23 @@ fn refusers(view: &DecisionView, node: &str, seen: &Seen) -> Vec<String> {
     let left = match before_nodes {
         Ok(left) => left,
         Err(status) => {
-            let plugin = framework.plugin_name(status.plugin);
-            return vec![format!("{plugin}/prefilter"), plugin.to_owned()];
+            let plugins = match framework.plugin_name(status.plugin) {
+                // Plugins that leave no node together.
+                "" => {
+                    cycle.diagnosis.unschedulable_plugins.iter().map(|id| framework.plugin_name(id)).collect()
+                }
+                plugin => vec![plugin],
+            };
+            return plugins
+                .into_iter()
+                .flat_map(|plugin| [format!("{plugin}/prefilter"), plugin.to_owned()])
+                .collect();
         }
     };
     let mut rules = Vec::new();
     if left.is_some_and(|left| !left.contains(info.id())) {
-        let narrowing = cycle.diagnosis.nodes.absent().map(|status| framework.plugin_name(status.plugin));
-        rules.extend(narrowing.map(|plugin| format!("{plugin}/prefilter")));
+        let narrowing = cycle.diagnosis.unschedulable_plugins.iter();
+        rules.extend(narrowing.map(|id| format!("{}/prefilter", framework.plugin_name(id))));
     }
     for id in framework.points().filter.iter().filter(|id| !cycle.state.skip_filter.contains(**id)) {
         let Some(plugin) = framework.plugin(*id) else { continue };
