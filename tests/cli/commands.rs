@@ -1,50 +1,11 @@
 //! The real binary: arguments, what it prints where, and how it ends. Every bad input has a message and a status, and
 //! nothing panics.
 
+use crate::support::command::{Ended, bayplan, bayplan_reads};
 use crate::support::repository;
 use serde_json::Value;
-use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-
-/// How a command ended.
-struct Ended {
-    status: i32,
-    out: String,
-    err: String,
-}
-
-fn bayplan(arguments: &[&str]) -> Ended {
-    with_stdin(arguments, "")
-}
-
-fn with_stdin(arguments: &[&str], stdin: &str) -> Ended {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_bayplan"))
-        .args(arguments)
-        .current_dir(repository(""))
-        .env_remove("NO_COLOR")
-        // No cluster but the one that is given.
-        .env_remove("KUBECONFIG")
-        .env("HOME", "/nowhere")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut pipe = child.stdin.take().unwrap();
-    let text = stdin.to_owned();
-    // Commands that do not read it close it.
-    let writer = std::thread::spawn(move || drop(pipe.write_all(text.as_bytes())));
-    let output = child.wait_with_output().unwrap();
-    writer.join().unwrap();
-    let ended = Ended {
-        status: output.status.code().expect("no signal"),
-        out: String::from_utf8(output.stdout).unwrap(),
-        err: String::from_utf8(output.stderr).unwrap(),
-    };
-    assert!(!ended.err.contains("panicked"), "{arguments:?}: {}", ended.err);
-    ended
-}
+use std::process::Command;
 
 const FIRST: [&str; 4] = ["--cluster", "examples/first/cluster.yaml", "--policies", "examples/first"];
 
@@ -177,11 +138,11 @@ data:
     /// Nothing is let in.
     policy closed { filter door { reject \"the door is closed\" when node.name != \"\" } }
 ";
-    let ended = with_stdin(&["dry-run", "--cluster", "-"], &format!("{NODE_AND_POD}{map}"));
+    let ended = bayplan_reads(&["dry-run", "--cluster", "-"], &format!("{NODE_AND_POD}{map}"));
     assert_eq!(ended.status, 0, "{}", ended.err);
     assert!(ended.out.contains("1 the door is closed"), "{}", ended.out);
     let unlabelled = map.replace(", labels: {bayplan.dev/policy: 'true'}", "");
-    let ended = with_stdin(&["dry-run", "--cluster", "-"], &format!("{NODE_AND_POD}{unlabelled}"));
+    let ended = bayplan_reads(&["dry-run", "--cluster", "-"], &format!("{NODE_AND_POD}{unlabelled}"));
     assert!(ended.out.contains("1 placed"), "a scheduler would not read it: {}", ended.out);
 }
 
@@ -352,7 +313,7 @@ fn unknown_kinds_are_skipped_with_one_warning_that_counts() {
     let cluster = format!(
         "{NODE_AND_POD}---\nkind: Deployment\nmetadata: {{name: d}}\n---\nkind: Gadget\nmetadata: {{name: g}}\n"
     );
-    let ended = with_stdin(&["dry-run", "--cluster", "-"], &cluster);
+    let ended = bayplan_reads(&["dry-run", "--cluster", "-"], &cluster);
     assert_eq!(ended.status, 0, "{}", ended.err);
     assert!(ended.err.contains("Deployment") && ended.err.contains("Gadget"), "{}", ended.err);
 }
@@ -423,7 +384,7 @@ fn lint_fix_writes_what_is_certain_and_prints_the_rest() {
     assert_eq!(ended.status, 1, "{}", ended.out);
     assert!(ended.out.starts_with("2 mistakes were fixed"), "{}", ended.out);
     assert!(ended.out.contains("pod.priority > 1s"), "{}", ended.out);
-    assert_eq!(with_stdin(&["lint", "--fix", "-"], source).status, 2);
+    assert_eq!(bayplan_reads(&["lint", "--fix", "-"], source).status, 2);
 }
 
 #[test]
@@ -551,7 +512,7 @@ fn expressions_have_a_value_a_type_and_a_tree() {
     assert_eq!((ended.status, ended.out.as_str()), (2, ""));
     assert!(ended.err.contains("expression:1:"), "{}", ended.err);
     let lines = "{\"vars\": {\"i\": 3, \"s\": \"x\"}}\n{\"expr\": \"i + 1\"}\n{\"expr\": \"s + 1\"}\n";
-    let ended = with_stdin(&["eval", "--dsl", "--batch", "-"], lines);
+    let ended = bayplan_reads(&["eval", "--dsl", "--batch", "-"], lines);
     let answers: Vec<Value> = ended.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(answers[0]["value"], serde_json::json!({"int": "4"}), "{}{}", ended.out, ended.err);
     assert!(answers[1]["compileError"].is_string());
@@ -559,7 +520,7 @@ fn expressions_have_a_value_a_type_and_a_tree() {
 
 /// Answers of `eval --batch`, a line each.
 fn answers(arguments: &[&str], lines: &str) -> Vec<Value> {
-    let ended = with_stdin(arguments, lines);
+    let ended = bayplan_reads(arguments, lines);
     assert_eq!((ended.status, ended.err.as_str()), (0, ""), "{lines}");
     ended.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
@@ -596,8 +557,8 @@ fn a_batch_without_variables_that_can_be_read_is_refused() {
         ("{\"vars\": {}, \"dyn\": \"o\"}", "is a list of names"),
         ("{\"vars\": {}, \"dyn\": [\"o\"]}", "`o`, which is not in `vars`"),
     ] {
-        let ended = with_stdin(&["eval", "--batch", "-"], &format!("{first}\n{{\"expr\": \"1\"}}\n"));
-        let empty = first.is_empty().then(|| with_stdin(&["eval", "--batch", "-"], ""));
+        let ended = bayplan_reads(&["eval", "--batch", "-"], &format!("{first}\n{{\"expr\": \"1\"}}\n"));
+        let empty = first.is_empty().then(|| bayplan_reads(&["eval", "--batch", "-"], ""));
         let ended = empty.unwrap_or(ended);
         assert!(
             ended.status == 2 && ended.err.contains(words) && ended.out.is_empty(),
@@ -606,7 +567,7 @@ fn a_batch_without_variables_that_can_be_read_is_refused() {
         );
     }
     let dynamic = "{\"vars\": {\"o\": 1}, \"dyn\": [\"o\"]}\n";
-    assert_eq!(with_stdin(&["eval", "--dsl", "--batch", "-"], dynamic).status, 2);
+    assert_eq!(bayplan_reads(&["eval", "--dsl", "--batch", "-"], dynamic).status, 2);
     assert_eq!(bayplan(&["eval", "--batch", "no/such/file"]).status, 2);
 }
 
@@ -812,7 +773,7 @@ fn a_pod_that_needs_a_missing_plugin_is_named_in_its_first_line_and_others_are_n
     let claims = ", resourceClaims: [{name: gpu, resourceClaimName: gpu}]";
     let node = "{apiVersion: v1, kind: Node, metadata: {name: n1}, status: {allocatable: {cpu: 4, memory: 8Gi, pods: 10}}}";
     let cluster = [node.to_owned(), object("gpu", claims), object("plain", "")].join("\n---\n");
-    let ended = with_stdin(&["dry-run", "--cluster", "-"], &cluster);
+    let ended = bayplan_reads(&["dry-run", "--cluster", "-"], &cluster);
     let line = |pod: &str| {
         let found = ended.out.lines().find(|line| line.starts_with(pod));
         found.unwrap_or_else(|| panic!("{pod}: {}{}", ended.out, ended.err)).to_owned()
@@ -821,7 +782,7 @@ fn a_pod_that_needs_a_missing_plugin_is_named_in_its_first_line_and_others_are_n
     assert!(!line("plain").contains("not checked"), "{}", ended.out);
     assert_eq!(ended.err, "");
     let first = |pod: &str| {
-        let ended = with_stdin(&["explain", pod, "--cluster", "-"], &cluster);
+        let ended = bayplan_reads(&["explain", pod, "--cluster", "-"], &cluster);
         ended.out.lines().next().unwrap_or_default().to_owned()
     };
     assert!(first("gpu").ends_with("Not checked: resourceClaims."), "{}", first("gpu"));

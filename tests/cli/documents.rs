@@ -1,31 +1,10 @@
 //! Every command reads policies that are written as documents, as files and in ConfigMaps.
 
+use crate::support::command::{Ended, bayplan, folder};
 use crate::support::repository;
 use bayplan::diag::SourceMap;
 use serde_json::Value;
-use std::path::{Path, PathBuf};
-use std::process::Command;
-
-fn bayplan(arguments: &[&str]) -> (i32, String, String) {
-    let output = Command::new(env!("CARGO_BIN_EXE_bayplan"))
-        .args(arguments)
-        .current_dir(repository(""))
-        .env_remove("KUBECONFIG")
-        .output()
-        .unwrap();
-    let [out, err] = [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
-    (output.status.code().expect("no signal"), out, err)
-}
-
-fn folder(name: &str, files: &[(&str, &str)]) -> PathBuf {
-    let folder = std::env::temp_dir().join(format!("bayplan-documents-{}-{name}", std::process::id()));
-    let _ = std::fs::remove_dir_all(&folder);
-    std::fs::create_dir_all(&folder).unwrap();
-    for (name, text) in files {
-        std::fs::write(folder.join(name), text).unwrap();
-    }
-    folder
-}
+use std::path::Path;
 
 const CLUSTER: &str = "examples/first/cluster.yaml";
 
@@ -44,14 +23,14 @@ fn forms() -> Vec<String> {
 #[test]
 fn decisions_are_those_of_the_policy_language() {
     let decisions = |policies: &str| {
-        let (status, out, err) =
+        let Ended { status, out, err } =
             bayplan(&["dry-run", "--cluster", CLUSTER, "--policies", policies, "-o", "json"]);
         assert_eq!(status, 0, "{err}");
         serde_json::from_str::<Value>(&out).unwrap()
     };
     let language = decisions("examples/first/gpu.bay");
-    for (at, text) in forms().iter().enumerate() {
-        let folder = folder(&format!("decisions-{at}"), &[("gpu.yaml", text)]);
+    for text in &forms() {
+        let folder = folder(&[("gpu.yaml", text)]);
         assert_eq!(decisions(folder.to_str().unwrap()), language, "{text}");
     }
 }
@@ -60,23 +39,23 @@ fn decisions_are_those_of_the_policy_language() {
 fn the_tests_of_the_policy_pass_with_the_document() {
     let tests = std::fs::read_to_string(repository("examples/first/gpu.test.yaml")).unwrap();
     let cluster = std::fs::read_to_string(repository(CLUSTER)).unwrap();
-    for (at, text) in forms().iter().enumerate() {
+    for text in &forms() {
         let tests = tests.replace("gpu.bay", "gpu.yaml");
         let files = [("gpu.yaml", text.as_str()), ("gpu.test.yaml", &tests), ("cluster.yaml", &cluster)];
-        let folder = folder(&format!("tests-{at}"), &files);
-        let (status, out, err) = bayplan(&["test", folder.to_str().unwrap()]);
+        let folder = folder(&files);
+        let Ended { status, out, err } = bayplan(&["test", folder.to_str().unwrap()]);
         assert_eq!(status, 0, "{out}{err}");
     }
 }
 
 #[test]
 fn plan_and_explain_name_places_of_the_document() {
-    for (at, text) in forms().iter().enumerate() {
-        let folder = folder(&format!("explain-{at}"), &[("gpu.yaml", text)]);
+    for text in &forms() {
+        let folder = folder(&[("gpu.yaml", text)]);
         let policies = folder.to_str().unwrap();
-        let (status, out, err) = bayplan(&["plan", policies]);
+        let Ended { status, out, err } = bayplan(&["plan", policies]);
         assert!(status == 0 && out.contains("not-avoided"), "{out}{err}");
-        let (_, out, err) = bayplan(&["explain", "train-c", "--cluster", CLUSTER, "--policies", policies]);
+        let Ended { out, err, .. } = bayplan(&["explain", "train-c", "--cluster", CLUSTER, "--policies", policies]);
         let line = text.lines().position(|line| line.contains("reject: node(s)")).unwrap() + 1;
         assert!(out.contains(&format!("gpu.yaml:{line}")), "{out}{err}");
         // Leaving the pod out of the policy is a change of `appliesWhen`.
@@ -86,10 +65,10 @@ fn plan_and_explain_name_places_of_the_document() {
 
 #[test]
 fn lint_fixes_documents_in_place() {
-    for (at, text) in forms().iter().enumerate() {
+    for text in &forms() {
         let broken = text.replace("params.resource] > 0", "resource] > 0").replace("weight: 3", "wieght: 3");
-        let folder = folder(&format!("fix-{at}"), &[("gpu.yaml", &broken)]);
-        let (status, out, err) = bayplan(&["lint", "--fix", folder.to_str().unwrap()]);
+        let folder = folder(&[("gpu.yaml", &broken)]);
+        let Ended { status, out, err } = bayplan(&["lint", "--fix", folder.to_str().unwrap()]);
         assert_eq!(status, 0, "{out}{err}");
         assert_eq!(&std::fs::read_to_string(folder.join("gpu.yaml")).unwrap(), text);
     }
@@ -99,8 +78,8 @@ fn lint_fixes_documents_in_place() {
 fn policies_of_one_name_exclude_each_other_across_both_languages() {
     let forms = forms();
     let language = std::fs::read_to_string(repository("examples/first/gpu.bay")).unwrap();
-    let folder = folder("namesakes", &[("a.bay", &language), ("b.yaml", &forms[0]), ("c.yaml", &forms[1])]);
-    let (status, out, _) = bayplan(&["lint", folder.to_str().unwrap(), "--format", "json"]);
+    let folder = folder(&[("a.bay", &language), ("b.yaml", &forms[0]), ("c.yaml", &forms[1])]);
+    let Ended { status, out, .. } = bayplan(&["lint", folder.to_str().unwrap(), "--format", "json"]);
     let report: Value = serde_json::from_str(&out).unwrap();
     let codes: Vec<&str> =
         report["diagnostics"].as_array().unwrap().iter().map(|said| said["code"].as_str().unwrap()).collect();
@@ -109,10 +88,10 @@ fn policies_of_one_name_exclude_each_other_across_both_languages() {
 
 #[test]
 fn yaml_of_other_kinds_is_not_a_policy() {
-    let folder = folder("others", &[("pod.yaml", "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\n")]);
-    let (status, _, err) = bayplan(&["lint", folder.to_str().unwrap()]);
+    let folder = folder(&[("pod.yaml", "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\n")]);
+    let Ended { status, err, .. } = bayplan(&["lint", folder.to_str().unwrap()]);
     assert!(status == 2 && err.contains("no policies in"), "{err}");
-    let (_, out, err) = bayplan(&["dry-run", "--cluster", CLUSTER, "--cluster", "examples/cel/gpu.yaml"]);
+    let Ended { out, err, .. } = bayplan(&["dry-run", "--cluster", CLUSTER, "--cluster", "examples/cel/gpu.yaml"]);
     assert!(!format!("{out}{err}").contains("SchedulingPolicy"), "{out}{err}");
 }
 
@@ -194,7 +173,7 @@ fn documents(path: &Path) -> Vec<Value> {
 
 #[test]
 fn the_schema_takes_good_documents_and_refuses_those_of_a_wrong_shape() {
-    let (status, out, _) = bayplan(&["schema"]);
+    let Ended { status, out, .. } = bayplan(&["schema"]);
     assert_eq!(status, 0);
     let schema: Value = serde_json::from_str(&out).unwrap();
     for name in [

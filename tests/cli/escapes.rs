@@ -1,11 +1,11 @@
 //! Nothing that somebody else wrote reaches a terminal as it is: control characters, marks that turn text,
 //! invisible characters and forged lines, in every kind of name and text, through every command and format.
 
+use crate::support::command::{Ended, bayplan_in, folder};
 use crate::support::repository;
 use bayplan::diag::escape;
 use serde_json::{Value, json};
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::path::Path;
 
 /// What an attacker would write. Each begins with a letter of its own, so that a failure names it.
 const HOSTILE: [&str; 5] = [
@@ -15,23 +15,6 @@ const HOSTILE: [&str; 5] = [
     "d\nFORGED  n1  100  placed",
     "e\r\nFORGED\u{2028}FORGED\u{2029}x\tFORGED",
 ];
-
-struct Ended {
-    out: String,
-    err: String,
-}
-
-fn run(folder: &Path, arguments: &[&str]) -> Ended {
-    let output = Command::new(env!("CARGO_BIN_EXE_bayplan"))
-        .args(arguments)
-        .current_dir(folder)
-        .env_remove("KUBECONFIG")
-        .env("HOME", "/nowhere")
-        .stdin(Stdio::null())
-        .output()
-        .unwrap();
-    Ended { out: String::from_utf8(output.stdout).unwrap(), err: String::from_utf8(output.stderr).unwrap() }
-}
 
 /// No raw character, no forged line. `tabs` are part of no text that a command prints of others.
 fn assert_clean(what: &str, text: &str) {
@@ -46,19 +29,12 @@ fn assert_clean(what: &str, text: &str) {
 }
 
 fn check(folder: &Path, arguments: &[&str]) -> Ended {
-    let ended = run(folder, arguments);
+    let ended = bayplan_in(folder, arguments);
     let what = format!("{arguments:?}");
-    assert!(!ended.err.contains("panicked"), "{what}: {}", ended.err);
     assert_clean(&what, &ended.out);
     assert_clean(&what, &ended.err);
     assert!(!ended.out.is_empty() || !ended.err.is_empty(), "{what} prints nothing");
     ended
-}
-
-fn folder(name: &str) -> PathBuf {
-    let folder = std::env::temp_dir().join(format!("bayplan-escapes-{}-{name}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
-    folder
 }
 
 /// A cluster in which one text of each kind is `text`.
@@ -119,7 +95,7 @@ policy note {
 
 #[test]
 fn what_objects_hold_is_escaped_by_every_command_and_format() {
-    let at = folder("objects");
+    let at = folder(&[]);
     std::fs::write(at.join("note.bay"), POLICY).unwrap();
     for (number, text) in HOSTILE.iter().enumerate() {
         for names in [false, true] {
@@ -166,7 +142,7 @@ fn what_objects_hold_is_escaped_by_every_command_and_format() {
 
 #[test]
 fn what_files_hold_and_are_called_is_escaped_by_every_format() {
-    let at = folder("files");
+    let at = folder(&[]);
     for (number, text) in HOSTILE.iter().enumerate() {
         let inside = text.replace(['\n', '\r', '\u{2028}', '\u{2029}'], " ");
         let name = format!("{number}{}.bay", text.replace('/', "_"));
@@ -197,7 +173,7 @@ fn what_files_hold_and_are_called_is_escaped_by_every_format() {
 
 #[test]
 fn cases_of_tests_are_escaped_by_every_format() {
-    let at = folder("cases");
+    let at = folder(&[]);
     std::fs::write(at.join("note.bay"), POLICY).unwrap();
     for (number, text) in HOSTILE.iter().enumerate() {
         let cluster = json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1", "labels": {"team": text}},
@@ -234,7 +210,7 @@ fn arguments_are_escaped_where_they_are_repeated() {
             vec![text],
             vec!["run", "--config", text],
         ] {
-            let ended = run(&at, &line);
+            let ended = bayplan_in(&at, &line);
             let what = format!("{line:?}");
             // Colours that were asked for are ours.
             let err = ended.err.replace("\u{1b}[", "");

@@ -1,55 +1,28 @@
 //! `bayplan lint`: which files it reads, how it ends, what it fixes, and what it says of a cluster.
 
+use crate::support::command::{bayplan_in, folder};
 use crate::support::repository;
 use serde_json::Value;
 use std::fs;
 use std::os::unix::fs::symlink;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 const GOOD: &str = "/// Keeps pods off broken nodes.\npolicy healthy { filter ready { require node.ready else \"not ready\" } }\n";
-
-struct Ended {
-    status: i32,
-    out: String,
-    err: String,
-}
-
-fn bayplan(folder: &Path, arguments: &[&str]) -> Ended {
-    let output = Command::new(env!("CARGO_BIN_EXE_bayplan"))
-        .args(arguments)
-        .current_dir(folder)
-        .stdin(Stdio::null())
-        .output()
-        .unwrap();
-    Ended {
-        status: output.status.code().expect("no signal"),
-        out: String::from_utf8(output.stdout).unwrap(),
-        err: String::from_utf8(output.stderr).unwrap(),
-    }
-}
 
 fn shell(folder: &Path, line: &str) -> i32 {
     let line = line.replace("bayplan", env!("CARGO_BIN_EXE_bayplan"));
     Command::new("bash").args(["-c", &line]).current_dir(folder).status().unwrap().code().unwrap()
 }
 
-/// An empty folder.
-fn folder(name: &str) -> PathBuf {
-    let folder = std::env::temp_dir().join(format!("bayplan-lint-{}-{name}", std::process::id()));
-    let _ = fs::remove_dir_all(&folder);
-    fs::create_dir_all(&folder).unwrap();
-    folder
-}
-
 #[test]
 fn a_link_to_a_folder_above_is_followed_once() {
-    let at = folder("loop");
+    let at = folder(&[]);
     fs::create_dir(at.join("a")).unwrap();
     fs::write(at.join("a/p.bay"), GOOD).unwrap();
     symlink("..", at.join("a/loop")).unwrap();
     symlink("a", at.join("b")).unwrap();
-    let ended = bayplan(&at, &["lint"]);
+    let ended = bayplan_in(&at, &["lint"]);
     assert_eq!(
         (ended.status, ended.out.as_str()),
         (0, "1 policy in 1 file: nothing to say.\n"),
@@ -60,11 +33,11 @@ fn a_link_to_a_folder_above_is_followed_once() {
 
 #[test]
 fn what_cannot_be_read_does_not_hide_the_findings_of_others() {
-    let at = folder("unreadable");
+    let at = folder(&[]);
     fs::write(at.join("bad.bay"), GOOD.replace("node.ready", "node.redy")).unwrap();
     symlink("nowhere", at.join("gone.bay")).unwrap();
     assert!(Command::new("mkfifo").arg(at.join("pipe.bay")).status().unwrap().success());
-    let ended = bayplan(&at, &["lint", "--format", "json"]);
+    let ended = bayplan_in(&at, &["lint", "--format", "json"]);
     assert_eq!(ended.status, 2, "{}", ended.err);
     let json: Value = serde_json::from_str(&ended.out).unwrap();
     let said = json["diagnostics"].as_array().unwrap();
@@ -73,27 +46,27 @@ fn what_cannot_be_read_does_not_hide_the_findings_of_others() {
     for expected in [("gone.bay", "BP0015"), ("pipe.bay", "BP0015"), ("bad.bay", "BP0101")] {
         assert!(codes.contains(&expected), "{codes:?}");
     }
-    let junit = bayplan(&at, &["lint", ".", "--format", "junit"]);
+    let junit = bayplan_in(&at, &["lint", ".", "--format", "junit"]);
     assert!(junit.out.contains("errors=\"2\"") && junit.out.contains("failures=\"1\""), "{}", junit.out);
-    let named = bayplan(&at, &["lint", "bad.bay", "missing.bay"]);
+    let named = bayplan_in(&at, &["lint", "bad.bay", "missing.bay"]);
     assert_eq!(named.status, 2);
     assert!(named.out.contains("BP0101") && named.out.contains("missing.bay"), "{}", named.out);
-    assert_eq!(bayplan(&at, &["lint", "/dev/zero"]).status, 2);
+    assert_eq!(bayplan_in(&at, &["lint", "/dev/zero"]).status, 2);
 }
 
 #[test]
 fn patterns_leave_out_files_and_folders() {
-    let at = folder("exclude");
+    let at = folder(&[]);
     fs::create_dir_all(at.join("charts/deep")).unwrap();
     fs::write(at.join("p.bay"), GOOD).unwrap();
     for broken in ["charts/t.bay", "charts/deep/u.bay", "old-1.bay"] {
         fs::write(at.join(broken), "{{ .Values.rule }}").unwrap();
     }
-    assert_eq!(bayplan(&at, &["lint"]).status, 1);
+    assert_eq!(bayplan_in(&at, &["lint"]).status, 1);
     for patterns in [["charts", "old-?.bay"], ["charts/**", "old*"], ["**/*.bay", "charts"]] {
         let mut arguments = vec!["lint"];
         patterns.iter().for_each(|pattern| arguments.extend(["--exclude", pattern]));
-        let ended = bayplan(&at, &arguments);
+        let ended = bayplan_in(&at, &arguments);
         let nothing = patterns[0] == "**/*.bay";
         assert_eq!(ended.status, if nothing { 2 } else { 0 }, "{patterns:?}: {}{}", ended.out, ended.err);
     }
@@ -101,7 +74,7 @@ fn patterns_leave_out_files_and_folders() {
 
 #[test]
 fn writes_that_fail_end_with_2_and_closed_pipes_with_the_status_of_the_findings() {
-    let at = folder("writes");
+    let at = folder(&[]);
     fs::write(at.join("good.bay"), GOOD).unwrap();
     fs::write(at.join("bad.bay"), GOOD.replace("node.ready", "node.redy")).unwrap();
     for format in ["human", "json", "sarif", "rdjson", "junit", "github"] {
@@ -125,17 +98,17 @@ fn writes_that_fail_end_with_2_and_closed_pipes_with_the_status_of_the_findings(
 
 #[test]
 fn notes_can_be_denied() {
-    let at = folder("deny");
+    let at = folder(&[]);
     fs::write(at.join("p.bay"), GOOD.lines().last().unwrap()).unwrap();
-    assert_eq!(bayplan(&at, &["lint"]).status, 0);
-    assert_eq!(bayplan(&at, &["lint", "--deny", "warnings"]).status, 0);
-    let ended = bayplan(&at, &["lint", "--deny", "notes"]);
+    assert_eq!(bayplan_in(&at, &["lint"]).status, 0);
+    assert_eq!(bayplan_in(&at, &["lint", "--deny", "warnings"]).status, 0);
+    let ended = bayplan_in(&at, &["lint", "--deny", "notes"]);
     assert!(ended.status == 1 && ended.out.contains("error[BP0415]"), "{}", ended.out);
 }
 
 #[test]
 fn fixing_goes_on_until_nothing_is_left() {
-    let at = folder("fix");
+    let at = folder(&[]);
     // The second mistake is seen only when the first one is gone.
     let text = "/// x\npolicy p {\n  filter f { require node.labels[\"a\"] == true and node.labels[\"b\"] = 1 else \"r\" }\n}\n";
     fs::write(at.join("p.bay"), text).unwrap();
@@ -143,19 +116,19 @@ fn fixing_goes_on_until_nothing_is_left() {
         let line = out.lines().find(|line| line.contains(" can be fixed")).unwrap_or("; 0 can be fixed");
         line.split("; ").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap()
     };
-    assert!(count(&bayplan(&at, &["lint", "p.bay"]).out) >= 1);
-    let ended = bayplan(&at, &["lint", "--fix", "p.bay"]);
+    assert!(count(&bayplan_in(&at, &["lint", "p.bay"]).out) >= 1);
+    let ended = bayplan_in(&at, &["lint", "--fix", "p.bay"]);
     let fixed = fs::read_to_string(at.join("p.bay")).unwrap();
     assert!(fixed.contains("== \"true\" && node.labels[\"b\"] == \"1\""), "{fixed}\n{}", ended.out);
     assert_eq!(ended.status, 0, "{}", ended.out);
-    let again = bayplan(&at, &["lint", "--fix", "p.bay"]);
+    let again = bayplan_in(&at, &["lint", "--fix", "p.bay"]);
     assert!(again.out.starts_with("nothing could be fixed"), "{}", again.out);
 }
 
 #[test]
 fn a_code_is_explained_with_its_examples_and_an_unknown_one_has_near_ones() {
     let at = repository("");
-    let ended = bayplan(&at, &["lint", "--explain", "missing-reason"]);
+    let ended = bayplan_in(&at, &["lint", "--explain", "missing-reason"]);
     for words in [
         "BP0408 missing-reason",
         "Warning:",
@@ -167,8 +140,8 @@ fn a_code_is_explained_with_its_examples_and_an_unknown_one_has_near_ones() {
     ] {
         assert!(ended.out.contains(words), "{words}: {}", ended.out);
     }
-    assert!(!bayplan(&at, &["lint", "--explain", "BP0104"]).out.contains("allow("));
-    let ended = bayplan(&at, &["lint", "--explain", "mixd-units"]);
+    assert!(!bayplan_in(&at, &["lint", "--explain", "BP0104"]).out.contains("allow("));
+    let ended = bayplan_in(&at, &["lint", "--explain", "mixd-units"]);
     assert!(ended.status == 2 && ended.err.contains("Did you mean `mixed-units`?"), "{}", ended.err);
 }
 
@@ -191,7 +164,7 @@ spec: {containers: [{name: main, image: x}]}
 
 #[test]
 fn names_are_compared_with_those_of_a_cluster() {
-    let at = folder("cluster");
+    let at = folder(&[]);
     fs::write(at.join("cluster.yaml"), CLUSTER).unwrap();
     let policy = "\
 /// Keeps pods on the nodes of their team.
@@ -202,7 +175,7 @@ policy teams {
 }
 ";
     fs::write(at.join("teams.bay"), policy).unwrap();
-    let ended = bayplan(&at, &["lint", "teams.bay", "--cluster", "cluster.yaml"]);
+    let ended = bayplan_in(&at, &["lint", "teams.bay", "--cluster", "cluster.yaml"]);
     assert_eq!(ended.status, 0, "{}", ended.err);
     let first = "\
 warning[BP0301]: no node has the label `taem`
@@ -228,16 +201,16 @@ warning[BP0301]: no node has the label `taem`
         assert!(ended.out.contains(words), "{words}: {}", ended.out);
     }
     // What the cluster suggests is a guess.
-    let ended = bayplan(&at, &["lint", "--fix", "teams.bay", "--cluster", "cluster.yaml"]);
+    let ended = bayplan_in(&at, &["lint", "--fix", "teams.bay", "--cluster", "cluster.yaml"]);
     assert!(ended.out.starts_with("nothing could be fixed"), "{}", ended.out);
     assert_eq!(fs::read_to_string(at.join("teams.bay")).unwrap(), policy);
 }
 
 #[test]
 fn screen_readers_get_sentences() {
-    let at = folder("narrated");
+    let at = folder(&[]);
     fs::write(at.join("bad.bay"), GOOD.replace("node.ready", "node.redy")).unwrap();
-    let ended = bayplan(&at, &["lint", "--no-graphics"]);
+    let ended = bayplan_in(&at, &["lint", "--no-graphics"]);
     assert!(ended.out.contains("Diagnostic severity: error"), "{}", ended.out);
     assert!(!ended.out.contains(['╭', '│', '─']), "{}", ended.out);
 }
@@ -245,7 +218,7 @@ fn screen_readers_get_sentences() {
 /// Lines fit a terminal of any width. `script` (util-linux) gives the program a terminal.
 #[test]
 fn terminals_of_any_width_are_filled_and_not_exceeded() {
-    let at = folder("width");
+    let at = folder(&[]);
     fs::write(
         at.join("bad.bay"),
         GOOD.replace("node.ready", "node.redy || node.name == \"a very long name indeed\""),
@@ -258,7 +231,7 @@ fn terminals_of_any_width_are_filled_and_not_exceeded() {
         );
         let output = Command::new("script")
             .args(["-qec", &line, "/dev/null"])
-            .current_dir(&at)
+            .current_dir(&*at)
             .stdin(Stdio::null())
             .output()
             .unwrap();
@@ -273,7 +246,7 @@ fn terminals_of_any_width_are_filled_and_not_exceeded() {
 
 #[test]
 fn policies_that_are_too_much_together_are_reported_as_run_refuses_them() {
-    let folder = folder("together");
+    let folder = folder(&[]);
     for policy in 0..60 {
         let rule = |number: usize| {
             format!("  score s{number} normalize max {{ give nodes.count(n, n.free.cpu < node.free.cpu) }}\n")
@@ -283,7 +256,7 @@ fn policies_that_are_too_much_together_are_reported_as_run_refuses_them() {
             .unwrap();
     }
     let report = |size: &str| {
-        let ended = bayplan(&folder, &["lint", ".", "--format", "json", "--size", size]);
+        let ended = bayplan_in(&folder, &["lint", ".", "--format", "json", "--size", size]);
         let report: Value = serde_json::from_str(&ended.out).unwrap_or_else(|_| panic!("{}", ended.err));
         let said = report["diagnostics"].as_array().unwrap().clone();
         let errors = said.into_iter().filter(|it| it["severity"] == "error").collect::<Vec<_>>();

@@ -1,19 +1,7 @@
 //! The commands with policies that look objects up: where types come from, and what is said.
 
-use crate::support::repository;
-use std::path::{Path, PathBuf};
-use std::process::Command;
-
-fn bayplan(arguments: &[&str]) -> (i32, String, String) {
-    let output = Command::new(env!("CARGO_BIN_EXE_bayplan"))
-        .args(arguments)
-        .current_dir(repository(""))
-        .env_remove("KUBECONFIG")
-        .output()
-        .unwrap();
-    let [out, err] = [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
-    (output.status.code().expect("no signal"), out, err)
-}
+use crate::support::command::{Ended, bayplan, folder};
+use std::path::Path;
 
 const POLICY: &str = r#"policy desks {
   let desk = lookup("example.com/v1/Desk", pod.namespace, pod.labels["desk"] ?? "") missing reject "no such desk"
@@ -38,16 +26,6 @@ const DEFINITION: &str = "---\napiVersion: apiextensions.k8s.io/v1\nkind: Custom
     spec:\n  group: example.com\n  scope: Namespaced\n  names: {kind: Desk, plural: desks}\n  versions:\n  - name: v1\n    served: true\n    storage: true\n    \
     schema:\n      openAPIV3Schema:\n        type: object\n        properties:\n          spec: {type: object, properties: {room: {type: string}}}\n";
 
-fn folder(name: &str, files: &[(&str, &str)]) -> PathBuf {
-    let folder = std::env::temp_dir().join(format!("bayplan-look-ups-{}-{name}", std::process::id()));
-    let _ = std::fs::remove_dir_all(&folder);
-    std::fs::create_dir_all(&folder).unwrap();
-    for (name, text) in files {
-        std::fs::write(folder.join(name), text).unwrap();
-    }
-    folder
-}
-
 fn text(path: &Path, file: &str) -> String {
     path.join(file).to_str().unwrap().to_owned()
 }
@@ -65,7 +43,7 @@ fn a_dry_run_looks_up_objects_of_the_cluster_files() {
         ("typed.bay", POLICY),
         ("untyped.bay", &*untyped),
     ];
-    let folder = folder("dry-run", &files);
+    let folder = folder(&files);
     let definition = text(&folder, "crd.yaml");
     for (cluster, policy, more) in [
         ("with.yaml", "typed.bay", vec![]),
@@ -74,7 +52,7 @@ fn a_dry_run_looks_up_objects_of_the_cluster_files() {
     ] {
         let (cluster, policy) = (text(&folder, cluster), text(&folder, policy));
         let arguments = ["dry-run", "--cluster", &*cluster, "--policies", &*policy].into_iter().chain(more);
-        let (status, out, err) = bayplan(&arguments.collect::<Vec<_>>());
+        let Ended { status, out, err } = bayplan(&arguments.collect::<Vec<_>>());
         assert_eq!(status, 0, "{out}{err}");
         let line = |pod: &str| {
             out.lines().find(|line| line.contains(pod)).unwrap_or_else(|| panic!("{out}{err}")).to_owned()
@@ -91,22 +69,22 @@ fn a_field_that_the_definition_does_not_have_is_a_mistake_with_its_place() {
     let policy = POLICY.replace("spec.room", "spec.rooms");
     let untyped = untyped();
     let files = [("crd.yaml", DEFINITION), ("a.bay", &*policy), ("b.bay", &*untyped)];
-    let folder = folder("lint", &files);
+    let folder = folder(&files);
     let (policy, definition) = (text(&folder, "a.bay"), text(&folder, "crd.yaml"));
-    let (status, out, err) = bayplan(&["lint", &policy, "--schema", &definition]);
+    let Ended { status, out, err } = bayplan(&["lint", &policy, "--schema", &definition]);
     assert_eq!(status, 1, "{out}{err}");
     assert!(out.contains("`rooms`") && out.contains("a.bay:3:"), "{out}{err}");
     // Without the definition the fields are not known.
-    let (status, out, err) = bayplan(&["lint", &text(&folder, "b.bay")]);
+    let Ended { status, out, err } = bayplan(&["lint", &text(&folder, "b.bay")]);
     assert_eq!(status, 0, "{out}{err}");
     assert!(out.contains("BP0216"), "{out}{err}");
 }
 
 #[test]
 fn plan_lists_the_rights_that_look_ups_need() {
-    let folder = folder("plan", &[("crd.yaml", DEFINITION), ("a.bay", POLICY)]);
+    let folder = folder(&[("crd.yaml", DEFINITION), ("a.bay", POLICY)]);
     let (policy, definition) = (text(&folder, "a.bay"), text(&folder, "crd.yaml"));
-    let (status, out, err) = bayplan(&["plan", &policy, "--schema", &definition]);
+    let Ended { status, out, err } = bayplan(&["plan", &policy, "--schema", &definition]);
     assert_eq!(status, 0, "{out}{err}");
     let right = r#"{apiGroups: ["example.com"], resources: ["desks"], verbs: ["list", "watch"]}"#;
     assert!(out.contains(right), "{out}{err}");

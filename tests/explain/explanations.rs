@@ -2,22 +2,12 @@
 //! first line is the command. A policy of the same name is loaded with it, in CEL from the folder `documents`, and the expected output
 //! is in a file beside it; with `BAYPLAN_GOLDEN=write` the outputs are written anew.
 
+use crate::support::command::{Ended, bayplan};
 use crate::support::repository;
 use bayplan::testing::Random;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-
-fn bayplan(arguments: &[&str]) -> (i32, String, String) {
-    let output = Command::new(env!("CARGO_BIN_EXE_bayplan"))
-        .args(arguments)
-        .current_dir(repository(""))
-        .env("NO_COLOR", "1")
-        .output()
-        .unwrap();
-    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-    (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
-}
 
 fn cases() -> Vec<PathBuf> {
     let entries = std::fs::read_dir(repository("tests/explain/explanations")).unwrap();
@@ -51,7 +41,7 @@ fn explanations_read_as_expected() {
     let mut wrong = Vec::new();
     for case in cases() {
         let arguments = arguments(&case);
-        let (status, text, errors) = bayplan(&arguments.iter().map(String::as_str).collect::<Vec<_>>());
+        let Ended { status, out: text, err: errors } = bayplan(&arguments.iter().map(String::as_str).collect::<Vec<_>>());
         assert_eq!(status, 0, "{}: {errors}", case.display());
         let expected = case.with_extension("out");
         if write {
@@ -162,7 +152,7 @@ fn write_cluster(folder: &Path, objects: &[Value]) -> String {
 fn json_of(arguments: &[String]) -> Value {
     let mut arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     arguments.extend(["-o", "json"]);
-    let (status, text, errors) = bayplan(&arguments);
+    let Ended { status, out: text, err: errors } = bayplan(&arguments);
     assert_eq!(status, 0, "{arguments:?}: {errors}");
     serde_json::from_str(&text).unwrap()
 }
@@ -321,7 +311,7 @@ fn a_gate_that_the_clock_opens_says_when() {
                 when now() < timestamp(\"2100-01-01T00:00:00Z\")\n}\n";
     std::fs::write(&policy, text).unwrap();
     let flags = ["explain", "p", "--cluster", &cluster, "--policies", policy.to_str().unwrap()];
-    let (status, text, errors) = bayplan(&flags);
+    let Ended { status, out: text, err: errors } = bayplan(&flags);
     assert_eq!(status, 0, "{errors}");
     assert!(text.starts_with("default/p is kept out of the queue by later: closed\n"), "{text}");
     assert!(text.contains("later.bay:3\n    Not in this century.\n    closed\n"), "{text}");
@@ -377,7 +367,7 @@ fn names_forge_no_line_of_an_explanation() {
             &["explain", "--cluster", &cluster, "--cause", "1"],
         ];
         for command in commands {
-            let (_, text, errors) = bayplan(command);
+            let Ended { out: text, err: errors, .. } = bayplan(command);
             for line in text.lines().chain(errors.lines()) {
                 assert!(!line.starts_with("Next: rm") && !line.starts_with("forged"), "{command:?}: {text}");
                 assert!(!line.contains(['\u{1b}', '\u{202e}']), "{command:?}: {line:?}");

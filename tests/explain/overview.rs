@@ -1,20 +1,15 @@
 //! Explanations of whole clusters: every table that divides something adds up, and suggestions
 //! help.
 
-use crate::support::repository;
+use crate::support::command;
 use serde_json::{Value, json};
 use std::path::PathBuf;
-use std::process::Command;
 
-fn bayplan(arguments: &[&str]) -> String {
-    let output = Command::new(env!("CARGO_BIN_EXE_bayplan"))
-        .args(arguments)
-        .current_dir(repository(""))
-        .output()
-        .unwrap();
-    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(matches!(output.status.code(), Some(0 | 1)), "{arguments:?}: {errors}");
-    String::from_utf8(output.stdout).unwrap()
+/// What the command prints.
+fn printed(arguments: &[&str]) -> String {
+    let ended = command::bayplan(arguments);
+    assert!(matches!(ended.status, 0 | 1), "{arguments:?}: {}", ended.err);
+    ended.out
 }
 
 /// Nodes that differ in everything that a rule looks at, and pods that want much.
@@ -78,7 +73,7 @@ fn every_division_adds_up_to_all_nodes() {
         let name = format!("p{pod}");
         let mut arguments = vec!["explain", name.as_str(), "-o", "json"];
         arguments.extend(flags);
-        let told: Value = serde_json::from_str(&bayplan(&arguments)).unwrap();
+        let told: Value = serde_json::from_str(&printed(&arguments)).unwrap();
         assert_eq!(told["kind"], "Explanation");
         let nodes = told["nodes"].as_u64().unwrap();
         assert_eq!(nodes, 40);
@@ -112,7 +107,7 @@ fn every_division_adds_up_to_all_nodes() {
 fn the_first_table_of_the_text_adds_up(pod: &str, flags: &[&str]) {
     let mut arguments = vec!["explain", pod];
     arguments.extend(flags);
-    let text = bayplan(&arguments);
+    let text = printed(&arguments);
     let table = text.lines().skip_while(|line| !line.trim_start().starts_with("NODES"));
     let rows: Vec<&str> = table.skip(1).take_while(|line| !line.is_empty()).collect();
     let numbers: Vec<u64> = rows
@@ -133,7 +128,7 @@ fn what_is_said_to_help_helps() {
     // want six.
     let mut arguments = vec!["explain", "p4", "-o", "json"];
     arguments.extend(flags);
-    let told: Value = serde_json::from_str(&bayplan(&arguments)).unwrap();
+    let told: Value = serde_json::from_str(&printed(&arguments)).unwrap();
     assert_eq!(told["state"], "waits", "{told}");
     let helps = told["wouldHelp"].as_array().unwrap();
     let of = |whose: &str| helps.iter().find(|help| help["whose"] == whose).cloned();
@@ -150,7 +145,7 @@ fn what_is_said_to_help_helps() {
     let object = changed.iter_mut().find(|object| object["metadata"]["name"] == node).unwrap();
     object["metadata"]["labels"]["team"] = json!("shop");
     let (cluster, policy) = files("changed", &changed);
-    let text = bayplan(&[
+    let text = printed(&[
         "dry-run",
         "-o",
         "json",

@@ -1,6 +1,7 @@
 //! What several test modules use.
 
 pub(crate) mod affinity;
+pub(crate) mod command;
 pub(crate) mod plugins;
 pub(crate) mod policies;
 pub(crate) mod spreading;
