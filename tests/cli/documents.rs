@@ -55,7 +55,8 @@ fn plan_and_explain_name_places_of_the_document() {
         let policies = folder.to_str().unwrap();
         let Ended { status, out, err } = bayplan(&["plan", policies]);
         assert!(status == 0 && out.contains("not-avoided"), "{out}{err}");
-        let Ended { out, err, .. } = bayplan(&["explain", "train-c", "--cluster", CLUSTER, "--policies", policies]);
+        let Ended { out, err, .. } =
+            bayplan(&["explain", "train-c", "--cluster", CLUSTER, "--policies", policies]);
         let line = text.lines().position(|line| line.contains("reject: node(s)")).unwrap() + 1;
         assert!(out.contains(&format!("gpu.yaml:{line}")), "{out}{err}");
         // Leaving the pod out of the policy is a change of `appliesWhen`.
@@ -91,7 +92,8 @@ fn yaml_of_other_kinds_is_not_a_policy() {
     let folder = folder(&[("pod.yaml", "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\n")]);
     let Ended { status, err, .. } = bayplan(&["lint", folder.to_str().unwrap()]);
     assert!(status == 2 && err.contains("no policies in"), "{err}");
-    let Ended { out, err, .. } = bayplan(&["dry-run", "--cluster", CLUSTER, "--cluster", "examples/cel/gpu.yaml"]);
+    let Ended { out, err, .. } =
+        bayplan(&["dry-run", "--cluster", CLUSTER, "--cluster", "examples/cel/gpu.yaml"]);
     assert!(!format!("{out}{err}").contains("SchedulingPolicy"), "{out}{err}");
 }
 

@@ -41,7 +41,8 @@ fn explanations_read_as_expected() {
     let mut wrong = Vec::new();
     for case in cases() {
         let arguments = arguments(&case);
-        let Ended { status, out: text, err: errors } = bayplan(&arguments.iter().map(String::as_str).collect::<Vec<_>>());
+        let Ended { status, out: text, err: errors } =
+            bayplan(&arguments.iter().map(String::as_str).collect::<Vec<_>>());
         assert_eq!(status, 0, "{}: {errors}", case.display());
         let expected = case.with_extension("out");
         if write {

@@ -1,18 +1,17 @@
 //! Which pods an event reaches, which events are kept for pods under way, and plugins that panic where the queue or a
 //! waiting pod asks them.
 
+use super::run::Run;
 use crate::support::plugins::{basics, framework};
 use bayplan::framework::{
-    ActionType, Actor, Answer, ClusterEvent, EnqueueExtensions, EventRegistration, EventResource, Filter,
-    Handle, Permit, PermitOutcome, Plugin, QueueingHint, Reads, Status,
+    ActionType, Actor, ClusterEvent, EnqueueExtensions, EventRegistration, EventResource, Filter, Handle,
+    Permit, PermitOutcome, Plugin, QueueingHint, Reads, Status,
 };
 use bayplan::model::{Duration, NodeId, NodeInfo, Time};
-use bayplan::scheduler::{Effect, Input, Options, Profiles, QueuePlace, Scheduler};
+use bayplan::scheduler::{Input, QueuePlace};
 use bayplan::testing::{node, pod};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-
-const NOW: Time = Time(1_000_000_000_000_000);
 
 /// Refuses pods named `refused…`, and counts how often its hint is asked about events of pods.
 struct Refuser {
@@ -49,45 +48,10 @@ impl EnqueueExtensions for Refuser {
     }
 }
 
-struct Run {
-    scheduler: Scheduler,
-    now: Time,
-    notes: Vec<String>,
-}
-
-impl Run {
-    fn new(plugins: Vec<Arc<dyn Plugin>>) -> Self {
-        let plugins = basics().into_iter().chain(plugins).collect();
-        let frameworks = vec![framework("default-scheduler", plugins)];
-        let options = Options { longest_wait: None, ..Options::default() };
-        let mut run = Self { scheduler: Scheduler::new(options), now: NOW, notes: Vec::new() };
-        run.step(Input::Profiles(Arc::new(Profiles { frameworks, revision: 1 })));
-        run.step(Input::Lead(true));
-        run.step(Input::Upserted(node("n1").cpu("100").pods(999).object()));
-        run.step(Input::Synced);
-        run
-    }
-
-    fn step(&mut self, input: Input) {
-        let mut inputs = vec![input];
-        while let Some(input) = inputs.pop() {
-            let mut out = Vec::new();
-            self.scheduler.step(input, self.now, &mut out);
-            for effect in out {
-                match effect {
-                    Effect::Call(ticket, _) => inputs.push(Input::Reply(ticket, Ok(Answer::Done))),
-                    Effect::Event(event) => self.notes.push(format!("{}: {}", event.reason, event.note)),
-                    Effect::Decided(_) => {}
-                }
-            }
-        }
-    }
-
-    fn settle(&mut self) {
-        while self.scheduler.wants_cycle() {
-            self.step(Input::Cycle);
-        }
-    }
+/// A scheduler with these plugins beside those without which no pod is bound.
+fn run_of(plugins: Vec<Arc<dyn Plugin>>) -> Run {
+    let plugins = basics().into_iter().chain(plugins).collect();
+    Run::on(node("n1").cpu("100").pods(999), framework("default-scheduler", plugins))
 }
 
 fn refuser(events: &[(EventResource, ActionType)]) -> (Arc<dyn Plugin>, Arc<AtomicUsize>) {
@@ -100,7 +64,7 @@ fn refuser(events: &[(EventResource, ActionType)]) -> (Arc<dyn Plugin>, Arc<Atom
 /// How often hints are asked when pods without a node come, change and go beside ten refused ones.
 fn asked_about_others(events: &[(EventResource, ActionType)]) -> usize {
     let (plugin, asked) = refuser(events);
-    let mut run = Run::new(vec![plugin]);
+    let mut run = run_of(vec![plugin]);
     for at in 0..10 {
         run.step(Input::Upserted(pod(&format!("refused-{at}")).object()));
     }
@@ -127,7 +91,7 @@ fn pods_without_a_node_are_told_only_to_plugins_that_register_for_them() {
 fn a_refused_pod_is_told_its_own_changes() {
     for resource in [EventResource::Pod, EventResource::TargetPod] {
         let (plugin, asked) = refuser(&[(resource, ActionType::UPDATE)]);
-        let mut run = Run::new(vec![plugin]);
+        let mut run = run_of(vec![plugin]);
         run.step(Input::Upserted(pod("refused-1").object()));
         run.settle();
         run.step(Input::Upserted(pod("refused-1").label("a", "b").object()));
@@ -187,7 +151,7 @@ impl Permit for Hold {
 #[test]
 fn an_event_that_no_plugin_waits_for_is_not_kept_for_pods_under_way() {
     let (plugin, _) = refuser(&[(EventResource::TargetPod, ActionType::UPDATE)]);
-    let mut run = Run::new(vec![plugin, Arc::new(Hold { panics: "" })]);
+    let mut run = run_of(vec![plugin, Arc::new(Hold { panics: "" })]);
     run.step(Input::Upserted(pod("waiting").object()));
     run.settle();
     assert!(run.scheduler.is_binding(&pod("waiting").build().key));
@@ -206,7 +170,7 @@ fn an_event_that_no_plugin_waits_for_is_not_kept_for_pods_under_way() {
 #[test]
 fn a_plugin_that_panics_while_a_pod_waits_fails_that_pod_alone() {
     for panics in ["timed_out", "next_change", "equivalence_key", "interest", "left"] {
-        let mut run = Run::new(vec![Arc::new(Hold { panics })]);
+        let mut run = run_of(vec![Arc::new(Hold { panics })]);
         run.step(Input::Upserted(pod("waiting").object()));
         run.settle();
         run.now = run.now + Duration::from_seconds(11);
@@ -259,7 +223,7 @@ fn asked_after_waiting(
     let asked = Arc::new(AtomicUsize::new(0));
     let events = vec![EventRegistration { resource: registered.0, actions: registered.1 }];
     let told = Told { hold: Hold { panics: "" }, events, asked: asked.clone() };
-    let mut run = Run::new(vec![Arc::new(told)]);
+    let mut run = run_of(vec![Arc::new(told)]);
     run.step(Input::Upserted(pod("running").on("n1").scheduler("another").object()));
     for name in pods {
         run.step(Input::Upserted(pod(name).object()));

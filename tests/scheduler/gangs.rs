@@ -1,12 +1,11 @@
 //! Gangs in the scheduler itself: what many waiting members cost, and what becomes of a gang that timed out.
 
-use crate::support::policies::{NOW, compile};
-use bayplan::framework::{Answer, Instances, Named, Profile};
-use bayplan::model::{Duration, IndexKey, Symbol, Time};
-use bayplan::plugins::policy::{ExemptPods, Waits, plugins};
-use bayplan::scheduler::{Effect, Input, Options, Profiles, QueuePlace, Scheduler};
+use super::run::{Run, framework_of};
+use bayplan::model::{IndexKey, Symbol};
+use bayplan::plugins::policy::Waits;
+use bayplan::scheduler::{Input, QueuePlace};
 use bayplan::testing::{node, pod};
-use std::sync::Arc;
+use std::ops::{Deref, DerefMut};
 
 const GANG: &str = r#"
     policy gang {
@@ -18,87 +17,36 @@ const GANG: &str = r#"
       }
     }"#;
 
-/// A scheduler whose calls are all done at once, and its clock.
-struct Run {
-    scheduler: Scheduler,
-    now: Time,
-    attempts: usize,
-    bound: usize,
-    /// The notes of all events.
-    said: Vec<String>,
+/// A scheduler with a policy for gangs and one node.
+struct Gangs(Run);
+
+impl Deref for Gangs {
+    type Target = Run;
+
+    fn deref(&self) -> &Run {
+        &self.0
+    }
 }
 
-impl Run {
+impl DerefMut for Gangs {
+    fn deref_mut(&mut self) -> &mut Run {
+        &mut self.0
+    }
+}
+
+impl Gangs {
     fn new(cpu: &str) -> Self {
         Self::of(GANG, cpu)
     }
 
     fn of(policy: &str, cpu: &str) -> Self {
-        let mut registry = bayplan::plugins::registry();
-        for plugin in plugins(&compile(policy), &ExemptPods::default()) {
-            registry.add_plugin(plugin).unwrap();
-        }
-        let mut profile = Profile::new("default-scheduler");
-        let named = |name: &str| Named { name: name.to_owned(), weight: 0, at: Default::default() };
-        profile.multi_point.disabled.push(named("*"));
-        let enabled = ["NodeResourcesFit", "DefaultBinder", "gang"].map(named);
-        profile.multi_point.enabled.extend(enabled);
-        if !policy.contains("queue by") {
-            profile.multi_point.enabled.push(named("PrioritySort"));
-        }
-        let framework = Arc::new(profile.build(&registry, &mut Instances::default()).unwrap());
-        let options = Options { longest_wait: None, window: usize::MAX, ..Options::default() };
-        let mut run =
-            Self { scheduler: Scheduler::new(options), now: NOW, attempts: 0, bound: 0, said: Vec::new() };
-        let profiles = Profiles { frameworks: vec![framework], revision: 1 };
-        run.step(Input::Profiles(Arc::new(profiles)));
-        run.step(Input::Lead(true));
-        run.step(Input::Upserted(node("a").cpu(cpu).pods(9_999).object()));
-        run.step(Input::Synced);
-        run
+        Self(Run::on(node("a").cpu(cpu).pods(9_999), framework_of(policy)))
     }
 
-    fn add(&mut self, name: &str, job: &str, size: usize) {
+    /// Creates a member of a job, which is not tried yet.
+    fn create(&mut self, name: &str, job: &str, size: usize) {
         let member = pod(name).cpu("1").label("job", job).label("size", &size.to_string());
         self.step(Input::Upserted(member.object()));
-    }
-
-    fn step(&mut self, input: Input) {
-        let mut inputs = vec![input];
-        while let Some(input) = inputs.pop() {
-            let mut out = Vec::new();
-            self.scheduler.step(input, self.now, &mut out);
-            for effect in out {
-                match effect {
-                    Effect::Call(ticket, _) => inputs.push(Input::Reply(ticket, Ok(Answer::Done))),
-                    Effect::Decided(_) => self.attempts += 1,
-                    Effect::Event(event) => {
-                        self.bound += usize::from(event.reason == "Scheduled");
-                        self.said.push(event.note);
-                    }
-                }
-            }
-        }
-    }
-
-    fn settle(&mut self) {
-        let before = self.attempts;
-        while self.scheduler.wants_cycle() {
-            assert!(self.attempts < before + 1_000, "it never ends: {:?}", self.said.last());
-            self.step(Input::Cycle);
-        }
-    }
-
-    /// Lets that many seconds pass.
-    fn pass(&mut self, seconds: i64) {
-        let end = self.now + Duration::from_seconds(seconds);
-        self.settle();
-        while let Some(next) = self.scheduler.next_wakeup().filter(|next| *next <= end) {
-            self.now = self.now.max(next);
-            self.step(Input::Tick);
-            self.settle();
-        }
-        self.now = end;
     }
 
     fn waits(&self) -> &Waits {
@@ -109,15 +57,15 @@ impl Run {
 #[test]
 fn many_that_wait_are_judged_once() {
     for (members, jobs) in [(50, 1), (400, 1), (200, 4)] {
-        let mut run = Run::new("9999");
+        let mut run = Gangs::new("9999");
         for at in 0..members {
             for job in 0..jobs {
-                run.add(&format!("m{job}-{at}"), &format!("j{job}"), members);
+                run.create(&format!("m{job}-{at}"), &format!("j{job}"), members);
             }
         }
         run.settle();
         let (looks, judgments) = (run.waits().looks(), run.waits().judgments());
-        assert_eq!(run.bound, members * jobs, "all go on");
+        assert_eq!(run.bound.len(), members * jobs, "all go on");
         // Each that comes is looked at, and for each that comes and goes on one of each job that waits.
         let most = (members * jobs * (2 + 2 * jobs)) as u64;
         assert!(
@@ -129,9 +77,9 @@ fn many_that_wait_are_judged_once() {
 
 #[test]
 fn a_gang_is_counted_a_few_times_and_basic_pods_do_not_touch_it() {
-    let mut run = Run::new("9999");
+    let mut run = Gangs::new("9999");
     for at in 0..399 {
-        run.add(&format!("m-{at}"), "train", 400);
+        run.create(&format!("m-{at}"), "train", 400);
     }
     run.settle();
     let judgments = run.waits().judgments();
@@ -142,22 +90,22 @@ fn a_gang_is_counted_a_few_times_and_basic_pods_do_not_touch_it() {
     }
     run.settle();
     // Each basic pod is looked at once at its own Permit.
-    assert_eq!((run.bound, run.waits().looks()), (200, looks + 200), "no waiting pod is looked at");
-    run.add("last", "train", 400);
+    assert_eq!((run.bound.len(), run.waits().looks()), (200, looks + 200), "no waiting pod is looked at");
+    run.create("last", "train", 400);
     run.settle();
-    assert_eq!(run.bound, 600);
+    assert_eq!(run.bound.len(), 600);
     assert_eq!(run.waits().kept(), 0, "nothing is kept of a gang that went on");
 }
 
 #[test]
 fn what_is_kept_of_waiting_gangs_goes_with_their_last_member() {
-    let mut run = Run::new("9999");
-    run.add("stays", "long", 2);
+    let mut run = Gangs::new("9999");
+    run.create("stays", "long", 2);
     run.settle();
     let kept = run.waits().kept();
     for at in 0..50 {
         let (name, job) = (format!("m-{at}"), format!("j-{at}"));
-        run.add(&name, &job, 2);
+        run.create(&name, &job, 2);
         run.settle();
         run.step(Input::Deleted(pod(&name).object().key()));
     }
@@ -171,9 +119,9 @@ fn sort_keys_follow_the_groups_that_they_read() {
           group members = p in pods where p.labels["job"] == pod.labels["job"]
           queue by desc members.count(m, m.placed), asc pod.name
         }"#;
-    let mut run = Run::of(QUEUE, "9999");
+    let mut run = Gangs::of(QUEUE, "9999");
     for name in ["a-1", "b-1", "b-2", "c-1"] {
-        run.add(name, &name[..1], 1);
+        run.create(name, &name[..1], 1);
     }
     let order = |run: &Run| -> Vec<String> {
         let name = |key| run.scheduler.snapshot().pod(key).unwrap().pod.name.to_string();
@@ -190,34 +138,38 @@ fn sort_keys_follow_the_groups_that_they_read() {
 
 #[test]
 fn a_gang_that_timed_out_waits_for_what_it_lacks() {
-    let mut run = Run::new("9");
-    run.add("one", "train", 3);
-    run.add("two", "train", 3);
+    let mut run = Gangs::new("9");
+    run.create("one", "train", 3);
+    run.create("two", "train", 3);
     run.pass(600);
-    assert_eq!((run.attempts, run.bound), (2, 0), "nothing came that could help");
+    assert_eq!((run.attempts.len(), run.bound.len()), (2, 0), "nothing came that could help");
     for name in ["one", "two"] {
         let key = pod(name).build().key.clone();
         assert_eq!(run.scheduler.queue_place(&key), Some(QueuePlace::Unschedulable), "{name}");
     }
-    run.add("three", "train", 3);
+    run.create("three", "train", 3);
     run.pass(30);
-    assert_eq!(run.bound, 3);
+    assert_eq!(run.bound.len(), 3);
 }
 
 #[test]
 fn a_gang_without_room_takes_turns_no_faster_than_it_waits() {
-    let mut run = Run::new("2");
+    let mut run = Gangs::new("2");
     for name in ["one", "two", "three"] {
-        run.add(name, "train", 3);
+        run.create(name, "train", 3);
     }
     run.pass(600);
     // At each end of a wait all three may be tried, and those whose places were taken once more.
-    assert!(run.bound == 0 && run.attempts <= 11 * 6, "{} attempts in ten minutes", run.attempts);
+    assert!(
+        run.bound.len() == 0 && run.attempts.len() <= 11 * 6,
+        "{} attempts in ten minutes",
+        run.attempts.len()
+    );
     // Another pod has its turn.
     let small = pod("small").cpu("1").priority(9);
     run.step(Input::Upserted(small.object()));
     run.pass(120);
-    assert_eq!(run.bound, 1);
+    assert_eq!(run.bound.len(), 1);
 }
 
 /// The gang of the other tests, which gives its room back as soon as one member finds none.
@@ -226,7 +178,7 @@ fn releasing(more: &str) -> String {
     GANG.replacen("permit {", &format!("{after}\n      permit {{"), 1)
 }
 
-impl Run {
+impl Gangs {
     /// The members of a job that have a node and do not wait.
     fn placed(&self, job: &str) -> Vec<String> {
         let mut names: Vec<String> = Vec::new();
@@ -249,16 +201,16 @@ impl Run {
 
 #[test]
 fn a_member_without_a_node_releases_those_that_wait() {
-    let mut run = Run::of(&releasing(""), "2");
+    let mut run = Gangs::of(&releasing(""), "2");
     for name in ["a", "b", "c"] {
-        run.add(name, "train", 3);
+        run.create(name, "train", 3);
     }
     run.settle();
     assert_eq!(run.waits().everybody().count(), 0, "no pod waits for the third member");
-    assert_eq!((run.bound, run.placed("train").len()), (0, 0));
+    assert_eq!((run.bound.len(), run.placed("train").len()), (0, 0));
     // A job that fits takes the room at once.
     for name in ["d", "e"] {
-        run.add(name, "other", 2);
+        run.create(name, "other", 2);
     }
     run.settle();
     assert_eq!(run.placed("other"), ["d", "e"]);
@@ -266,25 +218,25 @@ fn a_member_without_a_node_releases_those_that_wait() {
 
 #[test]
 fn a_release_has_its_condition_and_its_reason() {
-    let mut run = Run::of(&releasing("when members.count(m, m.placed) < 2"), "2");
+    let mut run = Gangs::of(&releasing("when members.count(m, m.placed) < 2"), "2");
     for name in ["a", "b", "c"] {
-        run.add(name, "train", 3);
+        run.create(name, "train", 3);
     }
     run.settle();
     assert_eq!(run.waits().everybody().count(), 2, "two members have a node, so the condition does not hold");
-    let mut run = Run::of(&releasing(""), "1");
-    run.add("a", "train", 2);
+    let mut run = Gangs::of(&releasing(""), "1");
+    run.create("a", "train", 2);
     run.settle();
-    run.add("b", "train", 2);
+    run.create("b", "train", 2);
     run.settle();
-    assert!(run.said.iter().any(|note| note.contains("a member found no node")), "{:?}", run.said);
+    assert!(run.notes.iter().any(|note| note.contains("a member found no node")), "{:?}", run.notes);
 }
 
 #[test]
 fn a_waiting_member_that_is_deleted_releases_the_others() {
-    let mut run = Run::of(&releasing(""), "9");
+    let mut run = Gangs::of(&releasing(""), "9");
     for name in ["a", "b"] {
-        run.add(name, "train", 3);
+        run.create(name, "train", 3);
     }
     run.settle();
     assert_eq!(run.waits().everybody().count(), 2);
@@ -297,14 +249,14 @@ fn a_waiting_member_that_is_deleted_releases_the_others() {
 #[test]
 fn jobs_that_exclude_each_other_become_whole_one_after_another() {
     for seed in 0..40u64 {
-        let mut run = Run::of(&releasing(["", "activate members"][seed as usize % 2]), "4");
+        let mut run = Gangs::of(&releasing(["", "activate members"][seed as usize % 2]), "4");
         let mut members: Vec<(String, &str)> =
             ["x", "y"].iter().flat_map(|job| (0..3).map(move |at| (format!("{job}{at}"), *job))).collect();
         let mut state = seed;
         while !members.is_empty() {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             let (name, job) = members.remove((state >> 33) as usize % members.len());
-            run.add(&name, job, 3);
+            run.create(&name, job, 3);
             if state >> 40 & 1 == 0 {
                 run.settle();
             }
@@ -327,14 +279,14 @@ fn jobs_that_activate_each_other_do_not_spin() {
         "group everybody = p in pods where p.namespace == pod.namespace\n      applies when",
         1,
     );
-    let mut run = Run::of(&policy, "2");
+    let mut run = Gangs::of(&policy, "2");
     for at in 0..3 {
-        run.add(&format!("x{at}"), "x", 3);
-        run.add(&format!("y{at}"), "y", 3);
+        run.create(&format!("x{at}"), "x", 3);
+        run.create(&format!("y{at}"), "y", 3);
     }
     run.pass(600);
-    assert_eq!(run.bound, 0);
+    assert_eq!(run.bound.len(), 0);
     // Back-off is 10 s at most; the first steps are shorter.
-    assert!(run.attempts < 6 * 70, "{} attempts in ten minutes", run.attempts);
-    assert!(run.attempts > 6 * 10, "{} attempts in ten minutes", run.attempts);
+    assert!(run.attempts.len() < 6 * 70, "{} attempts in ten minutes", run.attempts.len());
+    assert!(run.attempts.len() > 6 * 10, "{} attempts in ten minutes", run.attempts.len());
 }

@@ -1,6 +1,6 @@
 //! Gates over groups, ledgers and objects that are looked up: which pods they hold, and until when.
 
-use super::policy_run::Run;
+use super::run::Run;
 use bayplan::model::objects::projection::Projection;
 use bayplan::model::{KindName, LookedUp, Object};
 use bayplan::scheduler::{Input, QueuePlace};

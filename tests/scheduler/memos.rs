@@ -1,6 +1,6 @@
 //! Memos in the scheduler itself: what is remembered, when it ends, and which pods are tried again because of it.
 
-use super::policy_run::Run;
+use super::run::Run;
 use bayplan::lang::eval::memos::MemoIndex;
 use bayplan::lang::types::value::Value;
 use bayplan::model::Duration;

@@ -1,14 +1,14 @@
-//! [`Run`]: a scheduler with one policy and one node of two CPUs, whose calls are all done at once.
+//! [`Run`]: a scheduler whose calls are all done at once, and its clock.
 
 use crate::support::policies::{NOW, compile};
-use bayplan::framework::{Answer, Instances, Named, Profile};
+use bayplan::framework::{Answer, Framework, Instances, Named, Profile};
 use bayplan::model::{Duration, Time};
 use bayplan::plugins::policy::{ExemptPods, plugins};
 use bayplan::scheduler::{Effect, Input, Options, Profiles, QueuePlace, Scheduler};
-use bayplan::testing::{PodMaker, node, pod};
+use bayplan::testing::{NodeMaker, PodMaker, node, pod};
 use std::sync::Arc;
 
-/// A scheduler whose calls are all done at once, and its clock.
+/// A scheduler that leads, with one node.
 pub(super) struct Run {
     pub(super) scheduler: Scheduler,
     pub(super) now: Time,
@@ -16,38 +16,35 @@ pub(super) struct Run {
     pub(super) attempts: Vec<String>,
     /// The pods that were bound.
     pub(super) bound: Vec<String>,
+    /// The reasons and notes of all events.
+    pub(super) notes: Vec<String>,
 }
 
 impl Run {
+    /// With one policy, and a node of two CPUs.
     pub(super) fn of(policy: &str) -> Self {
+        Self::on(node("n").cpu("2").pods(9_999), framework_of(policy))
+    }
+
+    pub(super) fn on(node: NodeMaker, framework: Arc<Framework>) -> Self {
         let options = Options { longest_wait: None, window: usize::MAX, ..Options::default() };
+        let scheduler = Scheduler::new(options);
         let mut run =
-            Self { scheduler: Scheduler::new(options), now: NOW, attempts: Vec::new(), bound: Vec::new() };
-        run.reload(policy, 1);
+            Self { scheduler, now: NOW, attempts: Vec::new(), bound: Vec::new(), notes: Vec::new() };
+        run.load(framework, 1);
         run.step(Input::Lead(true));
-        run.step(Input::Upserted(node("n").cpu("2").pods(9_999).object()));
+        run.step(Input::Upserted(node.object()));
         run.step(Input::Synced);
         run
     }
 
+    /// Loads a new revision of the policy.
     pub(super) fn reload(&mut self, policy: &str, revision: u64) {
-        let set = compile(policy);
-        let name = set.iter().next().map(|policy| policy.name().to_owned()).unwrap();
-        let name = name.as_str();
-        let mut registry = bayplan::plugins::registry();
-        for plugin in plugins(&set, &ExemptPods::default()) {
-            registry.add_plugin(plugin).unwrap();
-        }
-        let mut profile = Profile::new("default-scheduler");
-        let named = |name: &str| Named { name: name.to_owned(), weight: 0, at: Default::default() };
-        profile.multi_point.disabled.push(named("*"));
-        profile.multi_point.enabled.extend(["NodeResourcesFit", "DefaultBinder", name].map(named));
-        if !policy.contains("queue by") {
-            profile.multi_point.enabled.push(named("PrioritySort"));
-        }
-        let framework = Arc::new(profile.build(&registry, &mut Instances::default()).unwrap());
-        let profiles = Profiles { frameworks: vec![framework], revision };
-        self.step(Input::Profiles(Arc::new(profiles)));
+        self.load(framework_of(policy), revision);
+    }
+
+    fn load(&mut self, framework: Arc<Framework>, revision: u64) {
+        self.step(Input::Profiles(Arc::new(Profiles { frameworks: vec![framework], revision })));
     }
 
     pub(super) fn step(&mut self, input: Input) {
@@ -59,20 +56,24 @@ impl Run {
                 match effect {
                     Effect::Call(ticket, _) => inputs.push(Input::Reply(ticket, Ok(Answer::Done))),
                     Effect::Decided(record) => self.attempts.push(record.pod.name.to_string()),
-                    Effect::Event(event) if event.reason == "Scheduled" => {
-                        self.bound.push(event.pod.name.to_string());
+                    Effect::Event(event) => {
+                        if event.reason == "Scheduled" {
+                            self.bound.push(event.pod.name.to_string());
+                        }
+                        self.notes.push(format!("{}: {}", event.reason, event.note));
                     }
-                    Effect::Event(_) => {}
                 }
             }
         }
     }
 
+    /// Creates a pod, and tries all pods that may be tried.
     pub(super) fn add(&mut self, pod: PodMaker) {
         self.step(Input::Upserted(pod.object()));
         self.settle();
     }
 
+    /// Tries all pods that may be tried.
     pub(super) fn settle(&mut self) {
         let before = self.attempts.len();
         while self.scheduler.wants_cycle() {
@@ -96,4 +97,22 @@ impl Run {
     pub(super) fn place(&self, name: &str) -> Option<QueuePlace> {
         self.scheduler.queue_place(&pod(name).build().key)
     }
+}
+
+/// The plugins of a policy, and those without which no pod is bound.
+pub(super) fn framework_of(policy: &str) -> Arc<Framework> {
+    let set = compile(policy);
+    let name = set.iter().next().map(|policy| policy.name().to_owned()).unwrap();
+    let mut registry = bayplan::plugins::registry();
+    for plugin in plugins(&set, &ExemptPods::default()) {
+        registry.add_plugin(plugin).unwrap();
+    }
+    let mut profile = Profile::new("default-scheduler");
+    let named = |name: &str| Named { name: name.to_owned(), weight: 0, at: Default::default() };
+    profile.multi_point.disabled.push(named("*"));
+    profile.multi_point.enabled.extend(["NodeResourcesFit", "DefaultBinder", &name].map(named));
+    if !policy.contains("queue by") {
+        profile.multi_point.enabled.push(named("PrioritySort"));
+    }
+    Arc::new(profile.build(&registry, &mut Instances::default()).unwrap())
 }
