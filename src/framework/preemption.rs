@@ -119,6 +119,9 @@ impl<'r> AppliedRules<'r> {
     }
 
     fn note(&mut self, plugin: PluginId, faults: RuleFaults) {
+        if faults.is_empty() {
+            return;
+        }
         self.notes.faults.extend(faults.into_iter().map(|fault| (plugin, fault)));
     }
 

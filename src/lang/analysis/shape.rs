@@ -78,6 +78,14 @@ pub fn is_node_unschedulable(policy: &Policy, expr: &Expr) -> bool {
     node_field(policy, expr).is_some_and(|field| field.def().name == "unschedulable")
 }
 
+/// `node.pods.count()` and `size(node.pods)`
+pub fn is_count_of_node_pods(policy: &Policy, expr: &Expr) -> bool {
+    let ExprKind::Call(function, args, _) = &expr.kind else { return false };
+    let [pods] = &args[..] else { return false };
+    let counts = matches!(function.def().name, "count" | "size");
+    counts && node_field(policy, pods).is_some_and(|field| field.def().name == "pods")
+}
+
 /// The amount of a resource that `node.free` names, and the one that `pod.requests` names: the
 /// resource.
 pub fn free_and_requested<'p>(

@@ -165,6 +165,10 @@ impl Lowering<'_> {
             ExprKind::Resource(..) if shape::node_resource(self.policy, expr).is_some() => {
                 self.node_amount(expr)
             }
+            ExprKind::Call(..) if shape::is_count_of_node_pods(self.policy, expr) => Box::new(|env| {
+                let count = env.context.node.map_or(0, |node| node.pod_count());
+                i64::try_from(count).unwrap_or(i64::MAX)
+            }),
             _ => {
                 let value = self.native(expr);
                 Box::new(move |env| value(env).as_int().unwrap_or(0))

@@ -36,6 +36,7 @@ use crate::lang::typed::{Expr, ExprKind, LedgerId, Policy, SlotId};
 use crate::lang::types::convert;
 use crate::lang::types::value::{Constant, Fault, Value};
 use rustc_hash::FxHashSet;
+use smallvec::SmallVec;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -47,9 +48,9 @@ pub struct Env<'a, 'e> {
     /// The registers of the pod.
     pub registers: &'e [Constant],
     /// Variables of macros and parameters of defs, by slot.
-    pub(super) slots: Vec<Value<'a>>,
+    pub(super) slots: SmallVec<[Value<'a>; 4]>,
     /// Lets computed for this node, by number.
-    pub(super) lets: Vec<Option<Value<'a>>>,
+    pub(super) lets: SmallVec<[Option<Value<'a>>; 2]>,
     /// Tables of elements by value, and answers that are the same for many nodes.
     pub tables: lookups::Tables<'a>,
     /// The first fault since it was last taken.
@@ -62,17 +63,9 @@ pub struct Env<'a, 'e> {
 
 impl<'a, 'e> Env<'a, 'e> {
     /// An environment for closures of `policy`.
+    #[inline]
     pub fn new(policy: &Policy, context: EvalContext<'a>, registers: &'e [Constant]) -> Self {
-        Self {
-            context,
-            registers,
-            slots: vec![Value::Absent; policy.slots.len()],
-            lets: vec![None; policy.lets.len()],
-            tables: lookups::Tables::default(),
-            raised: None,
-            failed: None,
-            ignored: None,
-        }
+        Self { registers, ..Self::of_size(context, policy.slots.len(), policy.lets.len()) }
     }
 
     /// An environment for closures that read one variable, and no register or let.
@@ -81,12 +74,13 @@ impl<'a, 'e> Env<'a, 'e> {
     }
 
     /// An environment for closures that read no register, with so many variables and lets.
+    #[inline]
     fn of_size(context: EvalContext<'a>, slots: usize, lets: usize) -> Self {
         Self {
             context,
             registers: &[],
-            slots: vec![Value::Absent; slots],
-            lets: vec![None; lets],
+            slots: (0..slots).map(|_| Value::Absent).collect(),
+            lets: (0..lets).map(|_| None).collect(),
             tables: lookups::Tables::default(),
             raised: None,
             failed: None,

@@ -57,10 +57,9 @@ impl Search<'_, '_> {
     /// then puts back as many as still leave room: first those whose eviction would violate a PodDisruptionBudget, the
     /// more important before the less important.
     pub(super) fn on_node(&mut self, node: NodeInfo, mut trial: Simulation) -> Result<Candidate, NoRoom> {
-        let mut potential = self.take_off(node, &mut trial)?;
+        let potential = self.take_off(node, &mut trial)?;
         trial.fits()?;
         let mut guarded = self.guard(&trial)?;
-        sort_by_importance(&mut potential);
         let protected = self.budgets.violated_by(&potential);
         let split = |wanted: bool| {
             let both = potential.iter().copied().zip(&protected);
@@ -96,11 +95,12 @@ impl Search<'_, '_> {
         Ok(Candidate { node: node.id(), name: node.name().clone(), victims, violations, budgets: names })
     }
 
-    /// Takes every pod off that may be evicted.
+    /// Takes every pod off that may be evicted; the most important comes first.
     fn take_off<'n>(&mut self, node: NodeInfo<'n>, trial: &mut Simulation) -> Result<Pods<'n>, NoRoom> {
         if self.rules.is_empty() {
-            let lower: Pods = node.pods().filter(|pod| pod.priority < self.preemptor.priority).collect();
+            let mut lower: Pods = node.pods().filter(|pod| pod.priority < self.preemptor.priority).collect();
             lower.iter().try_for_each(|pod| trial.remove_pod(pod))?;
+            sort_by_importance(&mut lower);
             return if lower.is_empty() { Err(no_victims().into()) } else { Ok(lower) };
         }
         let mut taken: Pods = SmallVec::new();
@@ -116,15 +116,14 @@ impl Search<'_, '_> {
             TakeOffError::Simulation(status) => NoRoom::Here(status),
         })?;
         match (taken.is_empty(), protecting.is_empty()) {
-            (false, _) => Ok(self.as_on_node(node, &taken)),
+            (false, _) => {
+                // The least important was taken first.
+                taken.reverse();
+                Ok(taken)
+            }
             (true, true) => Err(no_victims().into()),
             (true, false) => Err(protected_by(&protecting, self.run).into()),
         }
-    }
-
-    /// Pods in the order in which the node has them: among equally important ones it decides.
-    fn as_on_node<'n>(&self, node: NodeInfo<'n>, pods: &[&Arc<PodInfo>]) -> Pods<'n> {
-        node.pods().filter(|pod| pods.iter().any(|taken| taken.key == pod.key)).collect()
     }
 
     /// Whether the guards hold as things are simulated.
