@@ -32,6 +32,7 @@ pub const TARGETS: &[Target] = &[
     ("configuration", configuration),
     ("batch", batch),
     ("cel", cel_text),
+    ("schemas", schemas),
 ];
 
 /// Runs the target `name`.
@@ -253,6 +254,13 @@ fn with_stack(work: impl FnOnce() + Send) {
     });
 }
 
+/// Definitions of kinds, and objects of these kinds.
+fn schemas(data: &[u8]) {
+    with_stack(|| {
+        super::fuzz_schemas::schemas(data);
+    });
+}
+
 /// The lines of `eval --batch`, in either language: one answer for each line behind the first that is not blank.
 fn batch(data: &[u8]) {
     with_stack(|| [Language::Cel, Language::Policy].iter().for_each(|of| answered(data, *of)));
@@ -273,7 +281,7 @@ fn answered(data: &[u8], language: Language) {
 }
 
 /// Every diagnostic has words, lies inside its text, and can be drawn and written.
-fn said_well(sources: &SourceMap, diagnostics: &[Diagnostic]) {
+pub(super) fn said_well(sources: &SourceMap, diagnostics: &[Diagnostic]) {
     for diagnostic in diagnostics {
         assert!(!diagnostic.message.is_empty());
         let source = sources.source(diagnostic.span).expect("a diagnostic names a text");

@@ -13,6 +13,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 pub mod fuzz;
+mod fuzz_schemas;
 mod random;
 
 pub use random::Random;
