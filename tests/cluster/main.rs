@@ -61,5 +61,6 @@ mod list_memory;
 
 // `make bench-cluster`.
 mod bench_workloads;
+mod marks_bench;
 mod start_bench;
 mod throughput_bench;

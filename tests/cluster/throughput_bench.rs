@@ -17,9 +17,10 @@ pub(crate) fn size(variable: &str, default: usize) -> usize {
     std::env::var(variable).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
 }
 
-struct Figures {
+pub(crate) struct Figures {
     who: &'static str,
-    seconds: f64,
+    /// Until the last binding.
+    pub seconds: f64,
     cpu: f64,
     peak_mib: f64,
     /// POST and PATCH requests: mainly a binding and an event for each pod.
@@ -47,7 +48,7 @@ impl Figures {
 
 /// Waits until the scheduler's metrics count `count` scheduled pods, and takes its figures. Sets `stop` then, so that the
 /// changes of the cluster end, and with them the events of pods that fit nowhere.
-fn measure(
+pub(crate) fn measure(
     plane: &ControlPlane,
     who: &'static str,
     daemon: &Daemon,
