@@ -28,6 +28,8 @@ mod objects;
 mod rules;
 #[path = "simulation/tenants.rs"]
 mod tenants;
+#[path = "simulation/trials.rs"]
+mod trials;
 #[path = "simulation/volumes.rs"]
 mod volumes;
 #[path = "simulation/world.rs"]
@@ -36,6 +38,7 @@ mod world;
 use bayplan::testing::Random;
 use moves::Move;
 use mutants::Mutant;
+use trials::Trials;
 use world::{Options, World};
 
 /// Moves of one run.
@@ -129,6 +132,61 @@ fn invariants_hold_whatever_goes_wrong() {
             panic!("seed {seed}: {broken}\nshortest log, {} moves:\n{}\n{last}", log.len(), log.join("\n"));
         }
     }
+}
+
+/// The effects of each step of a run without those of rules that do not decide, and how often such a rule would have
+/// changed something.
+fn played(options: &Options) -> Result<(Vec<String>, usize), String> {
+    let mut world = World::new(options);
+    for one in &moves(options) {
+        world.play(one);
+        world.see_volumes()?;
+    }
+    world.come_to_rest()?;
+    Ok((world.played, world.counted))
+}
+
+/// With policies, evictions and whatever goes wrong.
+fn with_trials(seed: u64, trials: Trials) -> Options {
+    let names = seed % 3 > 0;
+    let (twin, preempts) = (seed % 8 < 2, seed % 4 > 0);
+    Options {
+        seed,
+        policies: true,
+        twin,
+        names,
+        objects: seed % 5 < 2,
+        preempts,
+        trials,
+        compares: true,
+        ..Options::default()
+    }
+}
+
+#[test]
+fn rules_that_do_not_decide_change_nothing() {
+    let mut counted = 0;
+    for seed in 0..32 {
+        let without = played(&with_trials(seed, Trials::None)).unwrap();
+        let with = played(&with_trials(seed, Trials::Count)).unwrap();
+        if let Some(at) = with.0.iter().zip(&without.0).position(|(with, without)| with != without) {
+            panic!("seed {seed}, step {at}:\nwith    {}\nwithout {}", with.0[at], without.0[at]);
+        }
+        assert_eq!(with.0.len(), without.0.len(), "seed {seed}");
+        counted += with.1;
+    }
+    assert!(counted > 300, "{counted} times a rule would have changed something");
+}
+
+#[test]
+fn rules_that_decide_though_they_must_not_are_noticed() {
+    let notices = |seed: &u64| {
+        let with = played(&with_trials(*seed, Trials::Decide));
+        with.is_ok_and(|with| {
+            Ok(with.0) != played(&with_trials(*seed, Trials::None)).map(|without| without.0)
+        })
+    };
+    assert!((0..20).any(|seed| notices(&seed)), "no seed of 20 noticed");
 }
 
 #[test]

@@ -12,7 +12,7 @@ use crate::lang::analysis::shape::{free_and_requested, resolve_alias};
 use crate::lang::analysis::stage::{Stage, stage};
 use crate::lang::policy_set::CompiledPolicy;
 use crate::lang::typed::reads::{ReadOf, ReadPath, Reads};
-use crate::lang::typed::{self, Check, CompareOp, Expr, ExprKind, Point, Policy};
+use crate::lang::typed::{self, Check, CompareOp, Expr, ExprKind, Mode, Point, Policy};
 use crate::lang::types::ObjectKind;
 use crate::model::metrics::GROUP;
 use crate::plugins::policy;
@@ -73,6 +73,8 @@ struct Rule {
     place: String,
     /// For rules that refuse nodes: what may help a refused pod.
     refuses: Option<Refusing>,
+    /// How far it may go.
+    modes: Vec<Mode>,
 }
 
 /// What may help a refused pod, derived from what the rule reads.
@@ -206,6 +208,7 @@ impl Plan {
             },
             place: place(place_of(rule)),
             refuses: Refusing::of(compiled, rule),
+            modes: policy.modes_of(rule),
         });
         let rules = planned.collect();
         let conditions: Vec<String> = policy
@@ -238,13 +241,35 @@ impl Plan {
         }
     }
 
+    /// The rules by how far they may go; `None` when all decide.
+    fn modes(&self) -> Option<String> {
+        let of = |mode: Mode| {
+            let rules = self.rules.iter().filter(|rule| rule.modes.contains(&mode));
+            rules.map(|rule| rule.name.as_str()).collect::<Vec<_>>()
+        };
+        let all = Mode::WORDS.into_iter().map(|(word, mode)| (word, of(mode)));
+        let all: Vec<_> = all.filter(|(_, rules)| !rules.is_empty()).collect();
+        match &all[..] {
+            [] | [("enforce", _)] => None,
+            [(word, _)] => Some((*word).to_owned()),
+            all => {
+                let each = all.iter().map(|(word, rules)| format!("{word}: {}", rules.join(", ")));
+                Some(each.collect::<Vec<_>>().join("; "))
+            }
+        }
+    }
+
     fn text(&self, out: &Output) -> String {
         let mut text =
             format!("{}    {}\n", out.paint(Style::Name, &self.name), out.paint(Style::Name, &self.place));
         for line in self.doc.iter().flat_map(|doc| doc.lines()) {
             let _ = writeln!(text, "  {}", out.paint(Style::Dim, line));
         }
-        let _ = writeln!(text, "  applies to   {}\n", self.applies);
+        let _ = writeln!(text, "  applies to   {}", self.applies);
+        if let Some(modes) = self.modes() {
+            let _ = writeln!(text, "  mode         {modes}");
+        }
+        text.push('\n');
         let mut table = Table::new(&[
             Column::words("RULE"),
             Column::words("POINT"),
@@ -326,7 +351,7 @@ impl Plan {
             .rules
             .iter()
             .map(|rule| {
-                json!({
+                let mut plan = json!({
                     "name": rule.name, "point": rule.point, "stage": rule.stage.word(),
                     "steps": json_steps(rule.cost.steps),
                     "readsOfNode": rule.reads, "place": rule.place,
@@ -334,7 +359,12 @@ impl Plan {
                     "newNodeHelps": rule.refuses.as_ref().map(|of| of.new_node.word()),
                     "autoscalerKnows": rule.refuses.as_ref().map(|of| of.autoscaler_knows),
                     "wakesOn": rule.refuses.as_ref().map(|of| of.wakes.clone()),
-                })
+                });
+                if rule.modes.iter().any(|mode| *mode != Mode::Enforce) {
+                    let words: Vec<&str> = rule.modes.iter().map(|mode| mode.word()).collect();
+                    plan["mode"] = json!(words.join(", "));
+                }
+                plan
             })
             .collect();
         let mut size = json!({"nodes": self.size.nodes, "pods": self.size.pods});

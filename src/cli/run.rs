@@ -136,7 +136,7 @@ pub(super) fn profiles(
     let mut registry = crate::plugins::registry_with(configured.gates.features());
     for policy in of.iter().cloned() {
         let (name, exempt) = (policy.compiled.name().to_owned(), exempt.clone());
-        let sorts = policy.compiled.policy.queue.is_some() && !policy.suspended;
+        let sorts = policy.compiled.policy.orders_queue() && !policy.suspended;
         registry
             .add_policy(&name, sorts, move |args| setup::with_arguments(&policy, size, &exempt, args))
             .map_err(|error| error.to_string())?;

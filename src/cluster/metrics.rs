@@ -328,6 +328,8 @@ metrics! {
         "Attempts to schedule a pod in which the rule refused a node and the pod was not placed";
     rule_errors: Counters<2> = "bayplan_rule_errors_total" ["policy", "rule"] Alpha
         "Attempts to schedule a pod in which the rule, in CEL, ended with an error and refused the pod or a node, gave a node no score, ended the attempt, or was passed over by `onError: ignore`; evaluations of a gate count one by one";
+    rule_would: Counters<3> = "bayplan_rule_would_total" ["policy", "rule", "effect"] Alpha
+        "Attempts to schedule a pod by what a rule in mode warn or audit would have done, had it decided: same, moves (another node), waits (no feasible node), and of rules about evictions spares and evicts";
     after_bind_left: Gauges<1> = "bayplan_after_bind_left" ["policy"] Alpha
         "Bound pods for which the policy still has to write what `after bind` says";
     after_bind_given_up: Counters<2> = "bayplan_after_bind_given_up_total" ["policy", "gone"] Alpha
@@ -477,6 +479,14 @@ impl Metrics {
         self.rule_errors.clear();
         for of in errors {
             self.rule_errors.with([&of.policy, &of.last.rule]).inc_by(of.count);
+        }
+    }
+
+    /// Takes over what rules that do not decide would have done.
+    pub fn set_would(&self, would: &[(Symbol, Symbol, &'static str, u64)]) {
+        self.rule_would.clear();
+        for (policy, rule, effect, count) in would {
+            self.rule_would.with([policy, rule, effect]).inc_by(*count);
         }
     }
 

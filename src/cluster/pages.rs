@@ -168,7 +168,8 @@ impl Sources {
         type InFlight = BTreeMap<String, usize>;
         type Refused = BTreeMap<(String, String), usize>;
         type AfterBind = (BTreeMap<Symbol, usize>, Vec<(Symbol, &'static str, u64)>);
-        type OfRules = (Waiting, Refusals, Vec<RuleErrors>, AfterBind);
+        type Would = Vec<(Symbol, Symbol, &'static str, u64)>;
+        type OfRules = (Waiting, Refusals, Vec<RuleErrors>, Would, AfterBind);
         type Look = ([usize; 4], [usize; 3], Incoming, InFlight, Refused, OfRules);
         let look = self.driver.inspect(|scheduler: &mut Scheduler| -> Look {
             let incoming = scheduler.queue_incoming();
@@ -182,15 +183,20 @@ impl Sources {
             let given_up = scheduler.marks_given_up();
             let given_up = given_up.map(|(policy, gone, count)| (policy.clone(), gone, count)).collect();
             let errors = scheduler.rule_errors().collect();
-            let waiting = (scheduler.waiting(), refusals.collect(), errors, (left, given_up));
+            let would = scheduler.rule_would();
+            let would = would
+                .map(|(policy, rule, effect, count)| (policy.clone(), rule.clone(), effect.word(), count));
+            let would = would.collect();
+            let waiting = (scheduler.waiting(), refusals.collect(), errors, would, (left, given_up));
             let in_flight = scheduler.in_flight_by_label();
             (scheduler.queue_counts(), sizes, incoming, in_flight, scheduler.refused_by(), waiting)
         });
-        let Ok(Some((queues, sizes, incoming, in_flight, refused, (waiting, refusals, errors, after_bind)))) =
+        let Ok(Some((queues, sizes, incoming, in_flight, refused, of_rules))) =
             tokio::time::timeout(PATIENCE, look).await
         else {
             return;
         };
+        let (waiting, refusals, errors, would, after_bind) = of_rules;
         for (queue, count) in ["active", "backoff", "unschedulable", "gated"].into_iter().zip(queues) {
             self.metrics.pending_pods.set([queue], count);
         }
@@ -203,6 +209,7 @@ impl Sources {
         }
         self.metrics.set_queue(&incoming, &refused);
         self.metrics.set_waiting(&waiting, &refusals, &errors);
+        self.metrics.set_would(&would);
         self.metrics.set_after_bind(&after_bind.0, &after_bind.1);
     }
 

@@ -64,7 +64,7 @@ impl<'a> DecisionView<'a> {
 
     /// The first conjunct of `applies when` that does not hold.
     fn why_not_applied(&self, policy: &CompiledPolicy) -> Option<ValueTrace> {
-        let mut tracer = Tracer::new(&policy.policy, Point::Applies, self.context());
+        let mut tracer = Tracer::new(policy.enforced(), Point::Applies, self.context());
         while let Some(finding) = tracer.next() {
             if finding.holds == Some(false) {
                 return tracer.condition(&finding);
@@ -181,7 +181,7 @@ impl<'a> DecisionView<'a> {
             if !self.applies(policy) {
                 return vec![Because::of(format!("{} does not apply to the pod", policy.name()))];
             }
-            let mut tracer = Tracer::new(&policy.policy, Point::Score, self.context().on(info)).reached();
+            let mut tracer = Tracer::new(policy.enforced(), Point::Score, self.context().on(info)).reached();
             let taken = tracer.find(|finding| finding.decides && asked(finding.rule.name()));
             let Some(value) = taken.and_then(|finding| finding.statement.value()) else {
                 return vec![Because::of(format!("{name} gives {node} nothing"))];
@@ -198,7 +198,7 @@ impl<'a> DecisionView<'a> {
         let mut found = Vec::new();
         for policy in self.policies.iter().filter(|policy| self.applies(policy)) {
             let context = EvalContext { node: info, ..self.context() };
-            for of in trace(&policy.policy, Point::Permit, context) {
+            for of in trace(policy.enforced(), Point::Permit, context) {
                 if matches!(of.finding.statement, Statement::Wait(_)) {
                     let text = format!("{} waits until this holds", policy.name());
                     found.push(Because { text, tree: of.condition });
@@ -212,7 +212,7 @@ impl<'a> DecisionView<'a> {
     pub(super) fn gates(&self) -> Vec<Because> {
         let mut found = Vec::new();
         for policy in self.policies.iter().filter(|policy| self.applies(policy)) {
-            for of in trace(&policy.policy, Point::PreEnqueue, self.context()) {
+            for of in trace(policy.enforced(), Point::PreEnqueue, self.context()) {
                 let how = if of.finding.decides { "keeps the pod out" } else { "lets the pod in" };
                 let text = format!("the gate of {} {how}", policy.name());
                 found.push(Because { text, tree: of.condition });
@@ -237,7 +237,7 @@ impl<'a> DecisionView<'a> {
             }
             let Some(info) = named(&self.moment.snapshot, &node.name) else { continue };
             for policy in &applying {
-                for of in trace(&policy.policy, Point::Filter, self.context().on(info)) {
+                for of in trace(policy.enforced(), Point::Filter, self.context().on(info)) {
                     let finding = &of.finding;
                     let how = if finding.decides { "refuses" } else { "passes" };
                     let place = policy.place(finding.statement.span());
@@ -257,7 +257,7 @@ fn filters<'p>(
     policy: &'p CompiledPolicy,
     context: EvalContext<'_>,
 ) -> impl Iterator<Item = (String, StatementTrace<'p>)> {
-    trace(&policy.policy, Point::Filter, context).into_iter().map(|of| {
+    trace(policy.enforced(), Point::Filter, context).into_iter().map(|of| {
         let place = policy.place(of.finding.statement.span());
         (format!("{}, {place}", of.finding.rule.name()), of)
     })

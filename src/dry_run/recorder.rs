@@ -57,7 +57,11 @@ impl<'a> CoverageRecorder<'a> {
     /// Records what a policy evaluates at an extension point. Whether a statement decided: a check
     /// refused, or the policy does not apply.
     fn record(&mut self, policy: &CompiledPolicy, point: Point, context: EvalContext<'_>) -> bool {
-        self.keep(Tracer::new(&policy.policy, point, context).reached())
+        // Rules that do not decide are evaluated too, and end nothing.
+        if let Some(counting) = policy.counts() {
+            self.keep(Tracer::new(&counting.policy, point, context).reached());
+        }
+        self.keep(Tracer::new(policy.enforced(), point, context).reached())
     }
 
     /// The policies of the pod's profile that apply to it.

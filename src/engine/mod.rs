@@ -149,6 +149,12 @@ pub trait Decider: Send {
         &self.memory().totals.best
     }
 
+    /// The totals by row of the last pod; `None` when its nodes were not scored.
+    fn node_totals(&self) -> Option<&[i64]> {
+        let totals = &self.memory().totals;
+        totals.known.then_some(&totals.totals)
+    }
+
     /// Where sampling starts with the next pod (upstream's `nextStartNodeIndex`): all that a decider remembers.
     fn next_start(&self) -> usize {
         self.memory().next_start

@@ -61,6 +61,26 @@ pub struct Explanation {
     pub conflicts: Vec<Conflict>,
     /// Each node with everything that keeps the pod away from it.
     pub per_node: Vec<NodeExplanation>,
+    /// The rules that do not decide and would refuse the pod, or nodes. They are in none of the counts.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub would_refuse: Vec<WouldRefuse>,
+}
+
+/// A rule that does not decide and would refuse the pod, or nodes.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct WouldRefuse {
+    /// `policy/rule`.
+    pub rule: String,
+    /// The word of its mode.
+    pub mode: String,
+    /// Where it is written.
+    pub place: String,
+    /// The reason, of the first node where it depends on the node.
+    pub reason: String,
+    /// How many nodes it would refuse; `None` when it would refuse the pod.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nodes: Option<usize>,
 }
 
 /// One node of an explanation.
@@ -130,10 +150,12 @@ pub fn explain(
         funnel: Vec::new(),
         conflicts: Vec::new(),
         per_node: Vec::new(),
+        would_refuse: Vec::new(),
     };
     let mut attempt = Attempt::new(framework, &world, &unbound(pod), now);
     let not_checked = framework.not_checked(attempt.cycle.handle(&world));
     explanation.not_checked = not_checked.iter().map(|constraint| constraint.name.to_string()).collect();
+    explanation.would_refuse = would_refuse(&attempt);
     if let Some(status) = attempt.refused() {
         let plugin = framework.plugin_name(status.plugin).to_owned();
         explanation.refused_before_nodes = Some((plugin, status.message()));
@@ -159,6 +181,25 @@ pub fn explain(
     }
     count::count(&mut explanation);
     explanation
+}
+
+/// The rules that do not decide and would refuse the pod, or nodes of the cluster.
+fn would_refuse(attempt: &Attempt) -> Vec<WouldRefuse> {
+    let (cycle, snapshot) = (&attempt.cycle, attempt.snapshot);
+    let mut found = Vec::new();
+    for (id, rules) in cycle.framework.counting() {
+        let policy = cycle.framework.plugin_name(id);
+        let handle = cycle.handle(snapshot).for_plugin(id);
+        let of = rules.refusals(&handle, snapshot.columns().alive());
+        found.extend(of.into_iter().map(|of| WouldRefuse {
+            rule: format!("{policy}/{}", of.rule),
+            mode: of.mode.to_owned(),
+            place: of.place,
+            reason: of.reason,
+            nodes: of.nodes,
+        }));
+    }
+    found
 }
 
 /// All refusals of a node, and the status that an attempt would record.

@@ -31,7 +31,9 @@ mod diagnosis;
 mod recorder;
 mod probe;
 mod scale;
+mod runner;
 mod runtime;
+mod counting;
 mod simulation;
 mod post_filter;
 mod preemption;
@@ -45,6 +47,7 @@ pub use calls::{
     Ticket,
 };
 pub use candidates::{Candidate, sort_by_importance};
+pub use counting::{Choice, Counting, Would, WouldEffect, WouldRefuse};
 pub use cycle_state::{CycleState, StateData, StateSlot};
 pub use diagnosis::{Diagnosis, FitError, NodeToStatus};
 pub use events::{ActionType, ClusterEvent, EventObjects, EventRegistration, EventResource, QueueingHint};
@@ -66,7 +69,8 @@ pub use reads::{Interest, Need, Polarity, Reads};
 pub use recorder::{Recorder, Silent};
 pub use registry::{DuplicateName, Entry, Make, NewPlugin, PluginDescriptor, PolicyBuilder, Registry};
 pub use remedies::{CONDITION_TAINTS, CORDONED, Edit, EditOwner, Patch};
-pub use runtime::{Acting, Cycle, Framework, MAX_PERMIT_WAIT, NominatedTry, Runner};
+pub use runner::Runner;
+pub use runtime::{Acting, Cycle, Framework, MAX_PERMIT_WAIT, NominatedTry};
 pub use scale::{MAX_SCORE, Scale};
 pub use simulation::Simulation;
 pub use status::{Code, RuleFault, Status};

@@ -1,5 +1,6 @@
 //! [`Plugin`]: which extension points a plugin serves, and what it reads.
 
+use super::counting::Counting;
 use super::handle::Handle;
 use super::points::*;
 use super::preemption::PreemptionRules;
@@ -86,6 +87,11 @@ pub trait Plugin: Send + Sync {
     }
     /// When no node fits.
     fn post_filter(&self) -> Option<&dyn PostFilter> {
+        None
+    }
+    /// The rules that do not decide. Profiles have no such point: they are counted for every plugin that is enabled
+    /// anywhere.
+    fn counting(&self) -> Option<&dyn Counting> {
         None
     }
     /// Which pods may be evicted for a pod. Asked of the plugins at PostFilter by the one of them that preempts.

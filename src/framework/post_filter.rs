@@ -5,9 +5,10 @@
 use super::candidates::Candidate;
 use super::plugin_id::PluginId;
 use super::points::{PostFilter, PostFilterOutcome, Promise};
-use super::preemption::RuleNotes;
+use super::preemption::{PreemptionRules, RuleNotes};
 use super::probe::{Outcome, TimedPoint};
-use super::runtime::{Cycle, Framework, Runner};
+use super::runner::Runner;
+use super::runtime::{Cycle, Framework};
 use super::status::{Code, Status};
 use crate::model::{PodKey, Snapshot};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -39,12 +40,18 @@ impl Framework {
     /// nomination.
     pub fn run_post_filter(&self, cycle: &Cycle, snapshot: &Snapshot) -> PostFilterAnswer {
         let since = self.mark();
-        let answer = self.ask_post_filters(cycle, snapshot);
+        let answer = self.ask_post_filters(cycle, snapshot, None);
         self.point_ended(TimedPoint::PostFilter, answer.code, since);
         answer
     }
 
-    fn ask_post_filters(&self, cycle: &Cycle, snapshot: &Snapshot) -> PostFilterAnswer {
+    /// The same without counts and times. `with` are rules about evictions beside those of the plugins.
+    pub(super) fn ask_post_filters(
+        &self,
+        cycle: &Cycle,
+        snapshot: &Snapshot,
+        with: Option<(PluginId, &dyn PreemptionRules)>,
+    ) -> PostFilterAnswer {
         let mut reasons: Vec<String> = Vec::new();
         let mut all = PostFilterAnswer {
             code: Code::Unschedulable.name(),
@@ -62,7 +69,9 @@ impl Framework {
             if point.is_substitute() && substitute != Some(*id) {
                 continue;
             }
-            let outcome = self.ask_post_filter(cycle, snapshot, *id, point, &mut all.rules);
+            let mut runner = Runner { with, ..Runner::new(self, cycle.handle(snapshot).for_plugin(*id)) };
+            let outcome = self.ask_post_filter(cycle, *id, point, &mut runner);
+            all.rules.add(std::mem::take(&mut runner.notes));
             let code = outcome.code();
             all.preempts |= point.preempts();
             match outcome {
@@ -97,19 +106,16 @@ impl Framework {
     fn ask_post_filter(
         &self,
         cycle: &Cycle,
-        snapshot: &Snapshot,
         id: PluginId,
         point: &dyn PostFilter,
-        rules: &mut RuleNotes,
+        runner: &mut Runner<'_>,
     ) -> PostFilterOutcome {
-        let handle = cycle.handle(snapshot).for_plugin(id);
-        let mut runner = Runner::new(self, handle);
+        let handle = runner.handle;
         let answered = catch_unwind(AssertUnwindSafe(|| {
             self.timed_plugin(cycle.sampled, id, TimedPoint::PostFilter, || {
-                Ok(point.post_filter(&handle, &cycle.diagnosis.nodes, &mut runner))
+                Ok(point.post_filter(&handle, &cycle.diagnosis.nodes, runner))
             })
         }));
-        rules.add(std::mem::take(&mut runner.notes));
         match answered {
             Ok(Ok(outcome)) => outcome,
             Ok(Err(status)) => PostFilterOutcome::not(status),

@@ -214,9 +214,13 @@ impl<'r> AppliedRules<'r> {
 impl Framework {
     /// The rules that speak of the pod of the handle.
     pub fn preemption_rules(&self, h: Handle) -> AppliedRules<'_> {
+        AppliedRules::of(self.eviction_rules(), h)
+    }
+
+    /// The rules about evictions of all plugins at PostFilter.
+    pub(super) fn eviction_rules(&self) -> impl Iterator<Item = (PluginId, &dyn PreemptionRules)> {
         let point = self.points().post_filter.iter();
-        let rules = point.filter_map(|id| Some((*id, self.plugin(*id)?.preemption()?)));
-        AppliedRules::of(rules, h)
+        point.filter_map(|id| Some((*id, self.plugin(*id)?.preemption()?)))
     }
 
     /// The plugin that preempts for the pod of the handle where all plugins at PostFilter that preempt are substitutes: the

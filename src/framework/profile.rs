@@ -415,6 +415,11 @@ impl<'a> Builder<'a> {
         self.plugins.get(id.index()).map(|(_, plugin)| point.served_by(&**plugin))
     }
 
+    fn counts(&self, name: &str) -> bool {
+        let plugin = self.id(name).and_then(|id| self.plugins.get(id.index()));
+        plugin.is_some_and(|(_, plugin)| plugin.counting().is_some())
+    }
+
     /// The plugins that run at a point, in order: those named there and in `multiPoint`, those of `multiPoint` alone,
     /// those named there alone.
     fn expand(&mut self, point: Point) -> Vec<Named> {
@@ -426,6 +431,8 @@ impl<'a> Builder<'a> {
             match self.serves(&named.name, point) {
                 // Unknown and already reported.
                 None => continue,
+                // Its rules of this point may be among those that do not decide.
+                Some(false) if self.counts(&named.name) => continue,
                 Some(false) => {
                     let text =
                         format!("plugin {:?} does not extend {} plugin", named.name, point.interface());

@@ -41,6 +41,8 @@ pub struct QueuedPodInfo {
     pub full_backoff: bool,
     /// The PreEnqueue plugin that keeps it out.
     pub gating_plugin: Option<PluginId>,
+    /// The rules that do not decide of which its owner was told, with their policies.
+    pub told: Vec<(Symbol, Symbol)>,
 }
 
 /// What refused a pod in an attempt, for metrics.
@@ -70,6 +72,7 @@ impl QueuedPodInfo {
             flushed: false,
             full_backoff: false,
             gating_plugin: None,
+            told: Vec::new(),
         }
     }
 }

@@ -13,7 +13,6 @@ use super::plugin::Plugin;
 use super::plugin_id::{PluginId, PluginSet};
 use super::points::*;
 use super::preconditions::{Places, Preconditions};
-use super::preemption::{AppliedRules, RuleNotes};
 use super::probe::{TimedPoint, Watch};
 use super::queued::{QueuedPodInfo, SortKey};
 use super::reads::Interest;
@@ -46,6 +45,8 @@ pub struct Framework {
     failures: Vec<PluginId>,
     /// The plugins that write for bound pods.
     after_binds: Vec<PluginId>,
+    /// The plugins with rules that do not decide.
+    counts: Vec<PluginId>,
     extenders: Arc<Extenders>,
     pub(super) watch: Option<Watch>,
 }
@@ -176,10 +177,13 @@ impl Framework {
             point.and_then(|point| point.extensions()).is_some_and(|extensions| extensions.asks_again())
         };
         let again = points.pre_filter.iter().filter(asks_again).copied().collect();
-        let acting = plugins.iter().enumerate().filter(|(_, plugin)| plugin.failure().is_some());
-        let failures = acting.map(|(at, _)| PluginId(at as u16)).collect();
-        let writing = plugins.iter().enumerate().filter(|(_, plugin)| plugin.after_bind().is_some());
-        let after_binds = writing.map(|(at, _)| PluginId(at as u16)).collect();
+        let those = |serves: fn(&dyn Plugin) -> bool| -> Vec<PluginId> {
+            let serving = plugins.iter().enumerate().filter(|(_, plugin)| serves(&***plugin));
+            serving.map(|(at, _)| PluginId(at as u16)).collect()
+        };
+        let failures = those(|plugin| plugin.failure().is_some());
+        let after_binds = those(|plugin| plugin.after_bind().is_some());
+        let counts = those(|plugin| plugin.counting().is_some());
         Self {
             scheduler_name,
             percentage_of_nodes_to_score: None,
@@ -193,6 +197,7 @@ impl Framework {
             again,
             failures,
             after_binds,
+            counts,
             extenders,
             watch: None,
         }
@@ -210,6 +215,11 @@ impl Framework {
         framework.args = self.args.map(|args| args.into_iter().chain([Tree::default()]).collect());
         framework.watch = self.watch;
         framework
+    }
+
+    /// The plugins with rules that do not decide.
+    pub(super) fn counts(&self) -> &[PluginId] {
+        &self.counts
     }
 
     /// Its extenders.
@@ -763,38 +773,5 @@ impl Acting<'_> {
     /// The actor of one plugin of one cycle.
     pub fn actor<'b>(&'b mut self, cycle: &'b mut Cycle, plugin: PluginId) -> Actor<'b> {
         Actor::new(&cycle.pod, self.snapshot, self.now, &mut cycle.state, plugin, self.acts, self.next_ticket)
-    }
-}
-
-/// Simulations of one attempt.
-pub struct Runner<'a> {
-    /// The plugins.
-    pub framework: &'a Framework,
-    /// The attempt.
-    pub handle: Handle<'a>,
-    /// What came of asking the rules about evictions.
-    pub notes: RuleNotes,
-}
-
-impl<'a> Runner<'a> {
-    /// For an attempt.
-    pub fn new(framework: &'a Framework, handle: Handle<'a>) -> Self {
-        Self { framework, handle, notes: RuleNotes::default() }
-    }
-}
-
-impl PluginsRunner for Runner<'_> {
-    fn rules(&self) -> AppliedRules<'_> {
-        self.framework.preemption_rules(self.handle)
-    }
-    fn asked(&mut self, notes: RuleNotes) {
-        self.notes = notes;
-    }
-    fn plugin_name(&self, plugin: PluginId) -> &str {
-        self.framework.plugin_name(plugin)
-    }
-    fn simulate(&self, node: NodeId) -> Option<Simulation<'_>> {
-        let node = self.handle.snapshot.node(node)?;
-        Some(Simulation::new(self.framework, self.handle, node))
     }
 }

@@ -4,7 +4,7 @@
 //! `cli`, `dry_run` and `cluster` make them from typed policies; `plugins::policy` turns each
 //! policy into a plugin.
 
-use super::typed::{Point, Policy, Rule};
+use super::typed::{Policy, Rule};
 use crate::diag::{SourceMap, Span};
 use crate::lang::analysis::faults::sources_of_faults;
 use crate::lang::analysis::preconditions::Preconditions;
@@ -31,14 +31,22 @@ pub struct CompiledPolicy {
     pub reads: Reads,
     /// The reads of `applies when` and of lets with `missing`.
     pub deciding: Reads,
-    /// Where the checks of filters, and expressions that may be faults, are written, as people name it (`gpu.bay:12`),
+    /// Where checks, and expressions that may be faults, are written, as people name it (`gpu.bay:12`),
     /// by span.
     places: FxHashMap<Span, String>,
     /// The expressions that may be faults, by span.
     texts: FxHashMap<Span, String>,
+    /// Its rules by what they may do; `None` when all of them decide.
+    parts: Option<Parts>,
     /// Whether rules read pods other than those on the node, so that a simulation changes
     /// registers.
     pub sees_other_pods: bool,
+}
+
+/// The rules of a policy by what they may do.
+struct Parts {
+    decides: Arc<CompiledPolicy>,
+    counts: Option<Arc<CompiledPolicy>>,
 }
 
 impl std::fmt::Debug for CompiledPolicy {
@@ -48,8 +56,32 @@ impl std::fmt::Debug for CompiledPolicy {
 }
 
 impl CompiledPolicy {
-    /// Lowers a checked policy.
+    /// Lowers a checked policy, and its rules that decide and those that count, each as a policy.
     pub fn new(policy: Policy, sources: &SourceMap) -> Self {
+        let parts = (!policy.modes.all_enforce()).then(|| Parts {
+            decides: Arc::new(Self::of(policy.deciding(), sources)),
+            counts: policy.counting().map(|counting| Arc::new(Self::of(counting, sources))),
+        });
+        Self { parts, ..Self::of(policy, sources) }
+    }
+
+    /// The rules that decide, as a policy.
+    pub fn decides(self: &Arc<Self>) -> &Arc<Self> {
+        self.parts.as_ref().map_or(self, |parts| &parts.decides)
+    }
+
+    /// The rules that decide, for traces.
+    pub fn enforced(&self) -> &Policy {
+        self.parts.as_ref().map_or(&self.policy, |parts| &parts.decides.policy)
+    }
+
+    /// The rules that count what they would have done, as a policy; `None` when there is none.
+    pub fn counts(&self) -> Option<&Arc<Self>> {
+        self.parts.as_ref()?.counts.as_ref()
+    }
+
+    /// Lowers all rules, whatever they may do.
+    fn of(policy: Policy, sources: &SourceMap) -> Self {
         let statements = codegen::lower(&policy);
         let deciding = crate::lang::analysis::reads::deciding(&policy);
         let mut reads = deciding.clone();
@@ -60,7 +92,7 @@ impl CompiledPolicy {
                 matches!(path.of, ReadOf::Pods | ReadOf::Nodes | ReadOf::Nominated | ReadOf::Group)
             });
         let hash = content_hash(&policy, sources);
-        let checks = policy.rules_at(Point::Filter).flat_map(Rule::checks);
+        let checks = policy.rules().flat_map(Rule::checks);
         let mut places: FxHashMap<Span, String> =
             checks.map(|check| (check.span, place(sources, check.span))).collect();
         let mut texts = FxHashMap::default();
@@ -78,6 +110,7 @@ impl CompiledPolicy {
             deciding,
             places,
             texts,
+            parts: None,
             sees_other_pods,
         }
     }
@@ -87,7 +120,7 @@ impl CompiledPolicy {
         Evaluator::new(&self.policy, context)
     }
 
-    /// The file and line of a check of a filter, or of an expression that may be a fault; empty for anything else.
+    /// The file and line of a check, or of an expression that may be a fault; empty for anything else.
     pub fn place(&self, span: Span) -> &str {
         self.places.get(&span).map_or("", String::as_str)
     }
@@ -148,7 +181,7 @@ impl PolicySet {
 
     /// The policy with `queue by`; of several the first by name. The loader refuses a second one.
     pub fn queue(&self) -> Option<&Arc<CompiledPolicy>> {
-        self.policies.iter().find(|policy| policy.policy.queue.is_some())
+        self.policies.iter().find(|policy| policy.policy.orders_queue())
     }
 }
 

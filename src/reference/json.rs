@@ -69,6 +69,7 @@ pub static SHAPES: &[Shape] = &[
             ("funnel", "[(string, int)]?", "how many nodes are left after each plugin"),
             ("conflicts", "[Conflict]?", "requirements that no node meets together"),
             ("perNode", "[NodeRefusals]?", "every node with all refusals"),
+            ("wouldRefuse", "[WouldRefuse]?", "rules that do not decide and would refuse the pod, or nodes"),
             ("nearest", "[NodeRefusals]?", "the nodes that lack least"),
             ("wouldHelp", "[Suggestion]?", "changes that were tried and help, best first"),
             ("searchCutShort", "bool?", "whether the search for changes reached its limit"),
@@ -365,6 +366,17 @@ pub static SHAPES: &[Shape] = &[
             ("resource", "string", "the resource"),
             ("needed", "int", "in base units: millicores, bytes, pieces"),
             ("free", "[(int, int)]", "free amounts, with how many nodes have them"),
+        ],
+    },
+    Shape {
+        name: "WouldRefuse",
+        printed_by: "",
+        fields: &[
+            ("rule", "string", "policy and rule"),
+            ("mode", "string", "`warn` or `audit`"),
+            ("place", "string", "file and line"),
+            ("reason", "string", "the reason, of the first node where it depends on the node"),
+            ("nodes", "int?", "how many nodes it would refuse; absent when it would refuse the pod"),
         ],
     },
     Shape {
@@ -674,6 +686,7 @@ pub static SHAPES: &[Shape] = &[
             ("newNodeHelps", "string?", "whether a new node can help: `yes`, `no` or `if …`"),
             ("autoscalerKnows", "bool?", "whether an autoscaler can foresee it"),
             ("wakesOn", "[string]?", "events that wake a pod that it refused"),
+            ("mode", "string?", "how far it may go, if it does not decide: `warn`, `audit` or `off`"),
         ],
     },
 ];

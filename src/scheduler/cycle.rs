@@ -13,8 +13,8 @@ use super::io::{Decision, DecisionRecord, Effect, PreemptionRecord, RecordLevel}
 use super::post_filter::Preemption;
 use super::queue::Queued;
 use crate::framework::{
-    Cycle, Diagnosis, EventRecord, EventType, Feasible, FitError, Framework, NotChecked, PluginId,
-    PostFilterAnswer, Promise, Status,
+    Choice, Cycle, Diagnosis, EventRecord, EventType, Feasible, FitError, Framework, NotChecked, PluginId,
+    PostFilterAnswer, Promise, Status, Would,
 };
 use crate::model::{NodeId, NodeSet, PodKey, Snapshot, Symbol, Time};
 use std::collections::BTreeMap;
@@ -31,6 +31,8 @@ pub(super) struct Chosen {
     best: Vec<Symbol>,
     equal: usize,
     feasible: usize,
+    /// What rules that do not decide would have done.
+    would: Vec<Would>,
 }
 
 /// Why an attempt ended without a node.
@@ -150,10 +152,17 @@ impl Scheduler {
                 },
                 equal: selected.of as usize,
                 feasible: feasible.nodes.len(),
+                would: Vec::new(),
             }))
         }));
         match chosen {
-            Ok(Ok(Some(chosen))) => self.place(attempt, chosen, now, out),
+            Ok(Ok(Some(mut chosen))) => {
+                let choice =
+                    Choice { feasible, node: chosen.node, totals: self.decider.node_totals(), weight: 1 };
+                let view = attempt.snapshot(&self.cache.snapshot);
+                chosen.would = attempt.cycle.framework.would_choose(&attempt.cycle, view, choice);
+                self.place(attempt, chosen, now, out);
+            }
             Ok(Ok(None)) => self.refused(attempt, now, out),
             Ok(Err(status)) if status.is_rejected() => self.refused(attempt, now, out),
             Ok(Err(status)) => self.not_placed(attempt, Refusal::plain(status), now, out),
@@ -205,6 +214,8 @@ impl Scheduler {
             Ok(waits) => waits,
             Err(refusal) => return self.not_placed(attempt, *refusal, now, out),
         };
+        record.would = self.would_have_placed(&attempt.cycle, chosen.node, chosen.would);
+        self.note_would(&mut attempt.queued, &record.would, now, out);
         let node = self.cache.snapshot.node(chosen.node).map(|n| n.name().clone()).unwrap_or_default();
         record.decision = Decision::Placed {
             node: node.clone(),
@@ -245,6 +256,8 @@ impl Scheduler {
         } else {
             Decision::Error { message: refusal.message.clone() }
         };
+        record.would = self.would_have_refused(&attempt, &refusal);
+        self.note_would(&mut attempt.queued, &record.would, now, out);
         out.push(Effect::Decided(Box::new(record)));
         self.rule_errors.count(&attempt.cycle, Some(&refusal.status));
         self.attempt_failed(attempt.queued, &mut attempt.cycle, refusal, now, out);
@@ -331,6 +344,7 @@ impl Scheduler {
             evaluated: cycle.diagnosis.evaluated,
             not_checked: cycle.diagnosis.not_checked.clone(),
             preemption: None,
+            would: Vec::new(),
             detail: detail.finish(cycle, attempt.snapshot(&self.cache.snapshot)),
         }
     }

@@ -11,7 +11,7 @@
 //!   events of bindings that were answered.
 
 use crate::framework::{
-    Answer, ApiCall, CallError, EventRecord, Framework, Need, NotChecked, PartialScore, Status, Ticket,
+    Answer, ApiCall, CallError, EventRecord, Framework, Need, NotChecked, PartialScore, Status, Ticket, Would,
 };
 use crate::model::{Duration, Kind, Object, ObjectKey, PodKey, Reading, Symbol, Time};
 use std::collections::BTreeMap;
@@ -164,6 +164,8 @@ pub struct DecisionRecord {
     pub not_checked: Vec<NotChecked>,
     /// What an attempt to preempt other pods came to; `None` without one.
     pub preemption: Option<PreemptionRecord>,
+    /// What the rules that do not decide would have done, each once, in the order of the profile and of the attempt.
+    pub would: Vec<Would>,
     /// Every node, when wanted.
     pub detail: Option<DecisionDetail>,
 }

@@ -21,6 +21,7 @@ mod bindings;
 mod blame;
 mod cache;
 mod calls;
+mod counting;
 mod cycle;
 mod detail;
 mod evict;
@@ -88,6 +89,8 @@ pub struct Scheduler {
     rule_refusals: blame::RuleRefusals,
     /// The faults of each rule.
     rule_errors: faults::FaultsByRule,
+    /// What rules that do not decide would have done.
+    rule_would: counting::WouldByRule,
     /// Work that remains before the step ends.
     deferred: VecDeque<Deferred>,
     /// The attempt that waits for extenders.
@@ -116,6 +119,7 @@ impl Clone for Scheduler {
             reconsidered: self.reconsidered,
             rule_refusals: self.rule_refusals.clone(),
             rule_errors: self.rule_errors.clone(),
+            rule_would: self.rule_would.clone(),
             deferred: self.deferred.clone(),
             suspended: self.suspended.clone(),
             now: self.now,
@@ -146,6 +150,7 @@ impl Scheduler {
             reconsidered: Generation::default(),
             rule_refusals: blame::RuleRefusals::default(),
             rule_errors: faults::FaultsByRule::default(),
+            rule_would: counting::WouldByRule::default(),
             deferred: VecDeque::new(),
             suspended: None,
             now: Time(i64::MIN),

@@ -69,7 +69,11 @@ fn note_rules(answer: &PostFilterAnswer, cycle: &mut Cycle) {
 }
 
 /// The nomination that follows from an answer, and the victims.
-fn chosen(answer: &PostFilterAnswer, cycle: &Cycle, snapshot: &Snapshot) -> (Promise, Option<Preemption>) {
+pub(super) fn chosen(
+    answer: &PostFilterAnswer,
+    cycle: &Cycle,
+    snapshot: &Snapshot,
+) -> (Promise, Option<Preemption>) {
     if let Some(best) = Candidate::best(&answer.candidates, snapshot.wall_clock(cycle.now)) {
         let Candidate { victims, violations, budgets, .. } = best.clone();
         let preemption = Preemption { victims, violations, budgets };

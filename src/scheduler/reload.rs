@@ -25,6 +25,7 @@ impl Scheduler {
         self.hints = hints;
         self.rule_refusals.keep(profiles.frameworks.iter().map(AsRef::as_ref));
         self.rule_errors.keep(profiles.frameworks.iter().map(AsRef::as_ref));
+        self.rule_would.keep(profiles.frameworks.iter().map(AsRef::as_ref));
         self.profiles = profiles.clone();
         self.hold_wants_again();
         // Its plugins may have lost their indexes.

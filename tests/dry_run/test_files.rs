@@ -421,3 +421,25 @@ cases:
         assert!(found[0].len() == 1 && found[0][0].starts_with(came), "{expect}: {found:?}");
     }
 }
+
+#[test]
+fn what_rules_that_do_not_decide_would_do_is_expected_by_their_names() {
+    let head = "
+nodes: [{name: n1, allocatable: {cpu: 4}}, {name: n2, allocatable: {cpu: 1}}]
+cases:
+";
+    let case = |expect: &str| format!("- {{name: x, pod: {{requests: {{cpu: 2}}}}, {expect}}}\n");
+    let policy = "policy p { filter small { mode audit\n require node.name == \"n2\" else \"large\" }
+        filter fast { mode warn\n require node.name != \"n2\" else \"slow\" } }";
+    let right =
+        ["expect: {node: n1, would: {small: waits}}", "expect: {would: {p/fast: same, p/small: waits}}"];
+    let text: String = right.iter().map(|expect| case(expect)).collect();
+    assert_eq!(with_policy(policy, &format!("{head}{text}")), vec![Vec::<String>::new(); right.len()]);
+    let wrong = with_policy(policy, &format!("{head}{}", case("expect: {would: {small: moves}}")));
+    assert_eq!(wrong, [["expected small: moves; got small: waits"]]);
+    let found = mistakes(&format!("{head}{}", case("expect: {would: {small: wait}}")));
+    assert_eq!(
+        found[0].0,
+        "this is nothing that a rule would do; one of `same`, `moves`, `waits`, `spares`, `evicts`"
+    );
+}

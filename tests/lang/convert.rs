@@ -5,6 +5,7 @@ use super::fixtures::golden;
 use bayplan::diag::SourceMap;
 use bayplan::lang::analysis::cost::Size;
 use bayplan::lang::convert::convert;
+use bayplan::lang::typed::{Point, Statement};
 use bayplan::lang::{self};
 use std::path::{Path, PathBuf};
 
@@ -183,4 +184,54 @@ fn what_has_no_twin_is_listed_with_its_place() {
     let without = converted("a.bay", text).unwrap_err();
     let lines: Vec<&str> = without.iter().map(|of| of.split(':').next().unwrap()).collect();
     assert_eq!(lines, ["4", "7", "9"], "{without:?}");
+}
+
+/// The mode of every statement, by rule.
+fn modes(name: &str, text: &str) -> Vec<(String, &'static str)> {
+    let mut sources = SourceMap::new();
+    let id = sources.add(name.to_owned(), text);
+    let (policies, said) = lang::compile_for(sources.get(id).unwrap(), size(), &|_| Vec::new());
+    assert!(!said.iter().any(|said| said.is_error()), "{said:?}\n{text}");
+    let policy = &policies[0];
+    let rules = policy.rules().flat_map(|rule| {
+        let inside = matches!(rule.point(), Point::PreFilter | Point::Permit);
+        let mode = move |statement: Statement<'_>| {
+            policy.modes.of(if inside { statement.span() } else { rule.span() }).word()
+        };
+        rule.statements().map(move |statement| (rule.name().to_owned(), mode(statement)))
+    });
+    rules.collect()
+}
+
+#[test]
+fn modes_are_written_in_both_languages() {
+    let text = r#"/// Tries rules before they decide.
+policy teams {
+  mode audit
+  gate mode warn "held" when pod.priority > 5
+  gate "held too" when pod.priority > 6
+  prefilter { mode off
+    reject "x" when pod.priority > 8 }
+  prefilter { reject "y" when pod.priority > 7 }
+  filter own { mode enforce
+    require node.ready else "z" }
+  filter two { mode warn
+    reject "a" when pod.priority > 2
+    reject "b" when node.unschedulable }
+  score best { mode off
+    give 100 when node.ready }
+  prefer mode warn 3 when node.ready
+  permit { mode warn
+    reject "p" when pod.priority > 3 }
+  preempt { mode enforce
+    never "n" when pod.priority > 4 }
+}
+"#;
+    let document = converted("p.bay", text).unwrap();
+    assert!(document.contains("mode: audit"), "{document}");
+    let back = converted("p.yaml", &document).unwrap();
+    let all = modes("p.bay", text);
+    assert_eq!(all.len(), 12);
+    assert_eq!(modes("p.yaml", &document), all, "{document}");
+    assert_eq!(modes("p.bay", &back), all, "{back}");
 }

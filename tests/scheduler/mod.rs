@@ -12,6 +12,7 @@ mod gates;
 mod held;
 mod marks;
 mod memos;
+mod modes;
 mod outbox;
 mod outcomes;
 mod pod_lifecycle;

@@ -1,7 +1,7 @@
 //! [`Run`]: a scheduler whose calls are all done at once, and its clock.
 
 use crate::support::policies::{NOW, compile};
-use bayplan::framework::{Answer, Framework, Instances, Named, Profile};
+use bayplan::framework::{Answer, ApiCall, Framework, Instances, Named, Profile};
 use bayplan::model::{Duration, Time};
 use bayplan::plugins::policy::{ExemptPods, plugins};
 use bayplan::scheduler::{Effect, Input, Options, Profiles, QueuePlace, Scheduler};
@@ -18,6 +18,10 @@ pub(super) struct Run {
     pub(super) bound: Vec<String>,
     /// The reasons and notes of all events.
     pub(super) notes: Vec<String>,
+    /// What rules that do not decide would have done: `POD POLICY/RULE EFFECT`.
+    pub(super) would: Vec<String>,
+    /// The pods that were evicted.
+    pub(super) deleted: Vec<String>,
 }
 
 impl Run {
@@ -29,8 +33,15 @@ impl Run {
     pub(super) fn on(node: NodeMaker, framework: Arc<Framework>) -> Self {
         let options = Options { longest_wait: None, window: usize::MAX, ..Options::default() };
         let scheduler = Scheduler::new(options);
-        let mut run =
-            Self { scheduler, now: NOW, attempts: Vec::new(), bound: Vec::new(), notes: Vec::new() };
+        let mut run = Self {
+            scheduler,
+            now: NOW,
+            attempts: Vec::new(),
+            bound: Vec::new(),
+            notes: Vec::new(),
+            would: Vec::new(),
+            deleted: Vec::new(),
+        };
         run.load(framework, 1);
         run.step(Input::Lead(true));
         run.step(Input::Upserted(node.object()));
@@ -54,8 +65,19 @@ impl Run {
             self.scheduler.step(input, self.now, &mut out);
             for effect in out {
                 match effect {
-                    Effect::Call(ticket, _) => inputs.push(Input::Reply(ticket, Ok(Answer::Done))),
-                    Effect::Decided(record) => self.attempts.push(record.pod.name.to_string()),
+                    Effect::Call(ticket, call) => {
+                        if let ApiCall::Delete { of } = &call {
+                            self.deleted.push(of.name.to_string());
+                        }
+                        inputs.push(Input::Reply(ticket, Ok(Answer::Done)));
+                    }
+                    Effect::Decided(record) => {
+                        self.attempts.push(record.pod.name.to_string());
+                        self.would.extend(record.would.iter().map(|would| {
+                            let word = would.effect.word();
+                            format!("{} {}/{} {word}", record.pod.name, would.policy, would.rule)
+                        }));
+                    }
                     Effect::Event(event) => {
                         if event.reason == "Scheduled" {
                             self.bound.push(event.pod.name.to_string());
@@ -101,6 +123,11 @@ impl Run {
 
 /// The plugins of a policy, and those without which no pod is bound.
 pub(super) fn framework_of(policy: &str) -> Arc<Framework> {
+    framework_with(policy, &[])
+}
+
+/// The same with other plugins.
+pub(super) fn framework_with(policy: &str, others: &[&str]) -> Arc<Framework> {
     let set = compile(policy);
     let name = set.iter().next().map(|policy| policy.name().to_owned()).unwrap();
     let mut registry = bayplan::plugins::registry();
@@ -111,6 +138,7 @@ pub(super) fn framework_of(policy: &str) -> Arc<Framework> {
     let named = |name: &str| Named { name: name.to_owned(), weight: 0, at: Default::default() };
     profile.multi_point.disabled.push(named("*"));
     profile.multi_point.enabled.extend(["NodeResourcesFit", "DefaultBinder", &name].map(named));
+    profile.multi_point.enabled.extend(others.iter().copied().map(named));
     if !policy.contains("queue by") {
         profile.multi_point.enabled.push(named("PrioritySort"));
     }

@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
 /// Every policy a set may have; of two with one name a set has one.
-const POOL: &[&str] = &[
+pub(crate) const POOL: &[&str] = &[
     r#"policy tier { param least = 1
         applies when has(pod.labels["wants"])
         filter tiered { require node.labels["tier"] == pod.labels["wants"] else "wrong tier" }
@@ -131,18 +131,18 @@ const POOL: &[&str] = &[
         prefilter { reject "some node is hot" when nodes.exists(n, (load[n.name].cpu.latest ?? 0m) > 1cpu) } }"#,
 ];
 
-static COMPILED: LazyLock<Vec<Arc<CompiledPolicy>>> = LazyLock::new(|| {
+static COMPILED: LazyLock<Vec<Arc<CompiledPolicy>>> =
+    LazyLock::new(|| POOL.iter().map(|text| compile(text)).collect());
+
+/// A policy of a run.
+pub(crate) fn compile(text: &str) -> Arc<CompiledPolicy> {
+    let mut sources = SourceMap::new();
+    let id = sources.add("pool.bay", text);
     let size = Size::of(20, 40);
-    let compiled = POOL.iter().map(|text| {
-        let mut sources = SourceMap::new();
-        let id = sources.add("pool.bay", *text);
-        let (mut policies, said) =
-            bayplan::lang::compile_for(sources.get(id).unwrap(), size, &|_| Vec::new());
-        assert!(!said.iter().any(|said| said.is_error()), "{text}: {said:?}");
-        Arc::new(CompiledPolicy::new(policies.remove(0), &sources))
-    });
-    compiled.collect()
-});
+    let (mut policies, said) = bayplan::lang::compile_for(sources.get(id).unwrap(), size, &|_| Vec::new());
+    assert!(!said.iter().any(|said| said.is_error()), "{text}: {said:?}");
+    Arc::new(CompiledPolicy::new(policies.remove(0), &sources))
+}
 
 /// The ledger whose index has this key.
 pub(crate) fn ledger_of(key: &IndexKey) -> Option<(Arc<CompiledPolicy>, LedgerId)> {
@@ -472,7 +472,8 @@ impl World {
     pub(crate) fn policies(&mut self, bits: u64) -> Arc<Profiles> {
         let set = set(bits);
         let second = !bits.is_multiple_of(4);
-        let frameworks = frameworks(&set, &self.others, second);
+        let serving: Vec<_> = set.iter().cloned().chain(self.options.trials.set(bits)).collect();
+        let frameworks = frameworks(&serving, &self.others, second);
         self.rules.revision = self.revision;
         self.rules.second = second;
         self.rules.sets.insert(self.revision, set);

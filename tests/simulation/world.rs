@@ -9,9 +9,12 @@ use crate::mutants::Mutant;
 use crate::objects::Claimer;
 use crate::plugins::{Fragile, Gang, Labelled, Reader, Reserver, Slow, basics, framework};
 use crate::rules::Rules;
+use crate::trials::{Trials, without_trials};
 use crate::volumes::{self, Disks};
 use bayplan::dry_run::{Api, DisruptionController, WatchEvent};
-use bayplan::framework::{ApiCall, CallError, Cycle, Extenders, Framework, Plugin, Silent, Status, Ticket};
+use bayplan::framework::{
+    ApiCall, CallError, Cycle, Extenders, Framework, Plugin, Silent, Status, Ticket, WouldEffect,
+};
 use bayplan::model::{Duration, Kind, Labels, Object, ObjectKey, Snapshot, Symbol, Time};
 use bayplan::scheduler::{self, Decision, DecisionRecord, Effect, Input, Profiles, Scheduler};
 use bayplan::testing::{namespace, node};
@@ -43,6 +46,10 @@ pub(crate) struct Options {
     pub extenders: bool,
     /// Pods have claims.
     pub volumes: bool,
+    /// Rules that do not decide.
+    pub trials: Trials,
+    /// The effects of every step are kept.
+    pub compares: bool,
 }
 
 /// A call that the server has not answered.
@@ -106,6 +113,10 @@ pub(crate) struct World {
     pub broken: Option<String>,
     /// Attempts that failed because an index is out of use.
     pub without_index: usize,
+    /// How often a rule that does not decide would have changed something.
+    pub counted: usize,
+    /// The effects of each step without those of rules that do not decide.
+    pub played: Vec<String>,
 }
 
 impl World {
@@ -139,6 +150,8 @@ impl World {
             hash: rustc_hash::FxHasher::default(),
             broken: None,
             without_index: 0,
+            counted: 0,
+            played: Vec::new(),
         };
         world.others.push(Arc::new(Reader));
         if options.objects {
@@ -282,6 +295,10 @@ impl World {
             effects.iter().for_each(|effect| eprintln!("    < {effect:?}"));
         }
         self.hash.write(text.as_bytes());
+        if self.options.compares {
+            self.played.push(without_trials(&effects));
+        }
+        self.counted += effects.iter().map(counted).sum::<usize>();
         if let Some(twin) = &mut self.twin {
             let mut same = Vec::new();
             twin.step(input, self.now, &mut same);
@@ -509,6 +526,16 @@ impl World {
 
     pub(crate) fn effects_hash(&self) -> u64 {
         self.hash.finish()
+    }
+}
+
+/// How many rules that do not decide would have changed a decision.
+fn counted(effect: &Effect) -> usize {
+    match effect {
+        Effect::Decided(record) => {
+            record.would.iter().filter(|would| would.effect != WouldEffect::Same).count()
+        }
+        _ => 0,
     }
 }
 

@@ -68,7 +68,7 @@ pub(super) fn gated(subject: &Subject, framework: &Arc<Framework>, by: &Symbol) 
 /// The `gate` statements that hold.
 fn statements(subject: &Subject, compiled: &CompiledPolicy) -> Vec<GateStatement> {
     let context = EvalContext::new(subject.pod, subject.snapshot, subject.now);
-    let traces = trace(&compiled.policy, Point::PreEnqueue, context).into_iter();
+    let traces = trace(compiled.enforced(), Point::PreEnqueue, context).into_iter();
     let holding = traces.filter(|of| of.finding.refuses());
     let shown = holding.map(|of| {
         let statement = of.finding.statement;
@@ -94,7 +94,7 @@ fn zone(compiled: &CompiledPolicy) -> Option<jiff::tz::TimeZone> {
         }
         false
     };
-    for condition in compiled.policy.gates.iter().filter_map(|check| check.condition.as_ref()) {
+    for condition in compiled.enforced().gates.iter().filter_map(|check| check.condition.as_ref()) {
         walk::any(&compiled.policy, condition, &mut look);
     }
     found

@@ -71,7 +71,7 @@ impl<'a> Subject<'a> {
     fn accounts(&self, node: NodeInfo<'a>) -> Vec<(String, Account<'a>)> {
         let context = self.context().on(node);
         let of_policy = |policy: &'a Arc<CompiledPolicy>| {
-            trace(&policy.policy, Point::Filter, context).into_iter().map(move |of| {
+            trace(policy.enforced(), Point::Filter, context).into_iter().map(move |of| {
                 let rule = format!("{}/{}", policy.name(), of.finding.rule.name());
                 (rule, Account { place: policy.place(of.finding.statement.span()), of })
             })

@@ -85,6 +85,36 @@ pub(crate) fn body(explanation: &Explanation, all: bool, out: &Output) -> String
     text
 }
 
+/// The rules that do not decide, apart from those that do.
+pub(crate) fn would_refuse(explanation: &Explanation, out: &Output) -> String {
+    if explanation.would_refuse.is_empty() {
+        return String::new();
+    }
+    let mut table = Table::new(&[
+        Column::words("WOULD ALSO REFUSE"),
+        Column::words("MODE"),
+        Column::words("WHAT"),
+        Column::words("REASON"),
+        Column::words("PLACE"),
+    ]);
+    table.indent = 2;
+    for of in &explanation.would_refuse {
+        let what = match of.nodes {
+            None => "the pod".to_owned(),
+            Some(1) => "1 node".to_owned(),
+            Some(many) => format!("{} nodes", count(many)),
+        };
+        table.row([
+            (Style::Name, of.rule.clone()),
+            (Style::Plain, of.mode.clone()),
+            (Style::Plain, what),
+            (Style::Plain, of.reason.clone()),
+            (Style::Name, of.place.clone()),
+        ]);
+    }
+    format!("\n{}", table.draw(out))
+}
+
 /// Requirements that no node meets, alone or together.
 fn conflict(conflicts: &[Conflict], nodes: usize, out: &Output) -> String {
     let mut table = Table::new(&[Column::words(""), Column::words("")]);

@@ -96,7 +96,7 @@ fn registry(policies: &Policies, made: &WithArguments) -> anyhow::Result<Registr
         let (sources, schemas, size) = (sources.clone(), schemas.clone(), policies.size);
         let compiled = compiled.clone();
         let made = made.clone();
-        let (name, sorts) = (compiled.name().to_owned(), compiled.policy.queue.is_some());
+        let (name, sorts) = (compiled.name().to_owned(), compiled.policy.orders_queue());
         registry.add_policy(&name, sorts, move |args| {
             let compiled = compiled_with(&compiled, (&sources, &schemas), size, args)?;
             if !matches!(args.value, TreeValue::Null) {

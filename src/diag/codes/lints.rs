@@ -519,4 +519,27 @@ policy shop-mark {
   reserve { label pod {"shop": "yes"} }
 }
 "#
+
+    QUEUE_NOT_COUNTED "BP0451" "queue-not-counted" Warning
+        "`queue by` of a policy that does not decide"
+        "A policy that does not decide changes nothing: its `queue by` does not order the queue. Another order is not a \
+         number of pods that would wait or move, so nothing is counted for it."
+        bad r#"
+/// Schedules pods of higher priority first, and tries a rule.
+policy by-priority {
+  mode audit
+  queue by desc pod.priority
+  filter ready { require node.ready else "node(s) not ready" }
+}
+"#
+        good r#"
+/// Schedules pods of higher priority first, and tries a rule.
+policy by-priority {
+  queue by desc pod.priority
+  filter ready {
+    mode audit
+    require node.ready else "node(s) not ready"
+  }
+}
+"#
 }

@@ -6,9 +6,9 @@ codes! {
         "The statement belongs to the language, but this release cannot execute it. It refuses the policy \
          instead of ignoring the statement."
         bad r#"
-/// Refuses pods of crowded namespaces, for now on paper.
+/// Refuses pods of crowded namespaces, but for one of them.
 policy crowd {
-  mode audit
+  except until 2027-01-31 because "it moves" when pod.namespace == "old"
   group g = p in pods where p.namespace == pod.namespace
   prefilter { reject "too many pods" when g.count() > 3 }
 }

@@ -2,7 +2,7 @@
 
 use super::read::{Case, Expectation, What, YesOr};
 use super::{Because, DecisionView, Mismatch, PodReport, Report, Seen, Standing, stands};
-use crate::framework::{Cycle, Silent};
+use crate::framework::{Cycle, Silent, Would, WouldEffect};
 use crate::model::Symbol;
 use crate::scheduler::{NodeDetail, PluginScore};
 use std::collections::BTreeSet;
@@ -19,6 +19,7 @@ pub(super) fn mismatch(one: &Expectation, seen: &Seen) -> Option<Mismatch> {
         What::Waits(expected) => waits(expected, seen),
         What::Gated(expected) => gated(expected, seen),
         What::Evicts(expected) => evicts(expected, seen),
+        What::Would { rule, effect } => would(rule, *effect, seen),
     }?;
     Some(Mismatch { expected, got, because, span: one.span })
 }
@@ -262,6 +263,22 @@ fn evicts(expected: &[String], seen: &Seen) -> Difference {
         let stands = stands(seen.pod);
         (words(&expected), format!("{}, {stands}", words(&got)), Vec::new())
     })
+}
+
+fn would(rule: &str, effect: WouldEffect, seen: &Seen) -> Difference {
+    let last = seen.pod.decisions.last().map(|record| record.would.as_slice()).unwrap_or_default();
+    let named = |of: &&Would| *rule == *of.rule || rule == format!("{}/{}", of.policy, of.rule);
+    let got = last.iter().filter(named).map(|of| of.effect);
+    // Rules of several policies may have the name: one of them is meant.
+    if got.clone().any(|got| got == effect) {
+        return None;
+    }
+    let got: BTreeSet<&str> = got.map(WouldEffect::word).collect();
+    let got = match got.is_empty() {
+        true => format!("{rule} was not asked: {}", stands(seen.pod)),
+        false => format!("{rule}: {}", got.into_iter().collect::<Vec<_>>().join(", ")),
+    };
+    Some((format!("{rule}: {}", effect.word()), got, Vec::new()))
 }
 
 /// The order in which the pods of a case were first tried, where it is not the expected one.

@@ -156,6 +156,8 @@ fields! {
             policy or plugin."
         "evicts" "[batch-1]" "The pods that are evicted to make room for the pod, by their names, all \
             of them; `[]` for none."
+        "would" "{same-team: waits}" "What rules in mode `warn` or `audit` would have done to the last attempt, by \
+            `RULE` or `POLICY/RULE`: `same`, `moves`, `waits`, `spares` or `evicts`."
     }
     Unschedulable {
         "reason" "Insufficient cpu" "A reason that nodes give, or a part of the event's message."

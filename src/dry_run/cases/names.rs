@@ -59,6 +59,8 @@ struct Known<'a> {
     /// `POLICY/RULE`.
     rules: Vec<String>,
     pods: Vec<&'a str>,
+    /// The rules that do not decide, by `RULE` and `POLICY/RULE`.
+    counting: Vec<String>,
 }
 
 impl<'a> Known<'a> {
@@ -76,6 +78,10 @@ impl<'a> Known<'a> {
             let own = policy.policy.filters.iter().map(|filter| filter.name.to_string()).chain(prefilter);
             own.map(|rule| format!("{}/{rule}", policy.name()))
         });
+        let counting = bench.policies.iter().flat_map(|policy| {
+            let names = policy.counts().map(|counts| counts.policy.counted_names()).unwrap_or_default();
+            names.into_iter().flat_map(|name| [name.to_string(), format!("{}/{name}", policy.name())])
+        });
         let running = world.objects.iter().filter_map(|object| match object {
             Object::Pod(pod) => Some(pod.name.as_str()),
             _ => None,
@@ -89,6 +95,7 @@ impl<'a> Known<'a> {
             plugins: plugins.iter().map(|plugin| plugin.name()).collect(),
             rules: rules.collect(),
             pods: pods.collect(),
+            counting: counting.collect(),
         }
     }
 
@@ -106,6 +113,10 @@ impl<'a> Known<'a> {
             What::Waits(YesOr::By(name)) | What::Gated(YesOr::By(name)) => {
                 let message = format!("no policy or plugin is called `{name}`");
                 absent(name, self.plugins.iter().copied(), message)
+            }
+            What::Would { rule, .. } => {
+                let known = self.counting.iter().map(String::as_str);
+                absent(rule, known, format!("no rule `{rule}` is in mode `warn` or `audit`"))
             }
             What::Evicts(names) => names.iter().find_map(|name| {
                 let message = format!("the case has no pod `{name}`");

@@ -6,6 +6,7 @@ use super::metrics;
 use super::objects::{self, CasePod, PodFrom, Surroundings};
 use crate::diag::{Diagnostic, SourceId, SourceMap, Span, codes};
 use crate::dry_run::PodReport;
+use crate::framework::WouldEffect;
 use crate::model::Time;
 use crate::yaml::{self, Booleans, Field, FieldError, Fields, Tree, TreeValue};
 
@@ -79,6 +80,8 @@ pub(super) enum What {
     Gated(YesOr),
     /// The names of all pods that are evicted for the pod, in any order.
     Evicts(Vec<String>),
+    /// What a rule that does not decide would have done to the last attempt.
+    Would { rule: String, effect: WouldEffect },
 }
 
 /// Yes, no, or by whom.
@@ -268,6 +271,20 @@ impl Reader<'_> {
         }
         if let Some(pods) = fields.get("evicts") {
             add(pods.tree, What::Evicts(strings(&pods, errors)));
+        }
+        for (rule, effect) in entries(fields.get("would"), "rules with what they would do", errors) {
+            let words = WouldEffect::WORDS;
+            let known = effect.tree.as_str().and_then(|word| words.iter().find(|(known, _)| *known == word));
+            match known {
+                Some((_, known)) => add(effect.tree, What::Would { rule, effect: *known }),
+                None => {
+                    let words = words.map(|(word, _)| format!("`{word}`")).join(", ");
+                    errors.push(
+                        self.at(&effect, "this is nothing that a rule would do")
+                            .with_help(format!("one of {words}")),
+                    );
+                }
+            }
         }
         for (name, what) in [("waits", What::Waits as fn(YesOr) -> What), ("gated", What::Gated)] {
             if let Some(field) = fields.get(name)

@@ -2,7 +2,7 @@
 
 use crate::diag::{Diagnostic, Span, codes};
 use crate::lang::syntax::ast::{Text, WriteVerb};
-use crate::lang::typed::{Does, Policy, Target, WriteEntry};
+use crate::lang::typed::{Does, Mode, Policy, Target, WriteEntry};
 use rustc_hash::FxHashMap;
 
 /// Something that only one policy in service may do.
@@ -16,6 +16,10 @@ pub struct Claim {
 
 /// The claims of a policy, in the order of the text of each statement.
 pub fn claims(policy: &Policy) -> Vec<Claim> {
+    // What does not decide does not order or write.
+    if policy.modes.policy != Mode::Enforce {
+        return Vec::new();
+    }
     let queue =
         policy.queue.iter().map(|queue| Claim { what: "orders the queue".to_owned(), span: queue.span });
     let claim = |verb: WriteVerb, entry: &WriteEntry, of: &dyn std::fmt::Display| {

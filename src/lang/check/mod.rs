@@ -27,6 +27,7 @@ mod macros;
 mod memos;
 mod numbering;
 mod operators;
+mod modes;
 mod outcome;
 mod overloads;
 mod preempt;
@@ -45,7 +46,7 @@ pub use arguments::Argument;
 
 use super::schemas::Schemas;
 use super::typed::reads::Keeps;
-use super::typed::{self, Expr, ExprKind, Policy};
+use super::typed::{self, Expr, ExprKind, Modes, Policy};
 use super::types::{ObjectKind, Type};
 use crate::diag::{Code, Diagnostic, Span};
 use crate::lang::eval::budget::Budget;
@@ -203,6 +204,7 @@ fn empty_policy(name: &ast::Name, span: Span) -> Policy {
         cel: false,
         on_error: ast::OnError::default(),
         strict: None,
+        modes: Modes::default(),
         applies: Vec::new(),
         params: Vec::new(),
         lets: Vec::new(),
@@ -329,6 +331,7 @@ impl<'a> Checker<'a> {
         result.on_error = policy.on_error;
         result.strict = policy.strict;
         result.doc = item.doc.as_ref().map(|doc| doc.text.clone());
+        result.modes = self.modes(policy);
         self.check_params();
         self.applies(policy, &mut result);
         self.frame = Frame::new(Place::In(StatementId::Let), FactScope::Narrowed);

@@ -33,6 +33,7 @@ impl<'a> Checker<'a> {
                 | StatementKind::Ledger(_)
                 | StatementKind::Memo(_)
                 | StatementKind::Source(_)
+                | StatementKind::Mode(_)
                 | StatementKind::Broken(_) => {}
                 StatementKind::Gate(gate) => {
                     let gate = self.gate(gate, doc, statement.span);
@@ -93,7 +94,7 @@ impl<'a> Checker<'a> {
                     let acts = self.acts(StatementId::AfterFailure, Point::Failure, block, statement.span);
                     result.acts.push(acts);
                 }
-                StatementKind::Mode(_) | StatementKind::Except(_) => {
+                StatementKind::Except(_) => {
                     if let Some(id) = statement.kind.id() {
                         self.refused(id, statement.span);
                     }

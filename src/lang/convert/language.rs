@@ -10,6 +10,7 @@ use crate::lang::syntax::ast::*;
 /// Writes every policy of a file.
 pub(super) fn write(source: &Source, file: &File, types: &Types) -> Result<String, Vec<NoTwin>> {
     let mut writer = LanguageWriter {
+        inside: None,
         types,
         remarks: Remarks::of(source, file),
         without: Vec::new(),
@@ -41,6 +42,8 @@ pub(super) fn write(source: &Source, file: &File, types: &Types) -> Result<Strin
 }
 
 struct LanguageWriter<'a> {
+    /// The mode of the block that is written next.
+    inside: Option<Text>,
     types: &'a Types,
     remarks: Remarks,
     without: Vec<NoTwin>,
@@ -106,7 +109,8 @@ impl LanguageWriter<'_> {
             }
             StatementKind::Gate(gate) => {
                 let (reason, when) = (self.reason(&gate.reason), self.expr(&gate.when));
-                self.line(&format!("gate {reason} when {when}"));
+                let mode = mode_word(statement.mode.as_ref());
+                self.line(&format!("gate {mode}{reason} when {when}"));
             }
             StatementKind::Queue(keys) => {
                 let keys: Vec<String> = keys
@@ -117,20 +121,28 @@ impl LanguageWriter<'_> {
                     .collect();
                 self.line(&format!("queue by {}", keys.join(", ")));
             }
-            StatementKind::Prefilter(block) => self.block("prefilter", block, statement.span),
+            StatementKind::Mode(mode) => self.line(&format!("mode {}", mode.mode.text)),
+            StatementKind::Prefilter(block) => self.block_by_mode("prefilter", block, statement.span),
             StatementKind::Reserve(block) => self.block("reserve", block, statement.span),
-            StatementKind::Permit(block) => self.block("permit", block, statement.span),
-            StatementKind::Preempt(block) => self.block("preempt", block, statement.span),
+            StatementKind::Permit(block) => self.block_by_mode("permit", block, statement.span),
+            StatementKind::Preempt(block) => self.block_by_mode("preempt", block, statement.span),
             StatementKind::BeforeBind(block) => self.block("before bind", block, statement.span),
             StatementKind::AfterBind(block) => self.block("after bind", block, statement.span),
             StatementKind::AfterFailure(block) => self.block("after failure", block, statement.span),
             StatementKind::Filter(filter) => {
-                self.block(&format!("filter {}", filter.name.text), &filter.block, statement.span);
+                let mode = statement.mode.as_ref();
+                self.block_in_mode(
+                    &format!("filter {}", filter.name.text),
+                    &filter.block,
+                    statement.span,
+                    mode,
+                );
             }
-            StatementKind::Score(score) => self.score(score, statement.span),
+            StatementKind::Score(score) => self.score(score, statement.span, statement.mode.as_ref()),
             StatementKind::Prefer(prefer) => {
                 let (weight, when) = (self.expr(&prefer.weight), self.expr(&prefer.when));
-                self.line(&format!("prefer {weight} when {when}"));
+                let mode = mode_word(statement.mode.as_ref());
+                self.line(&format!("prefer {mode}{weight} when {when}"));
             }
             StatementKind::Let(of) => self.declared_let(of),
             StatementKind::Param(param) => {
@@ -184,7 +196,7 @@ impl LanguageWriter<'_> {
         self.line(&format!("let {name}{declared} = {value}{missing}"));
     }
 
-    fn score(&mut self, score: &Score, span: Span) {
+    fn score(&mut self, score: &Score, span: Span, mode: Option<&Mode>) {
         let mut head = format!("score {}", score.name.text);
         if let Some(weight) = &score.weight {
             head.push_str(&format!(" weight {}", self.expr(weight)));
@@ -198,11 +210,34 @@ impl LanguageWriter<'_> {
         if score.reversed.is_some() {
             head.push_str(" reversed");
         }
-        self.block(&head, &score.block, span);
+        self.block_in_mode(&head, &score.block, span, mode);
+    }
+
+    /// A block whose statements say their modes, as blocks of one mode each.
+    fn block_by_mode(&mut self, head: &str, block: &Block, span: Span) {
+        let word = |statement: &BlockStatement| statement.mode.as_ref().map(|mode| mode.mode.text.clone());
+        // Lets are known in their block alone: each block has all of them.
+        let lets = block.statements.iter().filter(|inner| matches!(inner.kind, BlockKind::Let(_)));
+        let lets: Vec<BlockStatement> = lets.cloned().collect();
+        let rest = block.statements.iter().filter(|inner| !matches!(inner.kind, BlockKind::Let(_)));
+        let rest: Vec<BlockStatement> = rest.cloned().collect();
+        for run in rest.chunk_by(|one, other| word(one) == word(other)) {
+            let statements = lets.iter().chain(run).cloned().collect();
+            let mode = run.first().and_then(|statement| statement.mode.as_ref());
+            self.block_in_mode(head, &Block { statements, span: block.span }, span, mode);
+        }
+    }
+
+    fn block_in_mode(&mut self, head: &str, block: &Block, span: Span, mode: Option<&Mode>) {
+        self.inside = mode.map(|mode| mode.mode.text.clone());
+        self.block(head, block, span);
     }
 
     fn block(&mut self, head: &str, block: &Block, span: Span) {
         self.open(head);
+        if let Some(mode) = self.inside.take() {
+            self.line(&format!("mode {mode}"));
+        }
         for inner in &block.statements {
             if inner.span.start != span.start {
                 self.above(inner.span);
@@ -320,6 +355,11 @@ impl LanguageWriter<'_> {
             if details.is_empty() { String::new() } else { format!(" with {{{}}}", details.join(", ")) };
         format!("{resolvable}\"{text}\"{with}")
     }
+}
+
+/// `mode M ` of a statement without a block.
+fn mode_word(mode: Option<&Mode>) -> String {
+    mode.map(|mode| format!("mode {} ", mode.mode.text)).unwrap_or_default()
 }
 
 fn detail_name(name: &str) -> String {

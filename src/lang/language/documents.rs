@@ -134,6 +134,10 @@ const ON_ERROR: FieldDef = field(
     Shape::Word(&["reject", "ignore", "error"]),
     "What happens when an expression of it ends with an error; by default what the policy says.",
 );
+/// The words for modes.
+pub const MODES: &[&str] = &["enforce", "warn", "audit", "off"];
+const MODE: FieldDef =
+    field("mode", Shape::Word(MODES), "How far it may go; by default as far as the policy.");
 const WITH: FieldDef =
     field("with", Shape::Expressions, "Values that explanations and logs show beside the reason.");
 const RESOLVABLE: FieldDef =
@@ -250,7 +254,12 @@ pub static SPEC: ObjectDef = ObjectDef {
             Shape::List(&AFTER_FAILURE),
             "What is done with the members of groups, and remembered, after an attempt that failed.",
         ),
-        not_built(StatementId::Mode, "mode"),
+        of(
+            StatementId::Mode,
+            "mode",
+            Shape::Word(MODES),
+            "How far the policy may go: `enforce`, the default, decides; `warn` and `audit` count; `off` does nothing.",
+        ),
         not_built(StatementId::Mode, "enforceWhen"),
         not_built(StatementId::Mode, "modeUntil"),
         not_built(StatementId::Except, "exceptions"),
@@ -353,6 +362,7 @@ static GATE: ObjectDef = ObjectDef {
         needed("when", Shape::Expression, "It stays out while this holds."),
         WITH,
         RESOLVABLE,
+        MODE,
         ON_ERROR,
     ],
 };
@@ -379,6 +389,7 @@ static PREFILTER: ObjectDef = ObjectDef {
         WHEN,
         WITH,
         RESOLVABLE,
+        MODE,
         ON_ERROR,
     ],
 };
@@ -393,6 +404,7 @@ static FILTER: ObjectDef = ObjectDef {
         WITH,
         RESOLVABLE,
         needed("rules", Shape::List(&RULE), "Rules, each of which must let the node pass."),
+        MODE,
         ON_ERROR,
     ],
 };
@@ -425,6 +437,7 @@ static SCORE: ObjectDef = ObjectDef {
         field("reversed", Shape::Bool, "With `true` 100 minus the value."),
         needed("expression", Shape::Expression, "The value of the node."),
         needed("gives", Shape::List(&GIVE), "Values, of which the first counts whose condition holds."),
+        MODE,
         ON_ERROR,
     ],
 };
@@ -441,6 +454,7 @@ static PREFER: ObjectDef = ObjectDef {
     fields: &[
         needed("weight", Shape::Weight, "A whole number from 1."),
         needed("when", Shape::Expression, "The nodes that are preferred."),
+        MODE,
         ON_ERROR,
     ],
 };
@@ -471,6 +485,7 @@ static PREEMPT: ObjectDef = ObjectDef {
         needed("guard", Shape::Expression, "What must hold without the evicted pods."),
         needed("else", Shape::Reason, "The reason when it does not hold."),
         WITH,
+        MODE,
         ON_ERROR,
     ],
 };
@@ -487,6 +502,7 @@ static PERMIT: ObjectDef = ObjectDef {
         needed("else", Shape::Reason, "The reason when it did not happen."),
         WITH,
         RESOLVABLE,
+        MODE,
         ON_ERROR,
     ],
 };

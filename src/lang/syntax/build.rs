@@ -178,7 +178,8 @@ impl<'a> Builder<'a> {
         let span = self.tight(&pair);
         let kind = self.statement_kind(pair);
         let kind = kind.unwrap_or_else(|Failed| StatementKind::Broken(self.broken(&pair)));
-        Statement { doc: None, kind, span, on_error: None }
+        let mode = self.rule_mode(&pair);
+        Statement { doc: None, kind, span, on_error: None, mode }
     }
 
     fn statement_kind(&mut self, pair: Node<'_>) -> Built<StatementKind> {
@@ -422,6 +423,13 @@ impl<'a> Builder<'a> {
         })
     }
 
+    /// `mode M` of a statement without a block.
+    fn rule_mode(&mut self, pair: &Node<'_>) -> Option<Mode> {
+        let part = pair.parts().find(|part| part.rule() == Rule::rule_mode)?;
+        let word = part.parts().find(|part| part.rule() == Rule::ident)?;
+        Some(Mode { mode: self.name(&word), when: None, otherwise: None, until: None })
+    }
+
     /// `except [RULE] until DATE because "…" [when E]`
     fn except(&mut self, pair: Node<'_>) -> Built<Except> {
         let parts = self.parts(pair)?;
@@ -460,7 +468,7 @@ impl<'a> Builder<'a> {
         let span = self.tight(&pair);
         let kind = self.block_kind(pair);
         let kind = kind.unwrap_or_else(|Failed| BlockKind::Broken(self.broken(&pair)));
-        BlockStatement { doc: None, kind, span, on_error: None }
+        BlockStatement { doc: None, kind, span, on_error: None, mode: None }
     }
 
     fn block_kind(&mut self, pair: Node<'_>) -> Built<BlockKind> {

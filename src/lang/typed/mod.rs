@@ -10,6 +10,7 @@ mod expr;
 mod ids;
 mod ledgers;
 mod memos;
+mod modes;
 mod sources;
 pub mod operation;
 mod preempt;
@@ -23,6 +24,7 @@ pub use expr::{ArithmeticOp, CompareOp, Expr, ExprKind, LookUp, LookUpBy, Macro,
 pub use ids::{DefId, GroupId, KindId, LedgerId, LetId, MemoId, ParamId, SlotId, SourceId};
 pub use ledgers::{Add, Ledger};
 pub use memos::Memo;
+pub use modes::{Mode, Modes};
 pub use operation::Operation;
 pub use preempt::{Preempt, Victim};
 pub use sources::Source;
@@ -53,6 +55,8 @@ pub struct Policy {
     pub on_error: OnError,
     /// `strict: true`, at its place: an expression that may fail is an error.
     pub strict: Option<Span>,
+    /// How far it and its rules may go.
+    pub modes: Modes,
     /// `applies to all pods`: also to pods that are exempt from policies.
     pub to_all_pods: bool,
     /// `applies when`, split at `&&`. The policy does not apply to a pod for which one is false.
@@ -281,6 +285,16 @@ pub struct Prefilter {
     pub statements: Vec<PrefilterStatement>,
     /// The statement.
     pub span: Span,
+}
+
+impl Prefilter {
+    /// `only nodes` among its statements.
+    pub fn onlys(&self) -> impl Iterator<Item = &Only> {
+        self.statements.iter().filter_map(|statement| match statement {
+            PrefilterStatement::Only(only) => Some(only),
+            PrefilterStatement::Check(_) => None,
+        })
+    }
 }
 
 /// A statement of a prefilter.

@@ -16,6 +16,13 @@ pub struct Preempt {
     pub guards: Vec<Check>,
 }
 
+impl Preempt {
+    /// Whether it has no statement.
+    pub fn is_empty(&self) -> bool {
+        self.nevers.is_empty() && self.victims.is_empty() && self.guards.is_empty()
+    }
+}
+
 /// `victim v when E`, `protect v when E`
 #[derive(Clone, Debug)]
 pub struct Victim {

@@ -105,7 +105,7 @@ impl PolicyPlugin {
 
     /// The same, with the fault of `applies when`; then the policy applies and refuses. A fault that is to be ignored is
     /// noted in the attempt of `h`.
-    fn applies_or_fails(
+    pub(super) fn applies_or_fails(
         &self,
         context: EvalContext<'_>,
         h: Option<&Handle<'_>>,
@@ -181,7 +181,7 @@ impl PolicyPlugin {
         Begun { attempt, left }
     }
 
-    fn registers(&self, context: EvalContext<'_>) -> Arc<[Constant]> {
+    pub(super) fn registers(&self, context: EvalContext<'_>) -> Arc<[Constant]> {
         compute(&self.compiled.policy, &self.compiled.statements.registers, context).into()
     }
 
@@ -252,7 +252,8 @@ impl PolicyPlugin {
         node: NodeInfo<'_>,
         change: impl FnOnce(&mut Moved),
     ) {
-        if !self.compiled.sees_other_pods {
+        let counted = self.counter.as_ref().is_some_and(|counter| counter.sees_other_pods());
+        if !self.compiled.sees_other_pods && !counted {
             return;
         }
         let Some(attempt) = slot.get_mut::<Attempt>() else { return };
@@ -306,7 +307,8 @@ impl PreFilter for PolicyPlugin {
     fn pre_filter(&self, h: &Handle, state: &mut StateSlot) -> Result<PreFilterOutcome, Status> {
         let Begun { attempt, left } = self.begin(h);
         let filters = self.asks_again || !self.compiled.statements.filters.is_empty();
-        let asks = attempt.applies && (attempt.refuses && filters || self.preempts().is_some());
+        let evicts = self.preempts().is_some() || self.counts_evictions();
+        let asks = attempt.applies && (attempt.refuses && filters || evicts);
         state.put(attempt);
         Ok(match left? {
             Some(only) => PreFilterOutcome::Only(only),

@@ -7,6 +7,7 @@
 //!
 //! - `attempt.rs`: the beginning of an attempt (PreFilter), and gates (PreEnqueue)
 //! - `filter.rs`, `preempt.rs`, `score.rs`, `permit.rs`, `queue.rs`: one extension point each
+//! - `counting`: what rules that do not decide would have done
 //! - `clock.rs`: when time alone changes a decision
 //! - `waits.rs`: the pods that wait at permit; `pod_inputs.rs`: which of them share a decision;
 //!   `distance.rs`: how many members must change before a condition over a group can hold
@@ -16,6 +17,7 @@
 
 mod attempt;
 mod clock;
+mod counting;
 mod distance;
 mod events;
 mod failure;
@@ -39,7 +41,7 @@ pub use events::registrations;
 pub use waits::Waits;
 
 use crate::framework::{
-    AfterBind, Edit, Failure, Filter, Handle, Need, Permit, Plugin, PostBind, PostFilter, PreBind,
+    AfterBind, Counting, Edit, Failure, Filter, Handle, Need, Permit, Plugin, PostBind, PostFilter, PreBind,
     PreEnqueue, PreFilter, PreScore, PreemptionRules, QueueSort, Reads, Reserve, Score, Status,
 };
 use crate::lang::analysis::index::can_be_indexed;
@@ -56,7 +58,12 @@ use std::sync::Arc;
 
 /// A policy as a plugin.
 pub struct PolicyPlugin {
+    /// The rules that decide. All ids and declarations are those of the whole policy.
     compiled: Arc<CompiledPolicy>,
+    /// The policy as it was written.
+    whole: Arc<CompiledPolicy>,
+    /// The rules that do not decide.
+    counter: Option<Box<counting::Counter>>,
     exempt: ExemptPods,
     events: events::Events,
     inputs: pod_inputs::PodInputs,
@@ -124,7 +131,9 @@ pub fn plugins(set: &PolicySet, exempt: &ExemptPods) -> Vec<Arc<dyn Plugin>> {
 
 impl PolicyPlugin {
     /// A policy as a plugin.
-    pub fn new(compiled: Arc<CompiledPolicy>, exempt: ExemptPods) -> Self {
+    pub fn new(whole: Arc<CompiledPolicy>, exempt: ExemptPods) -> Self {
+        let compiled = whole.decides().clone();
+        let counter = counting::Counter::of(&whole, &exempt);
         let events = events::Events::of(&compiled);
         let waits_key = IndexKey(Symbol::from(format!("{}/waits", compiled.name())));
         let inputs = pod_inputs::PodInputs::of(&compiled);
@@ -132,24 +141,43 @@ impl PolicyPlugin {
         let filters = compiled.policy.filters.iter().map(|filter| Symbol::from(&*filter.name));
         let scores = compiled.policy.scores.iter().map(|score| Symbol::from(&*score.name));
         let rules = numbers::NAMES.iter().map(|name| Symbol::from(*name));
-        let rules = rules.chain(filters).chain(scores).collect();
+        // Statuses number the rules that decide: those that count come last.
+        let counted = counter.iter().flat_map(|counter| counter.names());
+        let rules = rules.chain(filters).chain(scores).chain(counted).collect();
         let asks_again = preempt::asks_again(&compiled);
-        Self { compiled, exempt, events, inputs, clocked, waits_key, suspended: false, asks_again, rules }
+        Self {
+            compiled,
+            whole,
+            counter,
+            exempt,
+            events,
+            inputs,
+            clocked,
+            waits_key,
+            suspended: false,
+            asks_again,
+            rules,
+        }
     }
 
     /// The same plugin, which applies to no pod.
     pub fn suspended(self) -> Self {
-        Self { suspended: true, ..self }
+        Self { suspended: true, counter: None, ..self }
     }
 
     /// The policy.
     pub fn compiled(&self) -> &Arc<CompiledPolicy> {
-        &self.compiled
+        &self.whole
     }
 
     /// The key of the index of pods that wait at the policy's permit.
     pub fn waits_key(&self) -> &IndexKey {
         &self.waits_key
+    }
+
+    /// Whether rules about evictions count: then the policy follows simulations.
+    fn counts_evictions(&self) -> bool {
+        self.counter.as_ref().is_some_and(|counter| counter.preempts())
     }
 
     fn waits(&self) -> bool {
@@ -187,7 +215,8 @@ impl Plugin for PolicyPlugin {
     }
 
     fn indexes(&self) -> Vec<(IndexKey, Box<dyn Index>)> {
-        let policy = &self.compiled.policy;
+        // They are the same whatever the rules may do.
+        let policy = &self.whole.policy;
         let mut indexes: Vec<(IndexKey, Box<dyn Index>)> = (0..policy.groups.len() as u32)
             .map(GroupId)
             .filter(|group| can_be_indexed(policy, *group))
@@ -218,7 +247,8 @@ impl Plugin for PolicyPlugin {
     }
 
     fn kinds(&self) -> &'static [Need] {
-        if self.preempts().is_some() { crate::plugins::default_preemption::NEEDS } else { &[] }
+        let preempts = self.preempts().is_some() || self.counts_evictions();
+        if preempts { crate::plugins::default_preemption::NEEDS } else { &[] }
     }
 
     fn queue_sort(&self) -> Option<&dyn QueueSort> {
@@ -237,7 +267,8 @@ impl Plugin for PolicyPlugin {
             || !of.permits.is_empty()
             || !of.acts.before_bind.is_empty()
             || !of.acts.after_bind.is_empty()
-            || self.preempts().is_some();
+            || self.preempts().is_some()
+            || self.counts_evictions();
         asks.then_some(self)
     }
 
@@ -251,6 +282,10 @@ impl Plugin for PolicyPlugin {
 
     fn preemption(&self) -> Option<&dyn PreemptionRules> {
         self.preempts().map(|_| self as &dyn PreemptionRules)
+    }
+
+    fn counting(&self) -> Option<&dyn Counting> {
+        self.counter.as_ref().map(|counter| &**counter as &dyn Counting)
     }
 
     fn pre_score(&self) -> Option<&dyn PreScore> {

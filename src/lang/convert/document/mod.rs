@@ -140,6 +140,23 @@ struct PolicyWriter<'w, 'a> {
 
 type Fields = Vec<(String, Node)>;
 
+/// The mode that a block says.
+fn mode_in(block: &Block) -> Option<&Mode> {
+    block.statements.iter().find_map(|statement| match &statement.kind {
+        BlockKind::Mode(mode) => Some(mode),
+        _ => None,
+    })
+}
+
+fn put_mode(fields: &mut Fields, mode: Option<&Mode>) -> Result<(), NoTwin> {
+    let Some(mode) = mode else { return Ok(()) };
+    if let Some(part) = mode.when.as_ref().map(|when| when.span).or(mode.until.as_ref().map(|of| of.span)) {
+        return Err(NoTwin::new(part, "documents have nothing for this part of a mode"));
+    }
+    put(fields, "mode", &mode.mode.text);
+    Ok(())
+}
+
 fn put(fields: &mut Fields, key: &str, text: &str) {
     fields.push((key.to_owned(), Node::Scalar(yaml::scalar(text))));
 }
@@ -210,11 +227,16 @@ impl PolicyWriter<'_, '_> {
                     self.applies.push(text);
                 }
             }
+            StatementKind::Mode(mode) => {
+                self.above_of(span);
+                self.policy_mode(mode)?;
+            }
             StatementKind::Gate(gate) => {
                 let mut fields = Fields::new();
                 self.reason(&mut fields, "reason", &gate.reason)?;
                 let at = fields.iter().position(|(key, _)| key != "reason").unwrap_or(fields.len());
                 fields.insert(at, ("when".to_owned(), Node::Scalar(yaml::scalar(&self.cel(&gate.when)?))));
+                put_mode(&mut fields, statement.mode.as_ref())?;
                 self.add("gates", span, fields);
             }
             StatementKind::Queue(keys) => {
@@ -263,6 +285,7 @@ impl PolicyWriter<'_, '_> {
                 put(&mut fields, "weight", &self.cel(&prefer.weight)?);
                 put(&mut fields, "when", &self.cel(&prefer.when)?);
                 unquote(&mut fields, "weight", &prefer.weight);
+                put_mode(&mut fields, statement.mode.as_ref())?;
                 self.add("prefer", span, fields);
             }
             StatementKind::Let(of) => self.variable(of, span)?,
@@ -306,11 +329,13 @@ impl PolicyWriter<'_, '_> {
         let mut fields = Fields::new();
         put(&mut fields, "name", &filter.name.text);
         let rules = self.without_lets(&filter.block)?;
+        let mode = mode_in(&filter.block);
         if let [BlockStatement { kind: BlockKind::Require(require), span: inner, .. }] = rules.as_slice() {
             put(&mut fields, "expression", &self.cel(&require.condition)?);
             if let Some(reason) = &require.reason {
                 self.reason(&mut fields, "reason", reason)?;
             }
+            put_mode(&mut fields, mode)?;
             let mut comments = self.remarks.take(span);
             comments.extend(self.remarks.take(*inner));
             return self.add_with("filters", comments, fields);
@@ -331,6 +356,7 @@ impl PolicyWriter<'_, '_> {
             items.push(Item { comments: self.remarks.take(rule.span), fields: inner });
         }
         fields.push(("rules".to_owned(), Node::List(items)));
+        put_mode(&mut fields, mode)?;
         self.add("filters", span, fields);
         Ok(())
     }
@@ -369,6 +395,8 @@ impl PolicyWriter<'_, '_> {
                         return Err(NoTwin::new(of.value.span, why));
                     }
                 }
+                // Documents say it of the rule, or of each statement.
+                BlockKind::Mode(_) => self.above_of(statement.span),
                 _ => rest.push(statement),
             }
         }
@@ -415,6 +443,7 @@ impl PolicyWriter<'_, '_> {
             put_raw(&mut fields, "reversed", true);
         }
         let gives = self.without_lets(&score.block)?;
+        put_mode(&mut fields, mode_in(&score.block))?;
         if let [BlockStatement { kind: BlockKind::Give(Give { value, when: None }), span: inner, .. }] =
             gives.as_slice()
         {
@@ -570,8 +599,16 @@ impl PolicyWriter<'_, '_> {
                 }
                 _ => return Err(NoTwin::new(statement.span, "documents have nothing for this statement")),
             }
+            put_mode(&mut fields, mode_in(block))?;
             self.add(field, statement.span, fields);
         }
+        Ok(())
+    }
+
+    fn policy_mode(&mut self, mode: &Mode) -> Result<(), NoTwin> {
+        let mut fields = Fields::new();
+        put_mode(&mut fields, Some(mode))?;
+        self.fields.extend(fields.into_iter().map(|(_, node)| ("mode", node)));
         Ok(())
     }
 

@@ -167,19 +167,22 @@ pub(super) static MODE: StatementDef = StatementDef {
     words: "mode",
     stands: &[
         Home::Policy,
+        Home::Block(StatementId::Prefilter),
         Home::Block(StatementId::Filter),
         Home::Block(StatementId::Score),
+        Home::Block(StatementId::Preempt),
         Home::Block(StatementId::Permit),
     ],
     rule: "mode",
-    syntax: "mode enforce|warn|audit|off [when E [else MODE]] [until DATE]",
+    syntax: "mode enforce|warn|audit|off",
     sees: Some(Names::OF_POD),
-    built: false,
-    doc: "Whether the policy or rule decides (`enforce`), only counts what it would have done (`audit`), also says \
-          it in an event (`warn`), or does nothing (`off`). The mode of a rule overrides that of its policy.",
+    doc: "How far the policy or rule may go: it decides (`enforce`, the default), is counted by what it would have done \
+          (`audit`), is counted and tells the pod's owner in an event (`warn`), or is compiled only (`off`). The mode \
+          of a rule overrides that of its policy; gates and preferences say it behind their word, as in `gate mode \
+          audit \"REASON\" when E`. A rule that does not decide changes nothing. Ledgers are kept in every mode.",
     example: r#"/// Counts what a rule would refuse.
 policy trial {
-  mode audit until 2027-01-31
+  mode audit
   filter ready {
     require node.ready else "node(s) not ready"
   }

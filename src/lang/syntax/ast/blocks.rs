@@ -27,6 +27,8 @@ pub struct BlockStatement {
     pub span: Span,
     /// What an expression of it that fails does, where it says so.
     pub on_error: Option<(OnError, Span)>,
+    /// How far it may go; documents alone say it of one statement of a block.
+    pub mode: Option<Mode>,
 }
 
 /// The statements of blocks.
@@ -44,7 +46,7 @@ pub enum BlockKind {
     Give(Give),
     /// `wait D for G until E else "r"`, in `permit`.
     Wait(Wait),
-    /// `mode …`, in `filter`, `score`, `permit`; not built.
+    /// `mode …`, of the whole rule; in `prefilter`, `filter`, `score`, `permit`, `preempt`.
     Mode(Mode),
     /// `except until … because … when …`; not built.
     Except(Except),

@@ -19,6 +19,8 @@ pub struct Statement {
     pub span: Span,
     /// What an expression of it that fails does, where it says so.
     pub on_error: Option<(OnError, Span)>,
+    /// How far it may go, where it says so outside of its block.
+    pub mode: Option<Mode>,
 }
 
 /// The statements of a policy.
@@ -66,7 +68,7 @@ pub enum StatementKind {
     AfterFailure(Block),
     /// `source NAME = metrics(…)`
     Source(SourceDecl),
-    /// `mode …`; not built.
+    /// `mode …`
     Mode(Mode),
     /// `except until … because … when …`; not built.
     Except(Except),

@@ -21,7 +21,13 @@ impl Reader<'_> {
         let before = self.said.len();
         let kind = read(self, item).filter(|_| self.said.len() == before);
         let broken = || BlockKind::Broken(Broken { word: Text::from(""), declares: None });
-        BlockStatement { doc: None, kind: kind.unwrap_or_else(broken), span, on_error: self.on_error(item) }
+        BlockStatement {
+            doc: None,
+            kind: kind.unwrap_or_else(broken),
+            span,
+            on_error: self.on_error(item),
+            mode: self.mode(item),
+        }
     }
 
     /// A condition that may be missing; the outer `None` is a mistake.
@@ -166,7 +172,8 @@ impl Reader<'_> {
     fn alone(&self, item: Node<'_>, kind: BlockKind, span: Span) -> Block {
         let entry = self.entry(item, "expression");
         let own = entry.map_or(span, |entry| self.places.entry(entry));
-        let statement = BlockStatement { doc: None, kind, span: own, on_error: self.on_error(item) };
+        let on_error = self.on_error(item);
+        let statement = BlockStatement { doc: None, kind, span: own, on_error, mode: None };
         Block { statements: vec![statement], span }
     }
 

@@ -75,6 +75,7 @@ pub(super) fn place(reader: &mut Reader<'_>, drafts: Vec<Draft>) -> Vec<Statemen
                         kind: BlockKind::Let(variable.of.clone()),
                         span: variable.span,
                         on_error: None,
+                        mode: None,
                     });
                 block.statements.splice(0..0, lets);
             }
@@ -206,6 +207,7 @@ fn as_score(statement: Statement, number: usize) -> Statement {
     let StatementKind::Prefer(prefer) = statement.kind else { return statement };
     let span = statement.span;
     let give = |value: i64, when: Option<Expr>| BlockStatement {
+        mode: None,
         doc: None,
         kind: BlockKind::Give(Give {
             value: Expr { kind: ExprKind::Literal(Literal::Int(value)), span: prefer.when.span },

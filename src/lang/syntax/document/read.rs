@@ -9,7 +9,7 @@ use super::place::Places;
 use super::scalars::Scalar;
 use super::values::Node;
 use crate::diag::{Diagnostic, Span, codes};
-use crate::lang::language::documents::{DESCRIPTION, SPEC, Shape};
+use crate::lang::language::documents::{DESCRIPTION, MODES, SPEC, Shape};
 use crate::lang::syntax::ast::*;
 use crate::yaml::{Tree, TreeEntry, TreeValue};
 use std::collections::BTreeMap;
@@ -137,6 +137,14 @@ impl<'a> Reader<'a> {
         Some((on_error, self.places.entry(entry)))
     }
 
+    /// `mode` of a map.
+    pub(super) fn mode(&self, node: Node<'_>) -> Option<Mode> {
+        let entry = self.entry(node, "mode")?;
+        let word = entry.value.as_str().filter(|word| MODES.contains(word))?;
+        let word = Name { text: Text::from(word), span: self.places.entry(entry) };
+        Some(Mode { mode: word, when: None, otherwise: None, until: None })
+    }
+
     /// Registers the names that the policy declares.
     fn declare(&mut self, spec: Node<'_>) {
         for space in ["params", "variables", "groups", "ledgers", "memos", "sources"] {
@@ -179,6 +187,10 @@ impl<'a> Reader<'a> {
                 if let TreeValue::Bool(true) = node.tree.value {
                     read.push(self.statement(whole, None, |this| this.applies(spec)));
                 }
+            }
+            "mode" => {
+                let mode = self.mode(spec);
+                read.push(self.statement(whole, None, |_| mode.map(StatementKind::Mode)));
             }
             "queueBy" => read.push(self.statement(whole, None, |this| this.queue(node))),
             "prefilter" => read.push(self.statement(whole, None, |this| {
@@ -237,7 +249,7 @@ impl<'a> Reader<'a> {
 
     fn broken(&self, span: Span, word: &str, declares: Option<Name>) -> Statement {
         let kind = StatementKind::Broken(Broken { word: Text::from(word), declares });
-        Statement { doc: None, kind, span, on_error: None }
+        Statement { doc: None, kind, span, on_error: None, mode: None }
     }
 
     /// Reads a statement. With a mistake it is `Broken`, and what it would have declared is known to exist.
@@ -259,7 +271,8 @@ impl<'a> Reader<'a> {
                 return (self.broken(span, "", declares), uses);
             }
         };
-        (Statement { doc: None, kind, span, on_error }, uses)
+        let mode = item.and_then(|item| self.mode(item));
+        (Statement { doc: None, kind, span, on_error, mode }, uses)
     }
 
     // ---- statements without a block

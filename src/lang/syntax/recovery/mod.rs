@@ -295,7 +295,7 @@ fn statement(builder: &mut Builder<'_>, segment: &Segment, lost: bool) -> Statem
     let word = builder.token_text(segment.start);
     let fail = |builder: &Builder<'_>| {
         let kind = StatementKind::Broken(broken(builder, segment));
-        Statement { doc: None, kind, span, on_error: None }
+        Statement { doc: None, kind, span, on_error: None, mode: None }
     };
     if !in_policies(word) {
         let mark = builder.token(segment.start).and_then(|token| familiar_mistakes::mark_at(builder, token));
@@ -470,7 +470,13 @@ fn block_statement(
         }
         report(builder, segment, diagnostic);
     }
-    BlockStatement { doc: None, kind: BlockKind::Broken(broken(builder, segment)), span, on_error: None }
+    BlockStatement {
+        doc: None,
+        kind: BlockKind::Broken(broken(builder, segment)),
+        span,
+        on_error: None,
+        mode: None,
+    }
 }
 
 /// A `}` that is missing before token `end`: said where it would stand, with the `{` beside it.

@@ -1,0 +1,181 @@
+//! [`Mode`]: how far a policy and its rules may go, and the parts of a policy by it: the rules that decide, and those that
+//! only count what they would have done.
+
+use super::{Missing, Policy, PrefilterStatement, Rule};
+use crate::diag::Span;
+use crate::lang::syntax::ast::OnError;
+use rustc_hash::FxHashMap;
+
+/// How far a policy or a rule may go.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Mode {
+    /// It decides.
+    #[default]
+    Enforce,
+    /// It is counted, and the pod's owner gets an event.
+    Warn,
+    /// It is counted.
+    Audit,
+    /// It is compiled only.
+    Off,
+}
+
+impl Mode {
+    /// Each with its word.
+    pub const WORDS: [(&'static str, Mode); 4] =
+        [("enforce", Mode::Enforce), ("warn", Mode::Warn), ("audit", Mode::Audit), ("off", Mode::Off)];
+
+    /// The mode of a word.
+    pub fn of(word: &str) -> Option<Mode> {
+        Self::WORDS.into_iter().find(|(known, _)| *known == word).map(|(_, mode)| mode)
+    }
+
+    /// Its word.
+    pub fn word(self) -> &'static str {
+        Self::WORDS.into_iter().find(|(_, mode)| *mode == self).map_or("", |(word, _)| word)
+    }
+
+    /// Whether the rule is evaluated after the decision.
+    pub fn counts(self) -> bool {
+        matches!(self, Mode::Warn | Mode::Audit)
+    }
+}
+
+/// The modes of a policy and of its rules.
+#[derive(Clone, Debug, Default)]
+pub struct Modes {
+    /// That of the policy, for rules without their own.
+    pub policy: Mode,
+    /// Those that rules say themselves, by the place of the rule; of `prefilter`, `permit` and `preempt` by the place of each
+    /// statement inside.
+    pub rules: FxHashMap<Span, Mode>,
+}
+
+impl Modes {
+    /// The mode of the rule at a place.
+    pub fn of(&self, rule: Span) -> Mode {
+        self.rules.get(&rule).copied().unwrap_or(self.policy)
+    }
+
+    /// Whether every rule decides.
+    pub fn all_enforce(&self) -> bool {
+        self.policy == Mode::Enforce && self.rules.values().all(|mode| *mode == Mode::Enforce)
+    }
+}
+
+impl Policy {
+    /// The rules that decide. `before bind`, `after bind`, `after failure`, `reserve` and `queue by` have the mode of the
+    /// policy.
+    pub fn deciding(&self) -> Policy {
+        let mut part = self.part(|mode| mode == Mode::Enforce);
+        if self.modes.policy == Mode::Enforce {
+            return part;
+        }
+        part.acts.clear();
+        part.queue = None;
+        part.reserves.clear();
+        // After a fault of `applies when` these rules leave the pod alone: the policy must not refuse it.
+        part.on_error = OnError::Ignore;
+        // A value that is absent refuses in the mode of the policy. The rules that decide cannot do without it.
+        for of in &mut part.lets {
+            of.missing = of.missing.take().map(|_| Missing::Skip);
+        }
+        part
+    }
+
+    /// The modes of a rule; several where the statements of a block say theirs. Ledgers, and what narrows the policy, have
+    /// none: they are the same whatever the rules may do.
+    pub fn modes_of(&self, rule: Rule<'_>) -> Vec<Mode> {
+        let mut modes: Vec<Mode> = match rule {
+            Rule::Applies(_) | Rule::Ledger(_) => Vec::new(),
+            Rule::Guard(_) | Rule::Queue(_) | Rule::Reserve(_) | Rule::Acts(_) => vec![self.modes.policy],
+            Rule::Prefilter(_) | Rule::Permit(_) => {
+                rule.statements().map(|statement| self.modes.of(statement.span())).collect()
+            }
+            _ => vec![self.modes.of(rule.span())],
+        };
+        modes.dedup();
+        modes
+    }
+
+    /// The names under which the rules of a part are counted.
+    pub fn counted_names(&self) -> Vec<&str> {
+        let mut names = Vec::new();
+        names.extend((!self.applies.is_empty()).then_some("applies when"));
+        names.extend(self.lets.iter().any(|of| of.missing.is_some()).then_some("missing"));
+        names.extend((!self.gates.is_empty()).then_some("gate"));
+        names.extend((!self.prefilters.is_empty()).then_some("prefilter"));
+        names.extend(self.filters.iter().map(|filter| &*filter.name));
+        names.extend(self.scores.iter().map(|score| &*score.name));
+        names.extend(self.preempt.is_some().then_some("preempt"));
+        names.extend((!self.reserves.is_empty()).then_some("reserve"));
+        names.extend((!self.permits.is_empty()).then_some("permit"));
+        names
+    }
+
+    /// Whether it orders the queue.
+    pub fn orders_queue(&self) -> bool {
+        self.queue.is_some() && self.modes.policy == Mode::Enforce
+    }
+
+    /// The rules that count what they would have done; `None` when there is none.
+    pub fn counting(&self) -> Option<Policy> {
+        let mut part = self.part(Mode::counts);
+        part.acts.clear();
+        part.queue = None;
+        for reserve in &mut part.reserves {
+            reserve.writes.clear();
+        }
+        let mut refuses_absent = false;
+        if self.modes.policy.counts() {
+            refuses_absent =
+                part.lets.iter().any(|of| matches!(of.missing, Some(Missing::Reject(_) | Missing::Error)));
+        } else {
+            part.reserves.clear();
+            for of in &mut part.lets {
+                of.missing = of.missing.take().map(|_| Missing::Skip);
+            }
+        }
+        let counts = refuses_absent
+            || part.preempt.is_some()
+            || !part.gates.is_empty()
+            || !part.prefilters.is_empty()
+            || !part.filters.is_empty()
+            || !part.scores.is_empty()
+            || part.reserves.iter().any(|reserve| !reserve.checks.is_empty())
+            || !part.permits.is_empty();
+        counts.then_some(part)
+    }
+
+    /// The policy with the rules whose mode is wanted. Declarations stay, and with them the ids that expressions have.
+    fn part(&self, wanted: impl Fn(Mode) -> bool) -> Policy {
+        let mut part = self.clone();
+        let wants = |span: Span| wanted(self.modes.of(span));
+        part.gates.retain(|gate| wants(gate.span));
+        for prefilter in &mut part.prefilters {
+            prefilter.statements.retain(|statement| match statement {
+                PrefilterStatement::Check(of) => wants(of.span),
+                PrefilterStatement::Only(of) => wants(of.span),
+            });
+        }
+        part.prefilters.retain(|prefilter| !prefilter.statements.is_empty());
+        part.filters.retain(|filter| wants(filter.span));
+        part.scores.retain(|score| wants(score.span));
+        for permit in &mut part.permits {
+            permit.checks.retain(|check| wants(check.span));
+            permit.waits.retain(|wait| wants(wait.span));
+        }
+        part.permits.retain(|permit| !permit.checks.is_empty() || !permit.waits.is_empty());
+        if let Some(preempt) = &mut part.preempt {
+            preempt.nevers.retain(|check| wants(check.span));
+            preempt.victims.retain(|victim| wants(victim.span));
+            preempt.guards.retain(|check| wants(check.span));
+        }
+        // A block without statements still makes the policy a plugin that evicts.
+        let wrote = self.preempt.as_ref().is_some_and(|of| !of.is_empty());
+        if wrote && part.preempt.as_ref().is_some_and(super::Preempt::is_empty) {
+            part.preempt = None;
+        }
+        part
+    }
+}

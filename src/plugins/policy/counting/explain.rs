@@ -1,0 +1,84 @@
+//! The rules that would refuse a pod or nodes, for explanations.
+
+use super::super::{numbers, queued};
+use super::{Counter, Speaks};
+use crate::framework::{Handle, WouldRefuse};
+use crate::lang::codegen::{ColumnScan, CompiledCheck, CompiledPrefilter, Env};
+use crate::lang::eval::context::EvalContext;
+use crate::model::{NodeSet, Symbol};
+
+impl Counter {
+    /// The rules up to `filter` that would refuse the pod, or some of these nodes, in the order of an attempt.
+    pub(super) fn explained(&self, h: &Handle<'_>, nodes: &NodeSet) -> Vec<WouldRefuse> {
+        let mut context = EvalContext::new(h.pod, h.snapshot, h.now);
+        context.queued = queued(h);
+        let of = &self.rules.compiled;
+        match self.speaks(h, context) {
+            Speaks::Asks { refusals: true } => {}
+            Speaks::No | Speaks::Asks { .. } => return Vec::new(),
+            Speaks::Refuses(rule, status) => {
+                return vec![WouldRefuse {
+                    rule: Symbol::new(rule),
+                    mode: self.modes.policy.word(),
+                    place: String::new(),
+                    reason: status.message(),
+                    nodes: None,
+                }];
+            }
+        }
+        let mut found = Vec::new();
+        for gate in &of.statements.gates {
+            found.extend(self.once(h, ("gate", numbers::GATE), gate, context));
+        }
+        for statement in &of.statements.prefilters {
+            if let CompiledPrefilter::Check(check) = statement {
+                found.extend(self.once(h, ("prefilter", numbers::PREFILTER), check, context));
+            }
+        }
+        let onlys = of.policy.prefilters.iter().flat_map(|prefilter| prefilter.onlys());
+        if let Some(only) = onlys.last()
+            && !self.leaves_some(h, context, nodes)
+        {
+            found.push(WouldRefuse {
+                rule: Symbol::new("prefilter"),
+                mode: self.modes.of(only.span).word(),
+                place: String::new(),
+                reason: format!("node(s) didn't satisfy plugin(s) [{}]", of.name()),
+                nodes: None,
+            });
+        }
+        let registers = self.rules.registers(context);
+        let mut scan = ColumnScan::new(&of.policy, &of.statements.inputs, context, &registers);
+        for (at, (written, filter)) in of.policy.filters.iter().zip(&of.statements.filters).enumerate() {
+            let rule = (numbers::filter(at), filter);
+            let left = self.left_by(h, rule, &mut scan, nodes);
+            let Some(first) = nodes.iter().find(|node| !left.contains(*node)) else { continue };
+            found.push(WouldRefuse {
+                rule: filter.name.clone(),
+                mode: self.modes.of(written.span).word(),
+                place: written.checks.first().map_or("", |check| of.place(check.span)).to_owned(),
+                reason: self.reason_on(h, rule, context, first, &registers),
+                nodes: Some(nodes.len() - left.len()),
+            });
+        }
+        found
+    }
+
+    fn once(
+        &self,
+        h: &Handle<'_>,
+        (name, rule): (&str, u16),
+        check: &CompiledCheck,
+        context: EvalContext<'_>,
+    ) -> Option<WouldRefuse> {
+        let mut env = Env::new(&self.rules.compiled.policy, context, &[]);
+        let reason = self.refuses(h, (rule, check), &mut env, context)?;
+        Some(WouldRefuse {
+            rule: Symbol::new(name),
+            mode: self.modes.of(check.check.span).word(),
+            place: self.rules.compiled.place(check.check.span).to_owned(),
+            reason,
+            nodes: None,
+        })
+    }
+}

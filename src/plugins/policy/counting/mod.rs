@@ -1,0 +1,224 @@
+//! The rules of a policy that do not decide (`mode warn`, `mode audit`): what each would have done to a decision that was
+//! made without it.
+//!
+//! They are a policy of their own, of the same declarations ([`Policy::counting`](crate::lang::typed::Policy::counting)),
+//! so that the plugin of the policy has the rules that decide and nothing else. Each rule is counted for itself, as if it
+//! alone had decided too. This file says what each rule would have done; `judge.rs` evaluates one rule, `explain.rs` names
+//! the rules that would refuse a pod.
+
+mod explain;
+mod judge;
+
+use super::attempt::Absent;
+use super::{PolicyPlugin, numbers, queued};
+use crate::framework::{
+    Choice, Counting, Handle, PreemptionRules, RuleFaults, Status, Would, WouldEffect, WouldRefuse,
+};
+use crate::lang::eval::context::EvalContext;
+use crate::lang::policy_set::CompiledPolicy;
+use crate::lang::typed::{Mode, Modes};
+use crate::model::{NodeId, NodeInfo, NodeSet, PodInfo, Symbol};
+use judge::Judged;
+
+/// The name of all statements about evictions as one rule.
+const PREEMPT: &str = "preempt";
+
+/// The rules of a policy that do not decide.
+pub(super) struct Counter {
+    /// They alone, as if they decided.
+    rules: PolicyPlugin,
+    modes: Modes,
+    policy: Symbol,
+}
+
+/// Whether the policy speaks of a pod.
+enum Speaks {
+    /// It leaves the pod alone.
+    No,
+    /// It would refuse the pod before its rules are evaluated: the name of what refuses, and why.
+    Refuses(&'static str, Status),
+    /// Its rules are evaluated; whether those that refuse are, too.
+    Asks { refusals: bool },
+}
+
+impl Counter {
+    /// The rules of a policy that do not decide; `None` when there is none.
+    pub(super) fn of(compiled: &CompiledPolicy, exempt: &super::ExemptPods) -> Option<Box<Self>> {
+        let rules = PolicyPlugin::new(compiled.counts()?.clone(), exempt.clone());
+        let (modes, policy) = (compiled.policy.modes.clone(), Symbol::new(compiled.name()));
+        Some(Box::new(Self { rules, modes, policy }))
+    }
+
+    /// The names of the filters, of the scores, and of the rules about evictions.
+    pub(super) fn names(&self) -> impl Iterator<Item = Symbol> {
+        let of = &self.rules.compiled.policy;
+        let filters = of.filters.iter().map(|filter| Symbol::from(&*filter.name));
+        let scores = of.scores.iter().map(|score| Symbol::from(&*score.name));
+        filters.chain(scores).chain(of.preempt.iter().map(|_| Symbol::new(PREEMPT)))
+    }
+
+    /// Whether there are rules about evictions.
+    pub(super) fn preempts(&self) -> bool {
+        self.rules.preempts().is_some()
+    }
+
+    /// Whether a simulation of evictions changes what the rules read.
+    pub(super) fn sees_other_pods(&self) -> bool {
+        self.preempts() && self.rules.compiled.sees_other_pods
+    }
+
+    fn speaks(&self, h: &Handle<'_>, context: EvalContext<'_>) -> Speaks {
+        let refusals = !self.rules.never_refuses(context.pod);
+        match self.rules.applies_or_fails(context, Some(h)) {
+            (false, _) => return Speaks::No,
+            (true, None) => {}
+            (true, Some(_)) if !refusals => return Speaks::No,
+            (true, Some(fault)) => {
+                let on_error = self.rules.compiled.policy.on_error;
+                let status = self.rules.failed(numbers::APPLIES, on_error, &fault, false);
+                return Speaks::Refuses("applies when", status);
+            }
+        }
+        match self.rules.missing(context) {
+            Absent::Nothing => Speaks::Asks { refusals },
+            Absent::Skip => Speaks::No,
+            Absent::Refused(status) => Speaks::Refuses("missing", status),
+        }
+    }
+
+    fn would(&self, rule: &str, judged: Judged) -> Would {
+        let (policy, rule) = (self.policy.clone(), Symbol::new(rule));
+        Would {
+            policy,
+            rule,
+            effect: judged.effect,
+            tells: judged.tells.map(|text| Symbol::from(text.as_str())),
+        }
+    }
+
+    /// The text of the event where a rule that would refuse the pod warns.
+    fn tells(&self, mode: Mode, text: impl FnOnce() -> String) -> Option<String> {
+        (mode == Mode::Warn).then(text)
+    }
+
+    /// What the rules would have done, where `judge` decides about a statement and everything else stays as it is.
+    fn each(
+        &self,
+        h: &Handle<'_>,
+        context: EvalContext<'_>,
+        out: &mut Vec<Would>,
+        judge: impl FnOnce(&Self, bool, &mut Vec<Would>),
+    ) {
+        match self.speaks(h, context) {
+            Speaks::No => {}
+            Speaks::Asks { refusals } => judge(self, refusals, out),
+            Speaks::Refuses(rule, status) => {
+                let judged = Judged {
+                    effect: WouldEffect::Waits,
+                    tells: self.tells(self.modes.policy, || status.message()),
+                };
+                out.push(self.would(rule, judged));
+            }
+        }
+    }
+}
+
+impl Counting for Counter {
+    fn chosen(&self, h: &Handle, choice: &Choice, out: &mut Vec<Would>) {
+        let mut context = EvalContext::new(h.pod, h.snapshot, h.now);
+        context.queued = queued(h);
+        self.each(h, context, out, |this, refusals, out| {
+            if refusals {
+                out.extend(this.gates(h, context).map(|judged| this.would("gate", judged)));
+                let judged = this.prefilters(h, context, &choice.feasible.nodes);
+                out.extend(judged.map(|judged| this.would("prefilter", judged)));
+                this.filters(h, context, choice, out);
+            }
+            this.scores(context, choice, out);
+            out.extend(this.preempts().then(|| this.would(PREEMPT, Judged::default())));
+        });
+    }
+
+    fn placed(&self, h: &Handle, node: NodeId, out: &mut Vec<Would>) {
+        let Some(node) = h.snapshot.node(node) else { return };
+        let context = EvalContext::new(h.pod, h.snapshot, h.now).on(node);
+        // What refuses the pod before these rules is counted in `chosen`.
+        if let Speaks::Asks { refusals: true } = self.speaks(h, context) {
+            out.extend(self.reserves(h, context).map(|judged| self.would("reserve", judged)));
+            out.extend(self.permits(h, context).map(|judged| self.would("permit", judged)));
+        }
+    }
+
+    fn refused(&self, h: &Handle, evictions: WouldEffect, out: &mut Vec<Would>) {
+        let mut context = EvalContext::new(h.pod, h.snapshot, h.now);
+        context.queued = queued(h);
+        let of = &self.rules.compiled.statements;
+        let same = |rule: &str| self.would(rule, Judged::default());
+        match self.speaks(h, context) {
+            Speaks::No => {}
+            // The pod waits already.
+            Speaks::Refuses(rule, _) => out.push(same(rule)),
+            Speaks::Asks { refusals } => {
+                if refusals {
+                    out.extend((!of.gates.is_empty()).then(|| same("gate")));
+                    out.extend((!of.prefilters.is_empty()).then(|| same("prefilter")));
+                    out.extend(of.filters.iter().map(|filter| same(&filter.name)));
+                }
+                out.extend(of.scores.iter().map(|score| same(&score.name)));
+                let judged = Judged { effect: evictions, tells: None };
+                out.extend(self.preempts().then(|| self.would(PREEMPT, judged)));
+                if refusals {
+                    out.extend(self.checks_reserve().then(|| same("reserve")));
+                    out.extend((!of.permits.is_empty()).then(|| same("permit")));
+                }
+            }
+        }
+    }
+
+    fn preemption(&self) -> Option<&dyn PreemptionRules> {
+        self.preempts().then_some(self as &dyn PreemptionRules)
+    }
+
+    fn refusals(&self, h: &Handle, nodes: &NodeSet) -> Vec<WouldRefuse> {
+        self.explained(h, nodes)
+    }
+}
+
+/// The slot of the attempt is that of the policy, whose plugin follows the simulation.
+impl PreemptionRules for Counter {
+    fn applies(&self, h: &Handle) -> bool {
+        PreemptionRules::applies(&self.rules, h)
+    }
+
+    fn names_victims(&self) -> bool {
+        self.rules.names_victims()
+    }
+
+    fn never(&self, h: &Handle, faults: &mut RuleFaults) -> Result<(), Status> {
+        self.rules.never(h, faults)
+    }
+
+    fn candidate(
+        &self,
+        h: &Handle,
+        node: NodeInfo,
+        victim: &PodInfo,
+        faults: &mut RuleFaults,
+    ) -> Result<bool, Status> {
+        self.rules.candidate(h, node, victim, faults)
+    }
+
+    fn protects(
+        &self,
+        h: &Handle,
+        node: NodeInfo,
+        victim: &PodInfo,
+        faults: &mut RuleFaults,
+    ) -> Result<bool, Status> {
+        self.rules.protects(h, node, victim, faults)
+    }
+
+    fn guard(&self, h: &Handle, node: NodeInfo, faults: &mut RuleFaults) -> Result<(), Status> {
+        self.rules.guard(h, node, faults)
+    }
+}

@@ -1,0 +1,210 @@
+//! `mode`: rules that decide, and rules that only count what they would have done.
+
+use super::run::{Run, framework_of};
+use bayplan::model::PodInfo;
+use bayplan::scheduler::{Input, QueuePlace};
+use bayplan::testing::{node, pod};
+use std::sync::Arc;
+
+/// A scheduler with two nodes, of which `big` wins: it has more room, and nothing else counts.
+fn two_nodes(policy: &str) -> Run {
+    let mut run = Run::on(node("big").label("team", "a").cpu("4"), framework_of(policy));
+    run.step(Input::Upserted(node("small").label("team", "b").cpu("2").object()));
+    run
+}
+
+fn placed(run: &Run, name: &str) -> Option<String> {
+    let snapshot = run.scheduler.snapshot();
+    let entry = snapshot.pod(&pod(name).build().key)?;
+    Some(snapshot.node(entry.placed?.0)?.name().to_string())
+}
+
+/// A score that decides, so that ties do not.
+const BIG: &str = "score big normalize max { give node.allocatable.cpu }";
+
+#[test]
+fn a_filter_that_counts_moves_pods_or_lets_them_wait() {
+    let mut run = two_nodes(&format!(
+        r#"policy teams {{
+          {BIG}
+          filter own {{
+            mode audit
+            require node.labels["team"] == pod.labels["team"] else "node(s) of another team"
+          }}
+          filter none {{ mode warn
+            reject "no node is good" when pod.labels["team"] == "c" }}
+          filter off {{ mode off
+            reject "off" when pod.priority < 100 }}
+        }}"#
+    ));
+    for (name, team) in [("a", "a"), ("b", "b"), ("c", "c")] {
+        run.add(pod(name).label("team", team).cpu("100m"));
+    }
+    assert_eq!(run.bound, ["a", "b", "c"]);
+    assert_eq!(placed(&run, "b").as_deref(), Some("big"), "the filter does not decide");
+    assert_eq!(
+        run.would,
+        [
+            "a teams/own same",
+            "a teams/none same",
+            "b teams/own moves",
+            "b teams/none same",
+            "c teams/own waits",
+            "c teams/none waits",
+        ]
+    );
+    let told: Vec<_> = run.notes.iter().filter(|note| note.starts_with("PolicyWouldRefuse")).collect();
+    assert_eq!(told, ["PolicyWouldRefuse: teams/none: no node is good"], "audit tells nobody");
+    let counts: Vec<_> = run.scheduler.rule_would().collect();
+    assert_eq!(counts.iter().map(|(.., count)| count).sum::<u64>(), 6);
+}
+
+#[test]
+fn scores_that_count_say_whether_another_node_would_have_won() {
+    let mut run = two_nodes(&format!(
+        r#"policy ranks {{
+          {BIG}
+          score small weight 1 {{ mode audit
+            give 100 when node.name == "small" }}
+          score smaller weight 9 {{ mode audit
+            give 100 when node.name == "small" }}
+          prefer mode audit 9 when node.name == "big"
+        }}"#
+    ));
+    run.add(pod("p").cpu("100m"));
+    assert_eq!(placed(&run, "p").as_deref(), Some("big"));
+    // 100 against 50 and 100: the small node would have won with either.
+    assert_eq!(run.would, ["p ranks/small moves", "p ranks/smaller moves", "p ranks/prefer-1 same"]);
+}
+
+#[test]
+fn gates_prefilters_and_waits_that_count_let_the_pod_go_on() {
+    let mut run = Run::of(
+        r#"policy trial {
+          mode warn
+          group mates = p in pods where p.namespace == pod.namespace && p.labels["crew"] == pod.labels["crew"]
+          gate "held" when pod.labels["hold"] == "yes"
+          prefilter {
+            reject "too dear" when pod.priority > 5
+            only nodes ["other"] when pod.labels["pin"] == "yes" }
+          reserve { reject "no mark" when pod.labels["mark"] == "no"
+                    annotate pod {"example.com/x": "y"} }
+          permit { wait 10s for mates until mates.count(m, m.placed) >= 2 else "no mate came" }
+          after failure { release mates "failed" }
+        }"#,
+    );
+    run.add(pod("a").label("crew", "x").label("hold", "yes").cpu("100m"));
+    run.add(pod("b").label("crew", "x").priority(9).label("mark", "no").cpu("100m"));
+    run.add(pod("c").label("pin", "yes").label("crew", "x").cpu("100m"));
+    assert_eq!(run.bound, ["a", "b", "c"]);
+    assert_eq!(
+        run.would,
+        [
+            "a trial/gate waits",
+            "a trial/prefilter same",
+            "a trial/reserve same",
+            "a trial/permit waits",
+            "b trial/gate same",
+            "b trial/prefilter waits",
+            "b trial/reserve waits",
+            "b trial/permit same",
+            "c trial/gate same",
+            "c trial/prefilter waits",
+            "c trial/reserve same",
+            "c trial/permit same",
+        ]
+    );
+    let told = run.notes.iter().filter(|note| note.starts_with("PolicyWouldRefuse"));
+    assert_eq!(told.count(), 5);
+    let marked = run.scheduler.snapshot().pod(&pod("a").build().key).map(|entry| entry.pod.clone());
+    assert!(marked.is_some_and(|pod: Arc<PodInfo>| pod.annotations.get("example.com/x").is_none()));
+}
+
+#[test]
+fn a_rule_decides_in_a_policy_that_does_not() {
+    let mut run = two_nodes(&format!(
+        r#"policy teams {{
+          mode audit
+          {BIG}
+          filter own {{ mode enforce
+            require node.labels["team"] == pod.labels["team"] else "node(s) of another team" }}
+          gate "held" when pod.labels["team"] == "b"
+        }}"#
+    ));
+    run.add(pod("b").label("team", "b").cpu("100m"));
+    run.add(pod("c").label("team", "c").cpu("100m"));
+    assert_eq!(placed(&run, "b").as_deref(), Some("small"));
+    assert_eq!(run.scheduler.queue_place(&pod("c").build().key), Some(QueuePlace::Unschedulable));
+    assert_eq!(
+        run.would,
+        ["b teams/gate waits", "b teams/big same", "c teams/gate same", "c teams/big same"],
+        "a pod that waits waits with the rules, too"
+    );
+}
+
+#[test]
+fn a_ledger_is_kept_in_every_mode() {
+    for mode in ["enforce", "warn", "audit", "off"] {
+        let policy = |mode: &str| {
+            format!(
+                r#"policy quota {{
+                  mode {mode}
+                  let team = pod.labels["team"] ?? ""
+                  ledger used: int by team {{ add 1 }}
+                  prefilter {{ reject "the team has one pod" when used[team] >= 1 }}
+                }}"#
+            )
+        };
+        let mut run = Run::of(&policy(mode));
+        run.add(pod("a").label("team", "x").cpu("100m"));
+        run.reload(&policy("enforce"), 2);
+        run.add(pod("b").label("team", "x").cpu("100m"));
+        assert_eq!(run.bound, ["a"], "{mode}");
+    }
+}
+
+#[test]
+fn rules_about_evictions_that_count_spare_or_evict() {
+    let victims = |rule: &str| {
+        let mut run = Run::on(
+            node("n").cpu("1"),
+            super::run::framework_with(
+                &format!("policy trial {{ mode audit\n preempt {{ {rule} }} }}"),
+                &["DefaultPreemption"],
+            ),
+        );
+        run.add(pod("low").cpu("600m"));
+        run.add(pod("other").cpu("300m").label("other", "yes"));
+        run.add(pod("high").priority(10).cpu("600m"));
+        let evicted: Vec<String> = run.deleted.clone();
+        (run.would.last().cloned(), evicted)
+    };
+    let low = vec![String::from("low")];
+    let would = |effect: &str| Some(format!("high trial/preempt {effect}"));
+    assert_eq!(victims(r#"protect v when v.name == "low""#), (would("spares"), low.clone()));
+    assert_eq!(victims(r#"protect v when v.name == "none""#), (would("same"), low.clone()));
+    assert_eq!(victims(r#"never "no" when pod.priority > 5"#), (would("spares"), low.clone()));
+    assert_eq!(victims(r#"guard node.pods.count() >= 2 else "few""#), (would("spares"), low.clone()));
+    assert_eq!(victims(r#"victim v when v.name == "low""#), (would("same"), low));
+}
+
+#[test]
+fn queue_by_orders_nothing_in_a_policy_that_does_not_decide() {
+    let policy = "policy order { mode audit\n queue by desc pod.created\n filter f { require node.ready else \"no\" } }";
+    let set = crate::support::policies::compile(policy);
+    assert!(set.queue().is_none());
+    let claims = bayplan::lang::analysis::claims::claims(&set.iter().next().unwrap().policy);
+    assert!(claims.is_empty(), "{claims:?}");
+}
+
+#[test]
+fn an_object_of_another_kind_is_read_by_rules_that_count() {
+    let mut run = Run::of(
+        r#"policy trial { mode audit
+        gate "closed" when ns.labels["closed"] == "yes" }"#,
+    );
+    let closed = bayplan::testing::namespace("default").label("closed", "yes").object();
+    run.step(Input::Upserted(closed));
+    run.add(pod("a").cpu("100m"));
+    assert_eq!(run.would, ["a trial/gate waits"]);
+}

@@ -1,0 +1,77 @@
+//! Rules that do not decide beside those of a run: every decision, message and call is the same with them and without
+//! them.
+
+use crate::rules::{POOL, compile};
+use bayplan::lang::policy_set::CompiledPolicy;
+use bayplan::scheduler::Effect;
+use std::sync::{Arc, LazyLock};
+
+/// Whether a run has rules that do not decide.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) enum Trials {
+    /// It has none.
+    #[default]
+    None,
+    /// They are counted.
+    Count,
+    /// A mistake: they decide all the same.
+    Decide,
+}
+
+/// Rules about evictions, of which the pool has none.
+const EVICTIONS: &[&str] = &[
+    r#"policy spared { preempt { protect v when v.labels["wants"] == "gold" } }"#,
+    r#"policy chosen { group mates = p in pods where p.namespace == pod.namespace && p.labels["team"] == pod.labels["team"]
+        preempt { victim v when v.priority <= pod.priority
+                  guard node.pods.count() >= mates.count(m, m.placed) else "too few are left" } }"#,
+    r#"policy never { preempt { never "the shy evict nothing" when pod.labels["shy"] == "yes" } }"#,
+];
+
+/// The policies of the pool under other names, with a mode or without.
+fn trials(mode: &str) -> Vec<Arc<CompiledPolicy>> {
+    // A source is polled in every mode, so that another policy that is loaded later knows more of the past.
+    let texts = POOL.iter().chain(EVICTIONS).filter(|text| !text.contains("source ")).enumerate();
+    let named = texts.map(|(at, text)| {
+        let text = text.trim_start().trim_start_matches("policy ");
+        let (name, rest) = text.split_once('{').unwrap();
+        compile(&format!("policy trial-{at}-{} {{ {mode} {rest}", name.trim()))
+    });
+    named.collect()
+}
+
+static COUNT: LazyLock<[Vec<Arc<CompiledPolicy>>; 2]> =
+    LazyLock::new(|| [trials("mode audit"), trials("mode warn")]);
+static DECIDE: LazyLock<Vec<Arc<CompiledPolicy>>> = LazyLock::new(|| trials(""));
+
+impl Trials {
+    /// Some trials by bits; about half of all.
+    pub(crate) fn set(self, bits: u64) -> Vec<Arc<CompiledPolicy>> {
+        let chosen = |all: &[Arc<CompiledPolicy>]| {
+            let taken = all.iter().enumerate().filter(|(at, _)| bits.rotate_left(*at as u32 * 7) & 1 == 1);
+            taken.map(|(_, compiled)| compiled.clone()).collect()
+        };
+        match self {
+            Trials::None => Vec::new(),
+            Trials::Count => chosen(&COUNT[usize::from(bits.is_multiple_of(3))]),
+            // One profile has one order of the queue.
+            Trials::Decide => chosen(&DECIDE).into_iter().filter(|of| of.policy.queue.is_none()).collect(),
+        }
+    }
+}
+
+/// What is compared: effects without what trials would have done.
+pub(crate) fn without_trials(effects: &[Effect]) -> String {
+    let mut text = String::new();
+    for effect in effects {
+        match effect {
+            Effect::Event(event) if event.reason == "PolicyWouldRefuse" => {}
+            Effect::Decided(record) if !record.would.is_empty() => {
+                let mut record = record.clone();
+                record.would.clear();
+                text.push_str(&format!("{:?}, ", Effect::Decided(record)));
+            }
+            other => text.push_str(&format!("{other:?}, ")),
+        }
+    }
+    text
+}
