@@ -365,6 +365,11 @@ fn a_ledger_entry_that_does_not_move_is_caught() {
 }
 
 #[test]
+fn a_ledger_entry_that_does_not_move_with_its_object_is_caught() {
+    catches_policies(Mutant::LeaveEntriesOfObjects);
+}
+
+#[test]
 fn a_pod_that_does_not_assume_its_volumes_is_caught() {
     catches(Options { mutant: Some(Mutant::AssumeNothing), volumes: true, ..Options::default() });
 }

@@ -48,6 +48,8 @@ pub(crate) enum Mutant {
     ForgetMemos,
     /// The entries of ledgers do not move when a node changes.
     LeaveEntries,
+    /// The entries of ledgers do not move when an object changes that they look up.
+    LeaveEntriesOfObjects,
     /// The driver does not show that objects of other kinds than pods, nodes and namespaces are gone.
     ForgetObjectsGone,
     /// Preemption also evicts pods of the priority of the preemptor and of higher priority.
@@ -187,11 +189,15 @@ impl Plugin for Mutated {
     fn indexes(&self) -> Vec<(IndexKey, Box<dyn Index>)> {
         let mut indexes = self.inner.indexes();
         for (key, index) in &mut indexes {
-            if let (Mutant::LeaveEntries, Some((of, ledger))) = (self.mutant, crate::rules::ledger_of(key)) {
+            let leaves = matches!(self.mutant, Mutant::LeaveEntries | Mutant::LeaveEntriesOfObjects);
+            if let (true, Some((of, ledger))) = (leaves, crate::rules::ledger_of(key)) {
                 let exempt = ExemptPods::default();
                 let entry = ledgers::entry(&of.policy, ledger, &exempt);
-                let definition =
-                    Definition { reads_node: false, ..Definition::new(&of.policy, ledger, None, entry) };
+                let mut definition = Definition::new(&of.policy, ledger, None, entry);
+                match self.mutant {
+                    Mutant::LeaveEntries => definition.reads_node = false,
+                    _ => definition.reads_objects = false,
+                }
                 *index = Box::new(LedgerIndex::new(definition));
             }
         }

@@ -129,6 +129,11 @@ pub(crate) const POOL: &[&str] = &[
     r#"policy calm { source load = metrics(window: 5min, max_age: 1h)
         applies when has(pod.labels["team"])
         prefilter { reject "some node is hot" when nodes.exists(n, (load[n.name].cpu.latest ?? 0m) > 1cpu) } }"#,
+    r#"policy seats { param most = 2
+        applies when has(pod.labels["team"])
+        let desk = lookup("example.com/v1/Desk", "default", pod.labels["team"] ?? "")
+        ledger taken: int by desk.labels["tier"] ?? "none" { add int(desk.spec.room) ?? 1 when desk.annotations["open"] != "no" }
+        prefilter { reject "the seats of the tier are taken" when taken[desk.labels["tier"] ?? "none"] >= most } }"#,
 ];
 
 static COMPILED: LazyLock<Vec<Arc<CompiledPolicy>>> =

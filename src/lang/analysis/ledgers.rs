@@ -1,5 +1,5 @@
 //! What follows for ledgers from the whole policy: on whose changes their entries depend. What changes without the
-//! pod, its namespace and its node is refused: an index cannot follow it.
+//! pod, its namespace, its node and the objects that are looked up by name is refused: an index cannot follow it.
 
 use crate::diag::{Diagnostic, codes};
 use crate::lang::eval::ledgers::index_keys;
@@ -28,6 +28,7 @@ pub(super) fn derive(policy: &mut Policy, diagnostics: &mut Vec<Diagnostic>) -> 
         ledger.guards = found.guards;
         ledger.reads_node = found.node;
         ledger.reads_namespace = found.namespace;
+        ledger.reads_objects = found.objects;
         for said in found.said {
             if !diagnostics.contains(&said) {
                 diagnostics.push(said);
@@ -52,6 +53,7 @@ struct Found {
     seen: Vec<LetId>,
     node: bool,
     namespace: bool,
+    objects: bool,
     said: Vec<Diagnostic>,
 }
 
@@ -60,6 +62,7 @@ impl Found {
         match &expr.kind {
             ExprKind::Root(Root::Node) => self.node = true,
             ExprKind::Root(Root::Namespace) => self.namespace = true,
+            ExprKind::LookUp(..) => self.objects = true,
             ExprKind::Let(id) if self.seen.contains(id) => {}
             ExprKind::Let(id) => {
                 self.seen.push(*id);

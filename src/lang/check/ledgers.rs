@@ -61,6 +61,7 @@ impl<'a> Checker<'a> {
             guards: Vec::new(),
             reads_node: false,
             reads_namespace: false,
+            reads_objects: false,
             reads: Reads::default(),
             index: IndexKey(Symbol::new("")),
             span: of.name.span,

@@ -350,7 +350,7 @@ impl<'a> Checker<'a> {
             }
             (Place::In(StatementId::Group), _) => "a group is kept from the fields of the two pods alone",
             (Place::In(StatementId::Ledger), _) => {
-                "it sees the pod that is counted, its namespace and its node only"
+                "it sees the pod that is counted, its namespace, its node, and objects by `lookup` and `owner`"
             }
             (Place::In(StatementId::Memo), _) => {
                 "its key is made of the pod, its namespace, groups, other memos and objects that are looked up"

@@ -45,7 +45,7 @@ pub fn entry(policy: &Policy, ledger: LedgerId, exempt: &ExemptPods) -> EntryFn 
     let preconditions = Preconditions::of(policy);
     let (exempt, reads_node, ty) = (exempt.clone(), of.reads_node, of.ty.clone());
     let (to_all_pods, slots, lets) = (policy.to_all_pods, policy.slots.len(), policy.lets.len());
-    Box::new(move |pod, node, snapshot| {
+    Box::new(move |pod, node, snapshot, looked| {
         let left_alone = !to_all_pods && (exempt.exempts(pod) || of_daemon_set(pod));
         if left_alone || pod.is_finished() || !preconditions.may_apply(pod) {
             return None;
@@ -54,7 +54,7 @@ pub fn entry(policy: &Policy, ledger: LedgerId, exempt: &ExemptPods) -> EntryFn 
         if reads_node && node.is_none() {
             return None;
         }
-        let context = EvalContext { node, ..EvalContext::new(pod, snapshot, Time::default()) };
+        let context = EvalContext { node, looked, ..EvalContext::new(pod, snapshot, Time::default()) };
         let mut env = Env::of_size(context, slots, lets);
         let applies = parts.applies.iter().all(|condition| condition(&mut env));
         // An expression of CEL that fails does not hold.
@@ -108,7 +108,7 @@ fn without_index(context: &EvalContext<'_>, ty: &Type, entry: &EntryFn, key: &Va
     let mut sum = Amount::nothing(ty);
     for pod in context.pods() {
         let Some((node, _)) = context.placement(pod) else { continue };
-        if let Some((of, amount)) = entry(pod, node, context.snapshot)
+        if let Some((of, amount)) = entry(pod, node, context.snapshot, None)
             && of.0.equals(key)
         {
             sum.add(&amount);

@@ -4,6 +4,7 @@
 //! `plugins::policy` makes one for each call of the framework, and explanations make their own.
 //! Both evaluators read it.
 
+use super::looked::Looked;
 use crate::lang::typed::Source;
 use crate::lang::types::value::Value;
 use crate::model::{
@@ -28,6 +29,8 @@ pub struct EvalContext<'a> {
     pub queued: Queued,
     /// Pods that a simulation moved; empty without a simulation.
     pub moved: &'a Moved,
+    /// Remembers which objects were looked up by name or as owner; `None`: nobody asks.
+    pub looked: Option<&'a Looked>,
 }
 
 /// What the queue knows of the pod.
@@ -82,7 +85,15 @@ impl<'a> EvalContext<'a> {
     /// A context without a node, outside simulations, at an instant of the scheduler's monotonic time.
     pub fn new(pod: &'a PodInfo, snapshot: &'a Snapshot, now: Time) -> Self {
         let now = snapshot.wall_clock(now);
-        Self { pod, node: None, snapshot, now, queued: Queued::default(), moved: &NOTHING_MOVED }
+        Self {
+            pod,
+            node: None,
+            snapshot,
+            now,
+            queued: Queued::default(),
+            moved: &NOTHING_MOVED,
+            looked: None,
+        }
     }
 
     /// The same context for a node.
@@ -164,7 +175,14 @@ impl<'a> EvalContext<'a> {
             [namespace, name] => (Symbol::new(namespace.as_str()?), Symbol::new(name.as_str()?)),
             _ => return None,
         };
-        self.snapshot.looked_up(&Kind::LookedUp(kind.clone()), &namespace, &name)
+        self.look_up(&Kind::LookedUp(kind.clone()), &namespace, &name)
+    }
+
+    fn look_up(&self, kind: &Kind, namespace: &Symbol, name: &Symbol) -> Option<&'a LookedUp> {
+        if let Some(looked) = self.looked {
+            looked.at(kind, namespace, name);
+        }
+        self.snapshot.looked_up(kind, namespace, name)
     }
 
     /// The controller of a pod or object, if it is of this kind. It is in the namespace of what it controls, or in none.
@@ -180,8 +198,8 @@ impl<'a> EvalContext<'a> {
             return None;
         }
         let kind = Kind::LookedUp(kind.clone());
-        let found = self.snapshot.looked_up(&kind, namespace, &owner.name);
-        let found = found.or_else(|| self.snapshot.looked_up(&kind, &Symbol::default(), &owner.name))?;
+        let found = self.look_up(&kind, namespace, &owner.name);
+        let found = found.or_else(|| self.look_up(&kind, &Symbol::default(), &owner.name))?;
         // Files leave UIDs out.
         let uid = &found.metadata().uid;
         (uid.is_empty() || owner.uid.is_empty() || *uid == owner.uid).then_some(found)

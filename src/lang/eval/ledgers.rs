@@ -3,12 +3,14 @@
 //!
 //! `plugins::policy` makes an index for each ledger, with the closures of `codegen::ledgers`; the snapshot keeps it,
 //! and both evaluators read it. In a simulation a sum is that of the index with the pods that were moved. An entry
-//! lives as long as its pod has a node, so that what tenants write as a key is kept no longer than their pods.
+//! lives as long as its pod has a node, so that what tenants write as a key is kept no longer than their pods. It
+//! remembers which objects it looked up, there or not, and is made again when one of them changes.
 
 use super::amounts::Amount;
 use super::context::{EvalContext, Moved};
 use super::exempt::{ExemptPods, why_exempt};
 use super::interpret::Evaluator;
+use super::looked::{Looked, Place};
 use super::shards::Shards;
 use crate::lang::typed::{Expr, Ledger, LedgerId, Policy};
 use crate::lang::types::Type;
@@ -19,6 +21,7 @@ use crate::model::{
     PodPrecondition, Snapshot, Symbol, Time,
 };
 use rustc_hash::FxHasher;
+use std::collections::BTreeSet;
 use std::hash::{Hash, Hasher};
 use std::sync::{Arc, OnceLock};
 
@@ -26,7 +29,9 @@ use std::sync::{Arc, OnceLock};
 pub type Key = Ordered<'static>;
 
 /// What a pod on a node adds, and under which key; `None` if the ledger does not count it.
-pub type EntryFn = Box<dyn Fn(&PodInfo, NodeId, &Snapshot) -> Option<(Key, Amount)> + Send + Sync>;
+/// The objects that it looks up are remembered.
+pub type EntryFn =
+    Box<dyn Fn(&PodInfo, NodeId, &Snapshot, Option<&Looked>) -> Option<(Key, Amount)> + Send + Sync>;
 
 /// What a ledger counts.
 pub struct Definition {
@@ -42,6 +47,8 @@ pub struct Definition {
     pub reads_node: bool,
     /// Whether entries move with their namespaces.
     pub reads_namespace: bool,
+    /// Whether entries move with objects that they look up.
+    pub reads_objects: bool,
 }
 
 impl Definition {
@@ -60,12 +67,19 @@ impl Definition {
             precondition,
             reads_node: of.reads_node,
             reads_namespace: of.reads_namespace,
+            reads_objects: of.reads_objects,
         }
     }
 
     /// What a pod adds on a node, if anything.
-    fn entry(&self, pod: &PodInfo, node: NodeId, snapshot: &Snapshot) -> Option<(Key, Amount)> {
-        (self.entry)(pod, node, snapshot).filter(|(_, amount)| !amount.is_nothing())
+    fn entry(
+        &self,
+        pod: &PodInfo,
+        node: NodeId,
+        snapshot: &Snapshot,
+        looked: Option<&Looked>,
+    ) -> Option<(Key, Amount)> {
+        (self.entry)(pod, node, snapshot, looked).filter(|(_, amount)| !amount.is_nothing())
     }
 }
 
@@ -116,6 +130,8 @@ pub fn index_keys(policy: &Policy) -> Vec<IndexKey> {
     let mut shared = FxHasher::default();
     let values = policy.lets.iter().map(|of| &of.value).chain(policy.defs.iter().map(|def| &def.body));
     values.chain(&policy.applies).for_each(|part| write_without_places(part, &mut shared));
+    // Expressions name kinds by number.
+    policy.kinds.iter().for_each(|kind| kind.hash(&mut shared));
     for param in &policy.params {
         shared.write(format!("{}={:?};", param.name, param.value).as_bytes());
     }
@@ -157,6 +173,7 @@ pub struct LedgerIndex {
     sums: Shards<Key, Sum>,
     /// What each pod that is counted adds, and where.
     entries: Shards<PodKey, (Key, Amount)>,
+    looks: Looks,
 }
 
 /// The sum under a key.
@@ -184,14 +201,15 @@ impl std::fmt::Debug for LedgerIndex {
 
 impl PartialEq for LedgerIndex {
     fn eq(&self, other: &Self) -> bool {
-        self.entries == other.entries && self.sums == other.sums
+        self.entries == other.entries && self.sums == other.sums && self.looks == other.looks
     }
 }
 
 impl LedgerIndex {
     /// An empty index.
     pub fn new(by: Definition) -> Self {
-        Self { by: Arc::new(by), sums: Shards::default(), entries: Shards::default() }
+        let looks = Looks::default();
+        Self { by: Arc::new(by), sums: Shards::default(), entries: Shards::default(), looks }
     }
 
     /// The sum under a key; 0 or empty where there is none.
@@ -213,7 +231,7 @@ impl LedgerIndex {
             }
         }
         for (pod, node) in &moved.added {
-            if let Some((_, amount)) = self.by.entry(pod, *node, snapshot).filter(|(of, _)| of == key) {
+            if let Some((_, amount)) = self.by.entry(pod, *node, snapshot, None).filter(|(of, _)| of == key) {
                 sum.add(&amount);
             }
         }
@@ -222,12 +240,17 @@ impl LedgerIndex {
 
     /// What a pod on a node would add, and under which key.
     pub fn entry_on(&self, pod: &PodInfo, node: NodeId, snapshot: &Snapshot) -> Option<(Key, Amount)> {
-        self.by.entry(pod, node, snapshot)
+        self.by.entry(pod, node, snapshot, None)
     }
 
     /// How many pods it counts, and how many keys there are.
     pub fn kept(&self) -> (usize, usize) {
         (self.entries.len(), self.sums.len())
+    }
+
+    /// How many pods looked objects up, and how many places they looked at.
+    pub fn looks_kept(&self) -> (usize, usize) {
+        self.looks.kept()
     }
 
     /// Counts a pod on a node, or nowhere, instead of what was counted of it before.
@@ -273,8 +296,77 @@ impl LedgerIndex {
 
     /// Counts a pod on a node.
     fn count(&mut self, pod: &PodInfo, node: NodeId, snapshot: &Snapshot, moved: &mut Moves) {
-        let entry = self.by.entry(pod, node, snapshot);
+        if self.by.reads_objects {
+            let looked = Looked::default();
+            let entry = self.by.entry(pod, node, snapshot, Some(&looked));
+            self.looks.put(&pod.key, looked.places());
+            return self.put(&pod.key, entry, moved);
+        }
+        let entry = self.by.entry(pod, node, snapshot, None);
         self.put(&pod.key, entry, moved);
+    }
+
+    /// No longer counts a pod.
+    fn take_out(&mut self, pod: &PodKey, moved: &mut Moves) {
+        self.looks.put(pod, Box::default());
+        self.put(pod, None, moved);
+    }
+
+    /// Counts the pods again that looked at a place.
+    fn object_changed(&mut self, place: &Place, snapshot: &Snapshot, moved: &mut Moves) {
+        for pod in self.looks.readers(place) {
+            if let Some(entry) = snapshot.pod(&pod)
+                && let Some((node, _)) = entry.placed
+            {
+                self.count(&entry.pod, node, snapshot, moved);
+            }
+        }
+    }
+}
+
+/// The objects at which entries looked.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Looks {
+    /// The places that each pod looked at, in their order.
+    places: Shards<PodKey, Arc<[Place]>>,
+    /// The pods that looked at each place.
+    readers: Shards<Place, BTreeSet<PodKey>>,
+}
+
+impl Looks {
+    fn kept(&self) -> (usize, usize) {
+        (self.places.len(), self.readers.len())
+    }
+
+    /// The pods that looked at a place, in their order, so that the log is the same for the same changes.
+    fn readers(&self, place: &Place) -> Vec<PodKey> {
+        self.readers.get(place).map(|pods| pods.iter().cloned().collect()).unwrap_or_default()
+    }
+
+    /// Where a pod looks, instead of where it looked before.
+    fn put(&mut self, pod: &PodKey, places: Box<[Place]>) {
+        let before = self.places.get(pod).cloned();
+        if before.as_deref().unwrap_or_default() == &*places {
+            return;
+        }
+        for place in before.iter().flat_map(|before| before.iter()) {
+            let Some(part) = self.readers.part_mut(place) else { continue };
+            if let Some(pods) = part.get_mut(place) {
+                pods.remove(pod);
+                if pods.is_empty() {
+                    part.remove(place);
+                }
+            }
+        }
+        for place in &places {
+            let Some(part) = self.readers.part_mut(place) else { continue };
+            part.entry(place.clone()).or_default().insert(pod.clone());
+        }
+        let Some(part) = self.places.part_mut(pod) else { return };
+        match places.is_empty() {
+            true => part.remove(pod),
+            false => part.insert(pod.clone(), places.into()),
+        };
     }
 }
 
@@ -285,7 +377,8 @@ impl Index for LedgerIndex {
             true => Feeds::NAMESPACE_UPSERTED.with(Feeds::NAMESPACE_REMOVED),
             false => Feeds::NONE,
         };
-        Feeds::PLACEMENTS.with(nodes).with(namespaces)
+        let objects = if self.by.reads_objects { Feeds::OBJECTS } else { Feeds::NONE };
+        Feeds::PLACEMENTS.with(nodes).with(namespaces).with(objects)
     }
 
     fn precondition(&self) -> Option<&PodPrecondition> {
@@ -295,8 +388,8 @@ impl Index for LedgerIndex {
     fn apply(&mut self, delta: &Delta<'_>, snapshot: &Snapshot, moved: &mut Moves) {
         let of_namespace = match delta.change {
             Change::PodPlaced { pod, node, .. } => return self.count(pod, *node, snapshot, moved),
-            Change::PodPending { pod } => return self.put(&pod.key, None, moved),
-            Change::PodUnplaced { pod } | Change::PodRemoved { pod } => return self.put(pod, None, moved),
+            Change::PodPending { pod } => return self.take_out(&pod.key, moved),
+            Change::PodUnplaced { pod } | Change::PodRemoved { pod } => return self.take_out(pod, moved),
             Change::NodeUpserted { .. } | Change::NodeRemoved { .. } => {
                 let Some(node) = delta.node else { return };
                 for pod in snapshot.pods_on(node) {
@@ -306,7 +399,14 @@ impl Index for LedgerIndex {
             }
             Change::NamespaceUpserted { namespace } => &namespace.name,
             Change::NamespaceRemoved { name } => name,
-            _ => return,
+            _ => {
+                let changed = delta.object.as_ref().and_then(|of| of.after.as_ref().or(of.before.as_ref()));
+                if let Some(object) = changed {
+                    let key = object.key();
+                    self.object_changed(&(key.kind, key.namespace, key.name), snapshot, moved);
+                }
+                return;
+            }
         };
         let mut pods: Vec<_> = snapshot.pods().filter(|entry| entry.pod.namespace == *of_namespace).collect();
         // The log is the same for the same changes.
@@ -321,6 +421,7 @@ impl Index for LedgerIndex {
     fn rebuild(&mut self, snapshot: &Snapshot) {
         self.sums = Shards::default();
         self.entries = Shards::default();
+        self.looks = Looks::default();
         let mut moved = Moves::default();
         for entry in snapshot.pods() {
             if let Some((node, _)) = entry.placed {

@@ -10,6 +10,7 @@ pub(super) mod getters;
 pub mod interpret;
 pub mod ledgers;
 mod limits;
+pub mod looked;
 pub mod memos;
 pub mod operations;
 pub mod shards;

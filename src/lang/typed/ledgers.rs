@@ -9,8 +9,8 @@ use crate::model::IndexKey;
 
 /// `ledger NAME: T by K { add E [when C] … }`
 ///
-/// Its expressions read a placed pod (`pod`), its namespace (`ns`) and its node (`node`), and nothing else of the
-/// cluster.
+/// Its expressions read a placed pod (`pod`), its namespace (`ns`), its node (`node`) and objects that are looked up by
+/// name or as owner, and nothing else of the cluster.
 #[derive(Clone, Debug)]
 pub struct Ledger {
     /// Its name.
@@ -29,7 +29,9 @@ pub struct Ledger {
     pub reads_node: bool,
     /// Whether it, or `applies when`, reads the namespace.
     pub reads_namespace: bool,
-    /// What it reads of placed pods, their namespaces and nodes.
+    /// Whether it looks objects up: an entry moves with those that it looked up.
+    pub reads_objects: bool,
+    /// What it reads of placed pods, their namespaces and nodes, and of objects.
     pub reads: Reads,
     /// The key of its index in the snapshot: `eval::ledgers::index_keys`.
     pub index: IndexKey,

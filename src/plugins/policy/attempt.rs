@@ -241,6 +241,7 @@ impl PolicyPlugin {
             now: h.snapshot.wall_clock(h.now),
             queued: queued(h),
             moved: attempt.map_or(&NOTHING_MOVED, |attempt| &attempt.moved),
+            looked: None,
         }
     }
 

@@ -92,7 +92,7 @@ pub(super) struct Side {
     pub(super) memos: Vec<MemoId>,
     /// Whether more members, and higher values of their fields, help or hurt the pod.
     pub(super) more: Option<Polarity>,
-    /// The kinds of objects that they look up.
+    /// The kinds of objects that they, or the entries of their ledgers, look up.
     pub(super) objects: BTreeSet<KindId>,
     /// They read what nodes use.
     pub(super) metrics: bool,
@@ -137,7 +137,10 @@ impl Side {
                     .keys()
                     .any(|path| matches!(path.of, ReadOf::Node | ReadOf::Nodes) && moved_by_pods(path)),
             groups: reads.groups.clone(),
-            objects: reads.objects.clone(),
+            objects: {
+                let of_ledgers = ledgers.iter().flat_map(|read| &policy[read.ledger].reads.objects);
+                reads.objects.iter().chain(of_ledgers).copied().collect()
+            },
             ledgers_of_nodes: any(|ledger| ledger.reads_node),
             ledgers_of_namespaces: any(|ledger| ledger.reads_namespace),
             ledgers,

@@ -114,11 +114,11 @@ impl LedgerRead {
         }
     }
 
-    /// What else moves its entries: paths of any node, and of namespaces.
+    /// What else moves its entries: paths of any node, of namespaces and of objects.
     pub(super) fn moved_by<'p>(&self, policy: &'p Policy) -> impl Iterator<Item = ReadPath> + use<'p> {
         policy[self.ledger].reads.paths.keys().filter_map(|path| match path.of {
             ReadOf::Node => Some(ReadPath { of: ReadOf::Nodes, ..path.clone() }),
-            ReadOf::Namespace => Some(path.clone()),
+            ReadOf::Namespace | ReadOf::Objects => Some(path.clone()),
             _ => None,
         })
     }

@@ -37,6 +37,8 @@ const OF_POD: &[&str] = &[
     r#"used["a"] + used["b"] > 3"#,
     r#"tiers[pod.namespace].size() != 1"#,
     r#"asked[ns.labels["closed"] ?? ""].cpu <= 1cpu"#,
+    r#"roomy["a"] >= limit"#,
+    r#"roomy[lookup("example.com/v1/Desk", "default", pod.labels["team"] ?? "").labels["tier"] ?? ""] < 3"#,
     r#"ns.labels["closed"] == "yes""#,
     r#"pod.labels["team"] == "a""#,
     r#"has(lookup("example.com/v1/Desk", "default", pod.labels["team"] ?? ""))"#,
@@ -108,6 +110,8 @@ const OF_NODE: &[&str] = &[
 const LEDGERS: &str = r#"  ledger used: int by pod.labels["team"] ?? "" { add 1 when pod.labels["tier"] != "b" }
   ledger busy: cpu by [pod.labels["team"] ?? "", node.labels["tier"] ?? ""] { add pod.requests.cpu }
   ledger tiers: set<string> by pod.namespace { add pod.labels["tier"] ?? "" }
+  ledger roomy: int by lookup("example.com/v1/Desk", "default", pod.labels["team"] ?? "").labels["tier"] ?? "" {
+    add int(lookup("example.com/v1/Desk", "default", "b").spec.room) ?? 1 }
   ledger asked: resources by ns.labels["closed"] ?? "" { add pod.requests }
 "#;
 

@@ -152,10 +152,10 @@ pub(super) static LEDGER: StatementDef = StatementDef {
     rule: "ledger",
     syntax: "ledger NAME: T by KEY { add E [when E] }",
     naming: Naming::Declares,
-    sees: Some(Names::OF_POD.and(Names::NODE)),
+    sees: Some(Names::OF_POD.and(Names::NODE).and(Names::LOOKUPS)),
     doc: "A sum over the placed pods to which the policy applies, by key: `NAME[k]` is the sum of what was added \
           under `k`, 0 or empty where there is none. T is `int`, a unit, `resources` or `set<T>`; a list is a key of several parts. `pod` is the \
-          pod that is counted, `node` is where it is. Pods count whatever scheduler placed them; pods that policies leave \
+          pod that is counted, `node` is where it is; what it looks up by name moves it, when that appears, changes or goes. Pods count whatever scheduler placed them; pods that policies leave \
           alone do not.",
     example: r#"/// Limits the GPUs of a team.
 policy team-quota {

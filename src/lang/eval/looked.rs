@@ -1,0 +1,25 @@
+//! [`Looked`]: the objects that an evaluation looked at, so that its result can be computed again when one of them
+//! changes. Entries of ledgers are kept this way.
+
+use crate::model::{Kind, Symbol};
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+
+/// Where an object is, or would be: its kind, namespace and name. The namespace of a kind without namespaces is empty.
+pub type Place = (Kind, Symbol, Symbol);
+
+/// The places that an evaluation looked at, whether or not there was an object.
+#[derive(Debug, Default)]
+pub struct Looked(RefCell<BTreeSet<Place>>);
+
+impl Looked {
+    /// Remembers a place.
+    pub fn at(&self, kind: &Kind, namespace: &Symbol, name: &Symbol) {
+        self.0.borrow_mut().insert((kind.clone(), namespace.clone(), name.clone()));
+    }
+
+    /// All places, in their order.
+    pub fn places(self) -> Box<[Place]> {
+        self.0.into_inner().into_iter().collect()
+    }
+}
