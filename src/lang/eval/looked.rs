@@ -2,20 +2,22 @@
 //! changes. Entries of ledgers are kept this way.
 
 use crate::model::{Kind, Symbol};
-use std::cell::RefCell;
+use std::cell::Cell;
 use std::collections::BTreeSet;
 
 /// Where an object is, or would be: its kind, namespace and name. The namespace of a kind without namespaces is empty.
 pub type Place = (Kind, Symbol, Symbol);
 
 /// The places that an evaluation looked at, whether or not there was an object.
-#[derive(Debug, Default)]
-pub struct Looked(RefCell<BTreeSet<Place>>);
+#[derive(Default)]
+pub struct Looked(Cell<BTreeSet<Place>>);
 
 impl Looked {
     /// Remembers a place.
     pub fn at(&self, kind: &Kind, namespace: &Symbol, name: &Symbol) {
-        self.0.borrow_mut().insert((kind.clone(), namespace.clone(), name.clone()));
+        let mut places = self.0.take();
+        places.insert((kind.clone(), namespace.clone(), name.clone()));
+        self.0.set(places);
     }
 
     /// All places, in their order.
