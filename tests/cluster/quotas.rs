@@ -10,7 +10,7 @@ use std::time::Duration;
 const SOON: Duration = Duration::from_secs(40);
 
 const POLICY: &str = include_str!("../../policies/scheduler-plugins/capacity-scheduling.bay");
-const CLUSTER: &str = include_str!("../../policies/scheduler-plugins/capacity-scheduling.cluster.yaml");
+const KINDS: &str = include_str!("../../policies/schemas/scheduling.x-k8s.io.yaml");
 
 fn quota(namespace: &str, min: u32, max: u32) -> Value {
     json!({
@@ -25,8 +25,7 @@ fn namespaces_borrow_and_take_back_and_wake_when_a_quota_grows() {
     let plane = ControlPlane::shared();
     let load = Workload::new(plane, "quotas", 3);
     let (lender, borrower) = (load.namespace.clone(), plane.create_namespace("quotas-borrower"));
-    // The definition is the first document of the policy's cluster file.
-    plane.apply(CLUSTER.split("\n---\n").next().unwrap());
+    plane.apply(KINDS);
     let established = ["wait", "--for=condition=Established", "crd/elasticquotas.scheduling.x-k8s.io"];
     plane.kubectl_ok(established);
     let labels = [("bayplan.dev/policy", "")];

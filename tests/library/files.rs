@@ -1,26 +1,24 @@
 //! Every policy of the library: it has no findings, says what it is for, and its tests see every condition both true and
 //! false.
 
-use super::{Shipped, bayplan, entries, name_of, shipped, tests_pass};
+use super::{Shipped, bayplan, entries, name_of, schema_files, shipped, tests_pass};
 use crate::support::repository;
 use bayplan::lang::analysis::cost::Size;
 use bayplan::lang::syntax::ast::StatementKind;
 
-/// The definitions of the custom kinds that policies look up.
-const SCHEMAS: [&str; 2] = [
-    "policies/scheduler-plugins/capacity-scheduling.cluster.yaml",
-    "policies/tutorial/sticky-node.cluster.yaml",
-];
-
 #[test]
 fn no_policy_has_a_finding() {
-    let (_, all) = bayplan(
-        &repository(""),
-        &["lint", "policies", "--deny", "notes", "--schema", SCHEMAS[0], SCHEMAS[1]],
-    );
+    let schemas: Vec<String> =
+        schema_files().iter().map(|path| format!("policies/schemas/{}", name_of(path))).collect();
+    let lint = |folder: &str, denied: &str| {
+        let mut arguments = vec!["lint", folder, "--deny", denied, "--schema"];
+        arguments.extend(schemas.iter().map(String::as_str));
+        bayplan(&repository(""), &arguments).1
+    };
+    let all = lint("policies", "notes");
     assert!(all.contains("nothing to say"), "{all}");
     // The notes of documents name where CEL may end with an error, and conditions that it cannot file.
-    let (_, all) = bayplan(&repository(""), &["lint", "policies-cel", "--deny", "warnings"]);
+    let all = lint("policies-cel", "warnings");
     assert!(!all.contains("error[") && !all.contains("warning["), "{all}");
 }
 
@@ -70,16 +68,19 @@ fn every_policy_is_described_and_has_tests_of_its_own() {
 #[test]
 fn the_tests_of_a_policy_fail_without_its_rules() {
     for policy in shipped() {
-        let folder =
+        let root =
             std::env::temp_dir().join(format!("bayplan-library-{}-{}", policy.name, std::process::id()));
-        std::fs::create_dir_all(&folder).unwrap();
-        for path in entries(policy.path.parent().unwrap()).iter().filter(|path| path.is_file()) {
-            std::fs::copy(path, folder.join(name_of(path))).unwrap();
+        for origin in [&*policy.origin, "schemas"] {
+            std::fs::create_dir_all(root.join(origin)).unwrap();
+            for path in entries(&repository("policies").join(origin)) {
+                std::fs::copy(&path, root.join(origin).join(name_of(&path))).unwrap();
+            }
         }
+        let folder = root.join(&policy.origin);
         std::fs::write(folder.join(format!("{}.bay", policy.name)), without_rules(&policy)).unwrap();
         let test = format!("{}.test.yaml", policy.name);
         let (out, all) = bayplan(&folder, &["test", &test, "-o", "json"]);
-        std::fs::remove_dir_all(&folder).unwrap();
+        std::fs::remove_dir_all(&root).unwrap();
         let report: serde_json::Value = serde_json::from_str(&out).unwrap_or_else(|_| panic!("{all}"));
         let failed = report["summary"]["failed"].as_u64().unwrap_or_default();
         assert!(failed > 0, "{}: {all}", policy.name);

@@ -7,14 +7,17 @@ mod gpu_scores;
 mod readme;
 
 use crate::support::repository;
-use bayplan::diag::SourceMap;
+use bayplan::diag::{Diagnostic, Source, SourceMap};
 use bayplan::lang::analysis::cost::Size;
 use bayplan::lang::convert::convert;
+use bayplan::lang::schemas::Schemas;
 use bayplan::lang::typed::Policy;
-use bayplan::lang::{self, syntax};
+use bayplan::lang::{self, Given, syntax};
+use bayplan::yaml::values;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::LazyLock;
 
 /// A policy of the library. Each is the only one of its file, and has the name of the file.
 struct Shipped {
@@ -36,7 +39,7 @@ impl Shipped {
         let mut sources = SourceMap::new();
         let id = sources.add(self.path.display().to_string(), self.text.as_str());
         let source = sources.get(id).unwrap();
-        let (mut policies, said) = lang::compile_for(source, size, &|_| Vec::new());
+        let (mut policies, said) = compiled(source, size);
         assert_eq!(policies.len(), 1, "{}: {said:?}", self.name);
         (syntax::parse(source).0, policies.remove(0))
     }
@@ -46,16 +49,35 @@ impl Shipped {
         let mut sources = SourceMap::new();
         let id = sources.add(self.path.display().to_string(), self.text.as_str());
         let source = sources.get(id).unwrap();
-        let (policies, _) = lang::compile(source);
+        let (policies, _) = compiled(source, Size::default());
         let document = convert(source, &policies)
             .map_err(|without| without.iter().map(|of| of.why.clone()).collect::<Vec<_>>().join("; "))?;
         let id = sources.add("document.yaml", document.as_str());
-        let (_, said) = lang::compile(sources.get(id).unwrap());
+        let (_, said) = compiled(sources.get(id).unwrap(), Size::default());
         match said.iter().find(|said| said.is_error()) {
             Some(said) => Err(said.message.clone()),
             None => Ok(document),
         }
     }
+}
+
+/// The policies of a text that may look up the kinds in `policies/schemas`.
+fn compiled(source: &Source, size: Size) -> (Vec<Policy>, Vec<Diagnostic>) {
+    static SCHEMAS: LazyLock<Schemas> = LazyLock::new(|| {
+        let mut schemas = Schemas::default();
+        for path in schema_files() {
+            for definition in values(&std::fs::read_to_string(path).unwrap(), false).unwrap() {
+                schemas.add_definition(&definition).unwrap();
+            }
+        }
+        schemas
+    });
+    lang::compile_given(source, Given { size, schemas: &SCHEMAS, arguments: &|_| Vec::new() })
+}
+
+/// The files with the definitions of the custom kinds that policies look up.
+fn schema_files() -> Vec<PathBuf> {
+    entries(&repository("policies/schemas"))
 }
 
 /// All policies of the library, in the order of their folders and names.

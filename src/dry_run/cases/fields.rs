@@ -80,7 +80,8 @@ macro_rules! fields {
 fields! {
     File {
         "policies" "[gpu.bay]" "The policies under test: files and folders beside this file."
-        "cluster" "cluster.yaml" "A cluster file beside this file. Optional when there are `nodes`."
+        "cluster" "cluster.yaml" "A cluster file beside this file, or a list of \
+            them. Optional when there are `nodes`."
         "config" "config.yaml" "A KubeSchedulerConfiguration beside this file."
         "now" "2026-01-05T09:00:00+01:00" "The instant at which every case begins, in RFC 3339; \
             1970-01-01T00:00:00Z if it is not given."

@@ -18,8 +18,8 @@ pub(super) type Errors = Vec<FieldError>;
 pub struct CaseFile {
     /// Files with the policies under test, beside this one.
     pub policies: Vec<String>,
-    /// A file with the cluster, beside this one.
-    pub cluster: Option<String>,
+    /// Files with the cluster, beside this one.
+    pub cluster: Vec<String>,
     /// A KubeSchedulerConfiguration, beside this one.
     pub config: Option<String>,
     pub(super) shared: Surroundings,
@@ -120,9 +120,8 @@ impl Reader<'_> {
         let misspelt = !errors.is_empty();
         let shared = self.surroundings(&fields, errors);
         let policies = fields.get("policies").map(|list| strings(&list, errors)).unwrap_or_default();
-        let mut text =
-            |name: &str| fields.get(name).and_then(|field| field.string(errors)).map(str::to_owned);
-        let (cluster, config) = (text("cluster"), text("config"));
+        let cluster = fields.get("cluster").map(|field| one_or_more(&field, errors)).unwrap_or_default();
+        let config = fields.get("config").and_then(|field| field.string(errors)).map(str::to_owned);
         let has = |name: &str| misspelt || fields.get(name).is_some();
         if !has("cluster") && !has("nodes") {
             let error = self.at(root, "a test file needs a `cluster`, or `nodes`");
@@ -246,11 +245,7 @@ impl Reader<'_> {
             add(nodes.tree, What::On(strings(&nodes, errors)));
         }
         if let Some(nodes) = fields.get("not") {
-            let names = match nodes.tree.as_str() {
-                Some(name) => vec![name.to_owned()],
-                None => strings(&nodes, errors),
-            };
-            add(nodes.tree, What::NotOn(names));
+            add(nodes.tree, What::NotOn(one_or_more(&nodes, errors)));
         }
         for (node, by) in entries(fields.get("refused"), "nodes with the rule that refuses", errors) {
             if let Some(by) = rule(&by, errors) {
@@ -326,6 +321,14 @@ fn end_of(tree: &Tree) -> usize {
 fn strings(list: &Field, errors: &mut Errors) -> Vec<String> {
     let items = list.list(errors);
     items.iter().filter_map(|item| item.string(errors)).map(str::to_owned).collect()
+}
+
+/// A string, or a list of strings.
+fn one_or_more(field: &Field, errors: &mut Errors) -> Vec<String> {
+    match field.tree.as_str() {
+        Some(one) => vec![one.to_owned()],
+        None => strings(field, errors),
+    }
 }
 
 /// The entries of a map with any keys.
