@@ -26,9 +26,14 @@ impl WouldByRule {
         }
     }
 
-    /// Forgets the rules of plugins that no profile has.
+    /// Forgets the rules of plugins that no profile has, and of those whose rules all decide.
     pub(super) fn keep<'a>(&mut self, frameworks: impl Iterator<Item = &'a Framework> + Clone) {
-        self.0.retain(|rule, _| frameworks.clone().any(|framework| has_rule(framework, rule)));
+        let counts = |framework: &Framework, policy: &str| {
+            framework.counting().any(|(id, _)| framework.plugin_name(id) == policy)
+        };
+        self.0.retain(|rule, _| {
+            frameworks.clone().any(|of| counts(of, &rule.0) && has_rule(of, rule))
+        });
     }
 }
 

@@ -27,6 +27,7 @@ mod gangs;
 mod held;
 mod leader_election;
 mod look_ups;
+mod modes;
 mod node_metrics;
 mod object_kinds;
 mod policies;

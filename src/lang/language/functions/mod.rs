@@ -18,6 +18,7 @@ mod patterns;
 mod quantities;
 mod re2;
 mod resources;
+mod sample;
 mod strings;
 mod times;
 mod windows;
@@ -62,6 +63,7 @@ pub static FUNCTIONS: &[&[FunctionDef]] = &[
     cel::math::BITS,
     cel::devices::FUNCTIONS,
     cel::encoders::FUNCTIONS,
+    sample::FUNCTIONS,
 ];
 
 /// Functions of CEL in Kubernetes that this release does not have, for messages.
