@@ -58,7 +58,7 @@ impl<'a> CoverageRecorder<'a> {
     /// refused, or the policy does not apply.
     fn record(&mut self, policy: &CompiledPolicy, point: Point, context: EvalContext<'_>) -> bool {
         // Rules that do not decide are evaluated too, and end nothing.
-        if let Some(counting) = policy.counts() {
+        for counting in policy.counts() {
             self.keep(Tracer::new(&counting.policy, point, context).reached());
         }
         self.keep(Tracer::new(policy.enforced(), point, context).reached())

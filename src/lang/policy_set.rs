@@ -46,7 +46,7 @@ pub struct CompiledPolicy {
 /// The rules of a policy by what they may do.
 struct Parts {
     decides: Arc<CompiledPolicy>,
-    counts: Option<Arc<CompiledPolicy>>,
+    counts: Vec<Arc<CompiledPolicy>>,
 }
 
 impl std::fmt::Debug for CompiledPolicy {
@@ -60,7 +60,7 @@ impl CompiledPolicy {
     pub fn new(policy: Policy, sources: &SourceMap) -> Self {
         let parts = (!policy.modes.all_enforce()).then(|| Parts {
             decides: Arc::new(Self::of(policy.deciding(), sources)),
-            counts: policy.counting().map(|counting| Arc::new(Self::of(counting, sources))),
+            counts: policy.counting().map(|counting| Arc::new(Self::of(counting, sources))).collect(),
         });
         Self { parts, ..Self::of(policy, sources) }
     }
@@ -75,9 +75,9 @@ impl CompiledPolicy {
         self.parts.as_ref().map_or(&self.policy, |parts| &parts.decides.policy)
     }
 
-    /// The rules that count what they would have done, as a policy; `None` when there is none.
-    pub fn counts(&self) -> Option<&Arc<Self>> {
-        self.parts.as_ref()?.counts.as_ref()
+    /// The rules that count what they would have done, as policies: for every pod, or for some.
+    pub fn counts(&self) -> &[Arc<Self>] {
+        self.parts.as_ref().map_or(&[], |parts| &parts.counts)
     }
 
     /// Lowers all rules, whatever they may do.

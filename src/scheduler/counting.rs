@@ -31,9 +31,7 @@ impl WouldByRule {
         let counts = |framework: &Framework, policy: &str| {
             framework.counting().any(|(id, _)| framework.plugin_name(id) == policy)
         };
-        self.0.retain(|rule, _| {
-            frameworks.clone().any(|of| counts(of, &rule.0) && has_rule(of, rule))
-        });
+        self.0.retain(|rule, _| frameworks.clone().any(|of| counts(of, &rule.0) && has_rule(of, rule)));
     }
 }
 

@@ -235,3 +235,18 @@ policy teams {
     assert_eq!(modes("p.yaml", &document), all, "{document}");
     assert_eq!(modes("p.bay", &back), all, "{back}");
 }
+
+#[test]
+fn a_policy_that_decides_for_some_pods_is_written_in_both_languages() {
+    let text = "/// A canary.\npolicy canary {\n  mode enforce when sample(pod.name, 10%) else warn\n  filter ready { require node.ready else \"x\" }\n}\n";
+    let document = converted("p.bay", text).unwrap();
+    assert!(
+        document.contains("enforceWhen: sample(pod.metadata.name, 0.1)")
+            || document.contains("enforceWhen: sample(pod.name, 0.1)"),
+        "{document}"
+    );
+    assert!(document.contains("mode: warn"), "{document}");
+    let back = converted("p.yaml", &document).unwrap();
+    assert!(back.contains("mode enforce when sample(pod.name, 0.1) else warn"), "{back}");
+    assert!(errors("p.bay", &back).is_empty());
+}

@@ -208,3 +208,45 @@ fn an_object_of_another_kind_is_read_by_rules_that_count() {
     run.add(pod("a").cpu("100m"));
     assert_eq!(run.would, ["a trial/gate waits"]);
 }
+
+#[test]
+fn a_policy_decides_for_some_pods_and_counts_for_the_others() {
+    let policy = |share: &str| {
+        format!(
+            r#"policy canary {{
+              mode enforce when ns.labels["canary"] == "yes" || sample(pod.labels["of"] ?? "", {share}) else warn
+              let team = pod.labels["team"] ?? ""
+              ledger used: int by team {{ add 1 }}
+              gate "held" when pod.labels["hold"] == "yes"
+              prefilter {{ reject "the team has one pod" when used[team] >= 1 }}
+              filter never {{ mode audit
+                reject "never" when pod.labels["hold"] == "yes" }}
+            }}"#
+        )
+    };
+    let mut run = Run::of(&policy("0%"));
+    let canary = bayplan::testing::namespace("canary").label("canary", "yes").object();
+    run.step(Input::Upserted(canary));
+    run.add(pod("a").label("team", "x").cpu("100m"));
+    run.add(pod("b").label("team", "x").cpu("100m"));
+    // The ledger has the pods of all namespaces.
+    run.add(pod("c").namespace("canary").label("team", "x").cpu("100m"));
+    run.add(pod("d").label("hold", "yes").cpu("100m"));
+    run.add(pod("e").namespace("canary").label("hold", "yes").cpu("100m"));
+    assert_eq!(run.bound, ["a", "b", "d"]);
+    assert_eq!(run.scheduler.queue_counts(), [0, 0, 1, 1]);
+    let of = |name: &str| -> Vec<String> {
+        run.would.iter().filter(|would| would.starts_with(name)).cloned().collect()
+    };
+    assert_eq!(of("a "), ["a canary/never same", "a canary/gate same", "a canary/prefilter same"]);
+    assert_eq!(of("b "), ["b canary/never same", "b canary/gate same", "b canary/prefilter waits"]);
+    assert_eq!(of("c "), ["c canary/never same"]);
+    assert_eq!(of("d "), ["d canary/never waits", "d canary/gate waits", "d canary/prefilter same"]);
+    let told = run.notes.iter().filter(|note| note.starts_with("PolicyWouldRefuse"));
+    assert_eq!(told.count(), 2);
+
+    // A label of the namespace that changes wakes the pod.
+    run.step(Input::Upserted(bayplan::testing::namespace("canary").object()));
+    run.pass(20);
+    assert_eq!(run.bound[3..], ["e", "c"]);
+}

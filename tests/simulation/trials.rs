@@ -30,7 +30,10 @@ const EVICTIONS: &[&str] = &[
 /// The policies of the pool under other names, with a mode or without.
 fn trials(mode: &str) -> Vec<Arc<CompiledPolicy>> {
     // A source is polled in every mode, so that another policy that is loaded later knows more of the past.
-    let texts = POOL.iter().chain(EVICTIONS).filter(|text| !text.contains("source ")).enumerate();
+    // Rules about evictions have one mode for all pods.
+    let some = mode.contains("when");
+    let taken = |text: &&&str| !text.contains("source ") && !(some && text.contains("preempt"));
+    let texts = POOL.iter().chain(EVICTIONS).filter(taken).enumerate();
     let named = texts.map(|(at, text)| {
         let text = text.trim_start().trim_start_matches("policy ");
         let (name, rest) = text.split_once('{').unwrap();
@@ -39,8 +42,11 @@ fn trials(mode: &str) -> Vec<Arc<CompiledPolicy>> {
     named.collect()
 }
 
-static COUNT: LazyLock<[Vec<Arc<CompiledPolicy>>; 2]> =
-    LazyLock::new(|| [trials("mode audit"), trials("mode warn")]);
+/// The condition of the last mode holds for no pod of a run.
+static COUNT: LazyLock<[Vec<Arc<CompiledPolicy>>; 3]> = LazyLock::new(|| {
+    let modes = ["mode audit", "mode warn", "mode enforce when pod.labels[\"tried\"] == \"yes\" else warn"];
+    modes.map(trials)
+});
 static DECIDE: LazyLock<Vec<Arc<CompiledPolicy>>> = LazyLock::new(|| trials(""));
 
 impl Trials {
@@ -52,7 +58,7 @@ impl Trials {
         };
         match self {
             Trials::None => Vec::new(),
-            Trials::Count => chosen(&COUNT[usize::from(bits.is_multiple_of(3))]),
+            Trials::Count => chosen(&COUNT[(bits % 3) as usize]),
             // One profile has one order of the queue.
             Trials::Decide => chosen(&DECIDE).into_iter().filter(|of| of.policy.queue.is_none()).collect(),
         }

@@ -275,4 +275,23 @@ policy node-mark {
   reserve { annotate pod {"example.com/node": node.name} }
 }
 "#
+
+    WRONG_MODE "BP0251" "wrong-mode" Error
+        "these modes do not go together"
+        "`mode enforce when E else M` says for which pods the rules of a policy decide; for the others they count, in mode \
+         `audit` or `warn`."
+        bad r#"
+/// Tries a rule on the pods of one namespace.
+policy canary {
+  mode audit when pod.namespace == "canary" else enforce
+  filter ready { require node.ready else "node(s) not ready" }
+}
+"#
+        good r#"
+/// Tries a rule on the pods of one namespace.
+policy canary {
+  mode enforce when pod.namespace == "canary" else audit
+  filter ready { require node.ready else "node(s) not ready" }
+}
+"#
 }

@@ -79,8 +79,8 @@ impl<'a> Known<'a> {
             own.map(|rule| format!("{}/{rule}", policy.name()))
         });
         let counting = bench.policies.iter().flat_map(|policy| {
-            let names = policy.counts().map(|counts| counts.policy.counted_names()).unwrap_or_default();
-            names.into_iter().flat_map(|name| [name.to_string(), format!("{}/{name}", policy.name())])
+            let names = policy.counts().iter().flat_map(|counts| counts.policy.counted_names());
+            names.flat_map(move |name| [name.to_string(), format!("{}/{name}", policy.name())])
         });
         let running = world.objects.iter().filter_map(|object| match object {
             Object::Pod(pod) => Some(pod.name.as_str()),

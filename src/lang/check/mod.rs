@@ -334,6 +334,7 @@ impl<'a> Checker<'a> {
         result.modes = self.modes(policy);
         self.check_params();
         self.applies(policy, &mut result);
+        self.canary(policy, &mut result.modes);
         self.frame = Frame::new(Place::In(StatementId::Let), FactScope::Narrowed);
         self.statements(policy, &mut result);
         self.check_declarations();

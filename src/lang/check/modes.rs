@@ -2,7 +2,9 @@
 //! rule is written inside of it.
 
 use super::Checker;
+use super::scope::Place;
 use crate::diag::{Diagnostic, Span, codes, suggest};
+use crate::lang::language::statements::StatementId;
 use crate::lang::syntax::ast::{self, BlockKind, StatementKind};
 use crate::lang::typed::{Mode, Modes};
 
@@ -25,7 +27,13 @@ impl<'a> Checker<'a> {
                 _ => None,
             });
             let beside = statement.mode.iter().map(|mode| (mode, statement.span));
-            let own = self.one_mode(beside.chain(written));
+            let written: Vec<_> = beside.chain(written).collect();
+            for (mode, _) in &written {
+                if let Some(when) = &mode.when {
+                    self.not_built(when.span, "`when` in the mode of a rule");
+                }
+            }
+            let own = self.one_mode(written.into_iter());
             match (&statement.kind, block) {
                 (
                     StatementKind::Prefilter(_) | StatementKind::Permit(_) | StatementKind::Preempt(_),
@@ -61,9 +69,6 @@ impl<'a> Checker<'a> {
     }
 
     fn mode(&mut self, mode: &ast::Mode, span: Span) -> Option<Mode> {
-        if let Some(when) = &mode.when {
-            self.not_built(when.span, "`mode … when`");
-        }
         if let Some(until) = &mode.until {
             self.not_built(until.span, "`mode … until`");
         }
@@ -83,6 +88,55 @@ impl<'a> Checker<'a> {
             );
         }
         read
+    }
+
+    /// `mode enforce when E else M`: the pods for which the rules decide.
+    pub(super) fn canary(&mut self, policy: &'a ast::Policy, modes: &mut Modes) {
+        let written = policy.statements.iter().find_map(|statement| match &statement.kind {
+            StatementKind::Mode(mode) => Some(mode),
+            _ => None,
+        });
+        let Some((mode, when)) = written.and_then(|mode| Some((mode, mode.when.as_ref()?))) else { return };
+        if Mode::of(&mode.mode.text).is_some_and(|mode| mode != Mode::Enforce) {
+            let help = "write `mode enforce when … else audit` or `… else warn`";
+            let message = "a condition says for which pods the rules decide";
+            self.mistake(&codes::WRONG_MODE, mode.mode.span, message, help);
+        }
+        let otherwise = mode.otherwise.as_ref().map_or(Some(Mode::Audit), |word| {
+            let known = Mode::of(&word.text).filter(|mode| mode.counts());
+            if known.is_none() {
+                let message = format!("`{}` is not a mode for the other pods", word.text);
+                self.mistake(&codes::WRONG_MODE, word.span, message, "their rules count: `audit` or `warn`");
+            }
+            known
+        });
+        for statement in &policy.statements {
+            let inside = statement.kind.block().into_iter().flat_map(|block| &block.statements);
+            if matches!(statement.kind, StatementKind::Preempt(_)) {
+                let words = Span { end: statement.span.start + "preempt".len() as u32, ..statement.span };
+                self.not_built(words, "`preempt` in a policy that decides for some pods");
+            }
+            let spans = std::iter::once(statement.span).chain(inside.map(|inner| inner.span));
+            let wrong = |span: &Span| modes.rules.get(span) == Some(&Mode::Enforce);
+            if let Some(span) = spans.into_iter().find(wrong) {
+                let message = "this rule decides for all pods, and its policy for some";
+                let help = "such a rule may count for all pods (`audit`, `warn`) or be `off`; write one that decides for \
+                            all pods into another policy";
+                self.mistake(&codes::WRONG_MODE, span, message, help);
+            }
+        }
+        self.enter(Place::In(StatementId::Mode));
+        let condition = self.condition(when);
+        self.always(&condition, "the policy decides for every pod", "the policy decides for no pod");
+        if !condition.ty.is_unknown() {
+            (modes.when, modes.otherwise) = (Some(condition), otherwise.unwrap_or(Mode::Audit));
+        }
+        // Elsewhere it was reported with the mode.
+        let queues = policy.statements.iter().filter(|of| matches!(of.kind, StatementKind::Queue(_)));
+        for queue in queues.filter(|_| modes.policy == Mode::Enforce) {
+            let message = "`queue by` orders nothing in a policy that decides for some pods";
+            self.mistake(&codes::QUEUE_NOT_COUNTED, queue.span, message, "write it into a policy of its own");
+        }
     }
 
     /// Says where `queue by` has no effect.

@@ -214,7 +214,8 @@ impl Checker<'_> {
         if let Some(Err((at, wanted))) = def.demand.map(|demand| demand(&ranges)) {
             let arg = args.get(at).map_or(span, |arg| arg.span);
             let text = self.excerpt(arg);
-            let help = format!("`clamp({text}, 0, 1000)`, or a comparison before it");
+            let most = if def.params.get(at) == Some(&Ty::Float) { 1 } else { 1_000 };
+            let help = format!("`clamp({text}, 0, {most})`, or a comparison before it");
             self.mistake(&codes::WRONG_ARGUMENTS, arg, wanted, help);
             return self.unknown(span);
         }

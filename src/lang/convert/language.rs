@@ -121,7 +121,11 @@ impl LanguageWriter<'_> {
                     .collect();
                 self.line(&format!("queue by {}", keys.join(", ")));
             }
-            StatementKind::Mode(mode) => self.line(&format!("mode {}", mode.mode.text)),
+            StatementKind::Mode(mode) => {
+                let when = self.when(mode.when.as_ref());
+                let otherwise = mode.otherwise.as_ref().map(|word| format!(" else {}", word.text));
+                self.line(&format!("mode {}{when}{}", mode.mode.text, otherwise.unwrap_or_default()));
+            }
             StatementKind::Prefilter(block) => self.block_by_mode("prefilter", block, statement.span),
             StatementKind::Reserve(block) => self.block("reserve", block, statement.span),
             StatementKind::Permit(block) => self.block_by_mode("permit", block, statement.span),

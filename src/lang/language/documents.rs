@@ -260,7 +260,12 @@ pub static SPEC: ObjectDef = ObjectDef {
             Shape::Word(MODES),
             "How far the policy may go: `enforce`, the default, decides; `warn` and `audit` count; `off` does nothing.",
         ),
-        not_built(StatementId::Mode, "enforceWhen"),
+        of(
+            StatementId::Mode,
+            "enforceWhen",
+            Shape::Expression,
+            "The pods for which the policy decides; for the others it does as `mode` says, `audit` or `warn`.",
+        ),
         not_built(StatementId::Mode, "modeUntil"),
         not_built(StatementId::Except, "exceptions"),
     ],

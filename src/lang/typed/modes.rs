@@ -1,7 +1,7 @@
 //! [`Mode`]: how far a policy and its rules may go, and the parts of a policy by it: the rules that decide, and those that
 //! only count what they would have done.
 
-use super::{Missing, Policy, PrefilterStatement, Rule};
+use super::{Expr, ExprKind, Missing, Policy, PrefilterStatement, Rule};
 use crate::diag::Span;
 use crate::lang::syntax::ast::OnError;
 use rustc_hash::FxHashMap;
@@ -49,6 +49,10 @@ pub struct Modes {
     /// Those that rules say themselves, by the place of the rule; of `prefilter`, `permit` and `preempt` by the place of each
     /// statement inside.
     pub rules: FxHashMap<Span, Mode>,
+    /// The pods of which the policy speaks in this mode. In a ledger every pod counts.
+    pub when: Option<Expr>,
+    /// Its mode for the other pods.
+    pub otherwise: Mode,
 }
 
 impl Modes {
@@ -59,8 +63,15 @@ impl Modes {
 
     /// Whether every rule decides.
     pub fn all_enforce(&self) -> bool {
-        self.policy == Mode::Enforce && self.rules.values().all(|mode| *mode == Mode::Enforce)
+        self.when.is_none()
+            && self.policy == Mode::Enforce
+            && self.rules.values().all(|mode| *mode == Mode::Enforce)
     }
+}
+
+fn negated(condition: &Expr) -> Expr {
+    let (ty, range, span) = (condition.ty.clone(), condition.range, condition.span);
+    Expr { kind: ExprKind::Not(Box::new(condition.clone())), ty, range, span }
 }
 
 impl Policy {
@@ -68,11 +79,13 @@ impl Policy {
     /// policy.
     pub fn deciding(&self) -> Policy {
         let mut part = self.part(|mode| mode == Mode::Enforce);
+        if !self.orders_queue() {
+            part.queue = None;
+        }
         if self.modes.policy == Mode::Enforce {
             return part;
         }
         part.acts.clear();
-        part.queue = None;
         part.reserves.clear();
         // After a fault of `applies when` these rules leave the pod alone: the policy must not refuse it.
         part.on_error = OnError::Ignore;
@@ -87,7 +100,7 @@ impl Policy {
     /// none: they are the same whatever the rules may do.
     pub fn modes_of(&self, rule: Rule<'_>) -> Vec<Mode> {
         let mut modes: Vec<Mode> = match rule {
-            Rule::Applies(_) | Rule::Ledger(_) => Vec::new(),
+            Rule::Applies(_) | Rule::Mode(_) | Rule::Ledger(_) => Vec::new(),
             Rule::Guard(_) | Rule::Queue(_) | Rule::Reserve(_) | Rule::Acts(_) => vec![self.modes.policy],
             Rule::Prefilter(_) | Rule::Permit(_) => {
                 rule.statements().map(|statement| self.modes.of(statement.span())).collect()
@@ -115,19 +128,34 @@ impl Policy {
 
     /// Whether it orders the queue.
     pub fn orders_queue(&self) -> bool {
-        self.queue.is_some() && self.modes.policy == Mode::Enforce
+        self.queue.is_some() && self.modes.policy == Mode::Enforce && self.modes.when.is_none()
     }
 
-    /// The rules that count what they would have done; `None` when there is none.
-    pub fn counting(&self) -> Option<Policy> {
-        let mut part = self.part(Mode::counts);
+    /// The rules that count what they would have done: those that count for every pod, and those that decide for some pods
+    /// and count for the others.
+    pub fn counting(&self) -> impl Iterator<Item = Policy> {
+        let mut always = self.part(Mode::counts);
+        always.modes.when = None;
+        let others = self.modes.when.as_ref().map(|when| {
+            let mut others = self.part(|mode| mode == Mode::Enforce);
+            others.modes.when = Some(negated(when));
+            others.modes.policy = self.modes.otherwise;
+            others
+        });
+        let always = always.counts(self.modes.policy);
+        always.into_iter().chain(others.and_then(|others| others.counts(self.modes.otherwise)))
+    }
+
+    /// A part without what is never counted; `None` when nothing is left. `mode` is that of the part.
+    fn counts(self, mode: Mode) -> Option<Policy> {
+        let mut part = self;
         part.acts.clear();
         part.queue = None;
         for reserve in &mut part.reserves {
             reserve.writes.clear();
         }
         let mut refuses_absent = false;
-        if self.modes.policy.counts() {
+        if mode.counts() {
             refuses_absent =
                 part.lets.iter().any(|of| matches!(of.missing, Some(Missing::Reject(_) | Missing::Error)));
         } else {

@@ -68,6 +68,8 @@ impl Point {
 pub enum Rule<'p> {
     /// `applies when`: the conjuncts, never empty.
     Applies(&'p [Expr]),
+    /// The pods for which the policy has its mode.
+    Mode(&'p Expr),
     /// A `let` with `missing`.
     Guard(&'p Let),
     /// `ledger`
@@ -159,6 +161,7 @@ impl Policy {
         let guards = self.lets.iter().filter(|of| of.missing.is_some()).map(Rule::Guard);
         applies
             .into_iter()
+            .chain(self.modes.when.iter().map(Rule::Mode))
             .chain(guards)
             .chain(self.ledgers.iter().map(Rule::Ledger))
             .chain(self.gates.iter().map(Rule::Gate))
@@ -205,7 +208,7 @@ impl<'p> Rule<'p> {
     /// The extension point.
     pub fn point(self) -> Point {
         match self {
-            Rule::Applies(_) | Rule::Guard(_) => Point::Applies,
+            Rule::Applies(_) | Rule::Mode(_) | Rule::Guard(_) => Point::Applies,
             Rule::Ledger(_) => Point::Ledger,
             Rule::Gate(_) => Point::PreEnqueue,
             Rule::Queue(_) => Point::QueueSort,
@@ -223,6 +226,7 @@ impl<'p> Rule<'p> {
     pub fn name(self) -> &'p str {
         match self {
             Rule::Applies(_) => "applies when",
+            Rule::Mode(_) => "mode",
             Rule::Guard(of) => &of.name,
             Rule::Ledger(of) => &of.name,
             Rule::Gate(_) => "gate",
@@ -246,6 +250,7 @@ impl<'p> Rule<'p> {
                 let (first, last) = (conditions.first(), conditions.last());
                 first.zip(last).map_or_else(Span::default, |(a, b)| Span { end: b.span.end, ..a.span })
             }
+            Rule::Mode(of) => of.span,
             Rule::Guard(of) => of.span,
             Rule::Ledger(of) => of.span,
             Rule::Gate(of) => of.span,
@@ -268,6 +273,7 @@ impl<'p> Rule<'p> {
         let (mut ledgers, mut adds, mut victims, mut acts) = (&[][..], &[][..], &[][..], &[][..]);
         match self {
             Rule::Applies(of) => conditions = of,
+            Rule::Mode(of) => conditions = std::slice::from_ref(of),
             Rule::Guard(of) => guards = std::slice::from_ref(of),
             Rule::Ledger(of) => (ledgers, adds) = (std::slice::from_ref(of), &of.adds),
             Rule::Gate(of) => checks = std::slice::from_ref(of),
@@ -447,6 +453,7 @@ macro_rules! for_each_whole {
     ($policy:expr, $iter:ident, $f:ident $(, $mut:tt)?) => {{
         let policy = $policy;
         policy.applies.$iter().for_each(|condition| $f(condition));
+        policy.modes.when.$iter().for_each(|condition| $f(condition));
         for of in policy.lets.$iter() {
             $f(&$($mut)? of.value);
             if let Some(Missing::Reject(reason)) = &$($mut)? of.missing {

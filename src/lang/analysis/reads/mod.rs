@@ -32,7 +32,7 @@ fn reads_of(policy: &Policy, rule: Rule<'_>) -> Vec<Reads> {
     let up_if = |up| if up { Polarity::Up } else { Polarity::Down };
     match rule {
         // Kept of the whole policy: see `deciding`.
-        Rule::Applies(_) | Rule::Guard(_) => return Vec::new(),
+        Rule::Applies(_) | Rule::Mode(_) | Rule::Guard(_) => return Vec::new(),
         Rule::Ledger(ledger) => return vec![of_ledger(policy, ledger)],
         Rule::Queue(queue) => {
             let mut walk = Walk::new(policy);

@@ -607,6 +607,14 @@ impl PolicyWriter<'_, '_> {
 
     fn policy_mode(&mut self, mode: &Mode) -> Result<(), NoTwin> {
         let mut fields = Fields::new();
+        if let Some(when) = &mode.when {
+            let text = self.cel(when)?;
+            self.fields.insert("enforceWhen", Node::Scalar(yaml::scalar(&text)));
+            if let Some(otherwise) = &mode.otherwise {
+                self.fields.insert("mode", Node::Scalar(yaml::scalar(&otherwise.text)));
+            }
+            return Ok(());
+        }
         put_mode(&mut fields, Some(mode))?;
         self.fields.extend(fields.into_iter().map(|(_, node)| ("mode", node)));
         Ok(())

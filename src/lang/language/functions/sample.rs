@@ -64,14 +64,20 @@ mod tests {
             let share = f64::from(part) / f64::from(of);
             let taken = (0..10_000).filter(|at| place_of(&format!("pod-{at}")) < share).count();
             let wanted = 10_000.0 * share;
-            assert!((taken as f64 - wanted).abs() < 4.0 * (wanted * (1.0 - share)).sqrt(), "{share}: {taken}");
+            assert!(
+                (taken as f64 - wanted).abs() < 4.0 * (wanted * (1.0 - share)).sqrt(),
+                "{share}: {taken}"
+            );
         }
     }
 
     #[test]
     fn places_never_change() {
         let places = ["", "a", "web-1", "web-2", "b0b5a6c0-0d7c-4d2b-9d0a-5a0f0a7c9e11"].map(place_of);
-        assert_eq!(places.map(|place| (place * 1e9) as u64), [957_673_425, 10_753_497, 958_842_368, 31_714_641, 668_701_872]);
+        assert_eq!(
+            places.map(|place| (place * 1e9) as u64),
+            [957_673_425, 10_753_497, 958_842_368, 31_714_641, 668_701_872]
+        );
     }
 
     proptest::proptest! {

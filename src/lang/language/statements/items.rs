@@ -174,12 +174,13 @@ pub(super) static MODE: StatementDef = StatementDef {
         Home::Block(StatementId::Permit),
     ],
     rule: "mode",
-    syntax: "mode enforce|warn|audit|off",
+    syntax: "mode enforce|warn|audit|off, mode enforce when E [else audit|warn]",
     sees: Some(Names::OF_POD),
     doc: "How far the policy or rule may go: it decides (`enforce`, the default), is counted by what it would have done \
           (`audit`), is counted and tells the pod's owner in an event (`warn`), or is compiled only (`off`). The mode \
           of a rule overrides that of its policy; gates and preferences say it behind their word, as in `gate mode \
-          audit \"REASON\" when E`. A rule that does not decide changes nothing. Ledgers are kept in every mode.",
+          audit \"REASON\" when E`. A rule that does not decide changes nothing. Ledgers are kept in every mode. With `when`, which policies may \
+          have, the policy decides for the pods for which the condition holds, and counts for the others.",
     example: r#"/// Counts what a rule would refuse.
 policy trial {
   mode audit

@@ -145,6 +145,14 @@ impl<'a> Reader<'a> {
         Some(Mode { mode: word, when: None, otherwise: None, until: None })
     }
 
+    /// `enforceWhen`, with `mode` for the other pods.
+    fn enforce_when(&mut self, spec: Node<'_>, span: Span) -> Option<StatementKind> {
+        let when = self.expression(self.get(spec, "enforceWhen")?)?;
+        let otherwise = self.mode(spec).map(|mode| mode.mode);
+        let mode = Name { text: Text::from("enforce"), span };
+        Some(StatementKind::Mode(Mode { mode, when: Some(when), otherwise, until: None }))
+    }
+
     /// Registers the names that the policy declares.
     fn declare(&mut self, spec: Node<'_>) {
         for space in ["params", "variables", "groups", "ledgers", "memos", "sources"] {
@@ -188,10 +196,12 @@ impl<'a> Reader<'a> {
                     read.push(self.statement(whole, None, |this| this.applies(spec)));
                 }
             }
-            "mode" => {
+            // Beside `enforceWhen` it is a part of that statement.
+            "mode" if self.get(spec, "enforceWhen").is_none() => {
                 let mode = self.mode(spec);
                 read.push(self.statement(whole, None, |_| mode.map(StatementKind::Mode)));
             }
+            "enforceWhen" => read.push(self.statement(whole, None, |this| this.enforce_when(spec, whole))),
             "queueBy" => read.push(self.statement(whole, None, |this| this.queue(node))),
             "prefilter" => read.push(self.statement(whole, None, |this| {
                 Some(StatementKind::Prefilter(

@@ -1,13 +1,13 @@
 //! The rules that would refuse a pod or nodes, for explanations.
 
 use super::super::{numbers, queued};
-use super::{Counter, Speaks};
+use super::{Part, Speaks};
 use crate::framework::{Handle, WouldRefuse};
 use crate::lang::codegen::{ColumnScan, CompiledCheck, CompiledPrefilter, Env};
 use crate::lang::eval::context::EvalContext;
 use crate::model::{NodeSet, Symbol};
 
-impl Counter {
+impl Part {
     /// The rules up to `filter` that would refuse the pod, or some of these nodes, in the order of an attempt.
     pub(super) fn explained(&self, h: &Handle<'_>, nodes: &NodeSet) -> Vec<WouldRefuse> {
         let mut context = EvalContext::new(h.pod, h.snapshot, h.now);

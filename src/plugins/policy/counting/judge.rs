@@ -1,7 +1,7 @@
 //! What one rule would have done to a decision.
 
 use super::super::{numbers, refusal};
-use super::Counter;
+use super::Part;
 use crate::framework::{Choice, Handle, Would, WouldEffect};
 use crate::lang::codegen::{
     ColumnScan, CompiledCheck, CompiledFilter, CompiledPrefilter, CompiledScore, Env,
@@ -24,7 +24,7 @@ impl Default for Judged {
     }
 }
 
-impl Counter {
+impl Part {
     /// Whether a check of the pod refuses, and with which words; those of a fault, where it fails.
     pub(super) fn refuses(
         &self,

@@ -23,8 +23,13 @@ use judge::Judged;
 /// The name of all statements about evictions as one rule.
 const PREEMPT: &str = "preempt";
 
-/// The rules of a policy that do not decide.
+/// The rules of a policy that do not decide for a pod: those that count for every pod, and those that decide for other pods.
 pub(super) struct Counter {
+    parts: Vec<Part>,
+}
+
+/// Some rules that count for the same pods.
+struct Part {
     /// They alone, as if they decided.
     rules: PolicyPlugin,
     modes: Modes,
@@ -44,27 +49,44 @@ enum Speaks {
 impl Counter {
     /// The rules of a policy that do not decide; `None` when there is none.
     pub(super) fn of(compiled: &CompiledPolicy, exempt: &super::ExemptPods) -> Option<Box<Self>> {
-        let rules = PolicyPlugin::new(compiled.counts()?.clone(), exempt.clone());
-        let (modes, policy) = (compiled.policy.modes.clone(), Symbol::new(compiled.name()));
-        Some(Box::new(Self { rules, modes, policy }))
+        let parts = compiled.counts().iter().map(|counts| Part {
+            rules: PolicyPlugin::new(counts.clone(), exempt.clone()),
+            modes: counts.policy.modes.clone(),
+            policy: Symbol::new(compiled.name()),
+        });
+        let parts: Vec<Part> = parts.collect();
+        (!parts.is_empty()).then(|| Box::new(Self { parts }))
     }
 
     /// The names of the filters, of the scores, and of the rules about evictions.
     pub(super) fn names(&self) -> impl Iterator<Item = Symbol> {
-        let of = &self.rules.compiled.policy;
-        let filters = of.filters.iter().map(|filter| Symbol::from(&*filter.name));
-        let scores = of.scores.iter().map(|score| Symbol::from(&*score.name));
-        filters.chain(scores).chain(of.preempt.iter().map(|_| Symbol::new(PREEMPT)))
+        self.parts.iter().flat_map(|part| {
+            let of = &part.rules.compiled.policy;
+            let filters = of.filters.iter().map(|filter| Symbol::from(&*filter.name));
+            let scores = of.scores.iter().map(|score| Symbol::from(&*score.name));
+            filters.chain(scores).chain(of.preempt.iter().map(|_| Symbol::new(PREEMPT)))
+        })
     }
 
     /// Whether there are rules about evictions.
     pub(super) fn preempts(&self) -> bool {
-        self.rules.preempts().is_some()
+        self.evicting().is_some()
     }
 
     /// Whether a simulation of evictions changes what the rules read.
     pub(super) fn sees_other_pods(&self) -> bool {
-        self.preempts() && self.rules.compiled.sees_other_pods
+        self.evicting().is_some_and(|part| part.rules.compiled.sees_other_pods)
+    }
+
+    /// The part with rules about evictions: none decides for some pods and counts for others.
+    fn evicting(&self) -> Option<&Part> {
+        self.parts.iter().find(|part| part.preempts())
+    }
+}
+
+impl Part {
+    fn preempts(&self) -> bool {
+        self.rules.preempts().is_some()
     }
 
     fn speaks(&self, h: &Handle<'_>, context: EvalContext<'_>) -> Speaks {
@@ -125,6 +147,28 @@ impl Counter {
 
 impl Counting for Counter {
     fn chosen(&self, h: &Handle, choice: &Choice, out: &mut Vec<Would>) {
+        self.parts.iter().for_each(|part| part.chosen(h, choice, out));
+    }
+
+    fn placed(&self, h: &Handle, node: NodeId, out: &mut Vec<Would>) {
+        self.parts.iter().for_each(|part| part.placed(h, node, out));
+    }
+
+    fn refused(&self, h: &Handle, evictions: WouldEffect, out: &mut Vec<Would>) {
+        self.parts.iter().for_each(|part| part.refused(h, evictions, out));
+    }
+
+    fn preemption(&self) -> Option<&dyn PreemptionRules> {
+        self.evicting().map(|part| part as &dyn PreemptionRules)
+    }
+
+    fn refusals(&self, h: &Handle, nodes: &NodeSet) -> Vec<WouldRefuse> {
+        self.parts.iter().flat_map(|part| part.explained(h, nodes)).collect()
+    }
+}
+
+impl Part {
+    fn chosen(&self, h: &Handle, choice: &Choice, out: &mut Vec<Would>) {
         let mut context = EvalContext::new(h.pod, h.snapshot, h.now);
         context.queued = queued(h);
         self.each(h, context, out, |this, refusals, out| {
@@ -174,18 +218,10 @@ impl Counting for Counter {
             }
         }
     }
-
-    fn preemption(&self) -> Option<&dyn PreemptionRules> {
-        self.preempts().then_some(self as &dyn PreemptionRules)
-    }
-
-    fn refusals(&self, h: &Handle, nodes: &NodeSet) -> Vec<WouldRefuse> {
-        self.explained(h, nodes)
-    }
 }
 
 /// The slot of the attempt is that of the policy, whose plugin follows the simulation.
-impl PreemptionRules for Counter {
+impl PreemptionRules for Part {
     fn applies(&self, h: &Handle) -> bool {
         PreemptionRules::applies(&self.rules, h)
     }
