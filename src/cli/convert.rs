@@ -91,7 +91,7 @@ fn converted(read: &Policies, source: &Source) -> Result<String, Vec<Diagnostic>
     if !may_fail.is_empty() && source.form() == Form::Document {
         return Err(may_fail);
     }
-    let text = lang::convert::convert(source, &policies)
+    let text = lang::convert::convert_with(source, &policies, Some(&read.sources))
         .map_err(|without| without.iter().map(lang::convert::NoTwin::diagnostic).collect::<Vec<_>>())?;
     let mut sources = SourceMap::new();
     let id = sources.add(other_ending("converted.yaml", source.form() == Form::Language), text.as_str());

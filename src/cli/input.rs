@@ -9,6 +9,7 @@ use crate::lang::policy_set::{CompiledPolicy, PolicySet};
 use crate::lang::schemas::Schemas;
 use crate::lang::typed::Policy;
 use crate::lang::types::ObjectKind;
+use crate::lang::uses::{self, Wanted};
 use crate::lang::{self, Given};
 use crate::policy_files;
 use crate::yaml;
@@ -132,7 +133,12 @@ impl Policies {
 
     /// The policies of a text, with default arguments.
     pub(super) fn compiled(&self, source: &Source) -> (Vec<Policy>, Vec<Diagnostic>) {
-        let given = Given { size: self.size, schemas: &self.schemas, arguments: &|_| Vec::new() };
+        let given = Given {
+            size: self.size,
+            schemas: &self.schemas,
+            arguments: &|_| Vec::new(),
+            sources: Some(&self.sources),
+        };
         lang::compile_given(source, given)
     }
 
@@ -187,14 +193,35 @@ impl Policies {
         Ok(())
     }
 
+    /// Reads the files that texts use. Those that are not there are missing, which the compiler says.
+    fn read_used(&mut self) {
+        let read = self.files;
+        let mut open = self.texts.clone();
+        while let Some(id) = open.pop() {
+            for wanted in self.sources.get(id).map(uses::wanted).unwrap_or_default() {
+                let Wanted::File(path) = &wanted else { continue };
+                let path = Path::new(path);
+                if uses::found(&self.sources, &wanted).is_some() || !path.exists() {
+                    continue;
+                }
+                match regular(path, false).and_then(|()| self.add(path)) {
+                    Ok(id) => open.push(id),
+                    Err(error) => self.unreadable(path, &format!("{error:#}")),
+                }
+            }
+        }
+        self.files = read;
+    }
+
     /// Compiles all texts. Two policies of the same name are an error, also in different files.
     pub(super) fn compile(&mut self) {
+        self.texts.dedup();
+        self.read_used();
         let mut in_service = std::mem::take(&mut self.in_service);
         let mut compiled = Vec::new();
         let mut named = FxHashMap::default();
         let mut claimed = Claimed::default();
         let mut load = Load::default();
-        self.texts.dedup();
         for id in &self.texts {
             let Some(source) = self.sources.get(*id) else { continue };
             let (policies, diagnostics) = self.compiled(source);

@@ -17,7 +17,7 @@ use crate::lang::syntax::{self, ast};
 use crate::lang::typed::Expr;
 use crate::lang::typed::walk;
 use crate::lang::types::Type;
-use crate::lang::{Given, compile_for, compile_given};
+use crate::lang::{Given, compile_for, compile_given, uses};
 use std::sync::{Arc, RwLock};
 
 /// The kinds that the API server has beside those of Kubernetes, as far as policies look them up.
@@ -63,13 +63,17 @@ pub fn compile(
     let mut sources = SourceMap::new();
     let mut compiled = Vec::new();
     let mut problems = Vec::new();
-    for (key, text) in texts {
-        let id = sources.add(key.as_str(), text.as_str());
+    let ids: Vec<_> =
+        texts.iter().map(|(key, text)| (key, sources.add(key.as_str(), text.as_str()))).collect();
+    for (key, id) in ids {
         let Some(source) = sources.get(id) else { continue };
-        let (policies, diagnostics) =
-            compile_given(source, Given { size, schemas, arguments: &|_| Vec::new() });
+        let given = Given { size, schemas, arguments: &|_| Vec::new(), sources: Some(&sources) };
+        let (policies, diagnostics) = compile_given(source, given);
         problems.extend(diagnostics.iter().filter(|it| it.is_error()).map(|it| problem(&sources, key, it)));
-        let own = Arc::new(Texts::from([(key.clone(), text.clone())]));
+        // What a policy is made of: its text, and those that it uses.
+        let own = std::iter::once(source).chain(uses::reached(&sources, source));
+        let own = own.map(|source| (source.name().to_owned(), source.text().to_owned()));
+        let own: Arc<Texts> = Arc::new(own.collect());
         compiled.extend(policies.into_iter().map(|policy| (Arc::clone(&own), policy)));
     }
     let sources = Arc::new(sources);
@@ -276,6 +280,40 @@ mod tests {
         let held = stand_in("n/a", &texts, false)?;
         assert!(compile("n/a", &held, Size::default(), &none).is_ok(), "{held:?}");
         held.into_values().next()
+    }
+
+    #[test]
+    fn a_policy_is_made_of_its_text_and_those_that_it_uses() {
+        let policy = |name: &str, uses: &str| {
+            format!("{uses}\npolicy {name} {{ filter f {{ reject \"no\" when node.free.cpu < least() }} }}\n")
+        };
+        let texts = |least: &str, deepest: &str| -> Texts {
+            let all = [
+                ("a.bay", policy("a", "use \"b.bay\"")),
+                ("b.bay", format!("use \"c.bay\"\ndef least(): cpu = deepest() + {least}\n")),
+                ("c.bay", format!("def deepest(): cpu = {deepest}\n")),
+                ("d.bay", policy("d", "def least(): cpu = 1cpu")),
+            ];
+            all.map(|(key, text)| (key.to_owned(), text)).into()
+        };
+        let made = |texts: &Texts| compile("n/a", texts, Size::default(), &Arc::default()).unwrap();
+        let before = made(&texts("1cpu", "2cpu"));
+        assert_eq!(before.iter().map(|of| &*of.name).collect::<Vec<_>>(), ["a", "d"]);
+        assert_eq!(before[0].texts.keys().collect::<Vec<_>>(), ["a.bay", "b.bay", "c.bay"]);
+        assert_eq!(before[1].texts.keys().collect::<Vec<_>>(), ["d.bay"]);
+        // What is kept of it compiles by itself.
+        assert_eq!(made(&before[0].texts)[0].revision, before[0].revision);
+        for (least, deepest) in [("3cpu", "2cpu"), ("1cpu", "3cpu")] {
+            let after = made(&texts(least, deepest));
+            assert_ne!(before[0].revision, after[0].revision, "{least} {deepest}");
+            assert_ne!(before[0].policy.compiled.hash, after[0].policy.compiled.hash);
+            assert_eq!(before[1].revision, after[1].revision, "{least} {deepest}");
+        }
+        let mut without = texts("1cpu", "2cpu");
+        without.remove("c.bay");
+        let problems = compile("n/a", &without, Size::default(), &Arc::default()).unwrap_err();
+        let places: Vec<_> = problems.iter().map(|it| (&*it.key, it.line, &*it.code)).collect();
+        assert_eq!(places, [("a.bay", 1, "BP0230"), ("b.bay", 1, "BP0230")]);
     }
 
     #[test]

@@ -1,7 +1,9 @@
 //! Policies of `--policies`: the `.bay` files and the YAML files with policy documents below a folder, or
-//! one file, read again when they change. Called by `policy_source`.
+//! one file, read again when they change, each with the files that it uses. Called by `policy_source`.
 
 use super::policy_verdict::Texts;
+use crate::diag::{SourceId, SourceMap};
+use crate::lang::uses::{self, Wanted};
 use crate::policy_files::{ENDING, is_policy_key, mentions_documents};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -25,7 +27,7 @@ pub(super) struct PolicyFiles {
 
 /// The files of one reading.
 pub(super) struct Reading {
-    /// The texts of each file, by path. The path is also the key.
+    /// The texts of each file, by path, with those of the files that it uses. The path is also the key.
     pub(super) present: Vec<(String, Texts)>,
     /// The paths of files that no longer exist.
     pub(super) gone: Vec<String>,
@@ -42,8 +44,34 @@ impl PolicyFiles {
             .map_err(|why| UnreadableFiles { path: self.root.display().to_string(), why })?;
         let gone = self.known.iter().filter(|path| !files.contains_key(*path)).cloned().collect();
         self.known = files.keys().cloned().collect();
-        let present = files.into_iter().map(|(path, text)| (path.clone(), [(path, text)].into()));
-        Ok(Reading { present: present.collect(), gone })
+        let mut sources = SourceMap::new();
+        let add = |(path, text): (String, String)| sources.add(path, text);
+        let ids: Vec<SourceId> = files.into_iter().map(add).collect();
+        read_used(&mut sources);
+        let with_used = |id: &SourceId| {
+            let source = sources.get(*id)?;
+            let own = std::iter::once(source).chain(uses::reached(&sources, source));
+            let own = own.map(|source| (source.name().to_owned(), source.text().to_owned()));
+            Some((source.name().to_owned(), own.collect()))
+        };
+        Ok(Reading { present: ids.iter().filter_map(with_used).collect(), gone })
+    }
+}
+
+/// Reads the files that are used and are not among those that were found. What cannot be read is missing, which the
+/// compiler says.
+fn read_used(sources: &mut SourceMap) {
+    let mut at = 0;
+    while let Some(all) = sources.get(SourceId(at)).map(uses::wanted) {
+        for wanted in all {
+            let Wanted::File(path) = &wanted else { continue };
+            if uses::found(sources, &wanted).is_none()
+                && let Ok(text) = std::fs::read_to_string(path)
+            {
+                sources.add(path.as_str(), text);
+            }
+        }
+        at += 1;
     }
 }
 
@@ -78,6 +106,30 @@ fn texts_below(root: &Path) -> std::io::Result<BTreeMap<String, String>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn files_come_with_those_that_they_use() {
+        let root = std::env::temp_dir().join(format!("bayplan-used-files-{}", std::process::id()));
+        std::fs::create_dir_all(root.join("rules")).unwrap();
+        for (name, text) in [
+            ("rules/a.bay", "use \"b.bay\""),
+            ("rules/b.bay", "use \"../c.bay\"\ndef x(): int = y()"),
+            ("c.bay", "def y(): int = 3"),
+        ] {
+            std::fs::write(root.join(name), text).unwrap();
+        }
+        let mut files = PolicyFiles::new(root.join("rules"));
+        let texts = |files: &mut PolicyFiles| -> Vec<usize> {
+            files.read().unwrap().present.iter().map(|(_, texts)| texts.len()).collect()
+        };
+        assert_eq!(texts(&mut files), [3, 2], "the file outside the folder is no object of its own");
+        let before = files.read().unwrap().present;
+        std::fs::write(root.join("c.bay"), "def y(): int = 4").unwrap();
+        assert_ne!(before[0].1, files.read().unwrap().present[0].1, "its users change with it");
+        std::fs::remove_file(root.join("c.bay")).unwrap();
+        assert_eq!(texts(&mut files), [2, 1]);
+        std::fs::remove_dir_all(&root).unwrap();
+    }
 
     #[test]
     fn files_are_found_in_subfolders_and_missed_when_they_are_gone() {

@@ -223,9 +223,9 @@ impl SourceMap {
         self.push(name.into(), text.into(), None, None)
     }
 
-    /// Another text in place of a source, with its name and form.
+    /// Another text in place of a source, with its name, origin and form.
     pub fn add_like(&mut self, source: &Source, text: impl Into<Arc<str>>) -> SourceId {
-        let id = self.push(source.name.clone(), text.into(), None, None);
+        let id = self.push(source.name.clone(), text.into(), source.origin.clone(), None);
         if let Some(added) = self.sources.get_mut(id.0 as usize) {
             added.form = source.form;
         }

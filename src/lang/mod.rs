@@ -11,6 +11,7 @@ pub mod types;
 pub mod language;
 pub mod schemas;
 pub mod syntax;
+pub mod uses;
 pub mod typed;
 pub mod eval;
 pub mod check;
@@ -21,7 +22,7 @@ pub mod convert;
 pub mod policy_set;
 pub mod cel;
 
-use crate::diag::{Diagnostic, Source, Span};
+use crate::diag::{Diagnostic, Source, SourceMap, Span};
 use analysis::cost::Size;
 use check::Argument;
 use eval::budget::Budget;
@@ -54,7 +55,7 @@ pub fn compile_for(
     size: Size,
     arguments: &dyn Fn(&str) -> Vec<Argument>,
 ) -> (Vec<Policy>, Vec<Diagnostic>) {
-    compile_given(source, Given { size, schemas: &Schemas::default(), arguments })
+    compile_given(source, Given { size, schemas: &Schemas::default(), arguments, sources: None })
 }
 
 /// What a text is compiled for.
@@ -66,14 +67,20 @@ pub struct Given<'g> {
     pub schemas: &'g Schemas,
     /// The arguments of a profile, by the name of the policy.
     pub arguments: &'g dyn Fn(&str) -> Vec<Argument>,
+    /// Where the files are that the text uses; `None`: it can use none.
+    pub sources: Option<&'g SourceMap>,
 }
 
 /// The same for all that can be given.
 pub fn compile_given(source: &Source, given: Given<'_>) -> (Vec<Policy>, Vec<Diagnostic>) {
-    let Given { size, schemas, arguments } = given;
+    let Given { size, schemas, arguments, sources } = given;
     let (file, mut said) = syntax::parse(source);
+    let Some(used) = uses::load(source, &file, sources, &mut said) else {
+        // Names are missing, about which nothing could be said.
+        return (Vec::new(), said);
+    };
     let budget = Budget::default();
-    let mut policies = check::check(&file, source.text(), (arguments, schemas), &budget, &mut said);
+    let mut policies = check::check((&file, source, &used), (arguments, schemas), &budget, &mut said);
     policies.retain_mut(|policy| analysis::analyse(policy, &budget, &mut said));
     let mut claimed = analysis::claims::Claimed::default();
     policies.retain(|policy| {
@@ -88,6 +95,7 @@ pub fn compile_given(source: &Source, given: Given<'_>) -> (Vec<Policy>, Vec<Dia
     }
     policies.retain(|policy| analysis::cost::check(policy, size, &mut said));
     lint::lint(source, &file, &policies, &mut said);
+    uses::at_their_use(source.id(), &used, &mut said);
     if !file.scalars.is_empty() {
         syntax::document::settle_fixes(source.text(), &file.scalars, &mut said);
         lint::ways_out::offer(source.text(), &file.scalars, &policies, &mut said);

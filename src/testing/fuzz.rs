@@ -11,8 +11,9 @@ use crate::dry_run::{cases, load};
 use crate::lang::analysis::cost::Size;
 use crate::lang::analysis::load::Load;
 use crate::lang::policy_set::CompiledPolicy;
+use crate::lang::schemas::Schemas;
 use crate::lang::syntax::{cel, parse_expression};
-use crate::lang::{STACK, compile};
+use crate::lang::{Given, STACK, compile, compile_given};
 use crate::model::objects::{node, pod, selectors};
 use crate::model::{LabelSelector, Labels, Node, NodeSelector, PodInfo, Quantity, Symbol};
 use crate::policy_files::policies_in;
@@ -118,6 +119,7 @@ fn object(data: &[u8]) {
 }
 
 /// A policy text: checked, and lowered when it compiles. All places of diagnostics are inside the text and can be drawn.
+/// A line `// file NAME` begins a further file, which the text may use.
 fn policy(data: &[u8]) {
     with_stack(|| policy_text(data));
 }
@@ -125,10 +127,20 @@ fn policy(data: &[u8]) {
 fn policy_text(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let mut sources = SourceMap::new();
-    let id = sources.add("fuzz.bay", text);
+    let mut parts = text.split("\n// file ");
+    let id = sources.add("fuzz.bay", parts.next().unwrap_or_default());
+    for part in parts {
+        let (name, text) = part.split_once('\n').unwrap_or((part, ""));
+        sources.add(name, text);
+    }
     let Some(source) = sources.get(id) else { return };
-    let (policies, diagnostics) = compile(source);
+    let schemas = Schemas::default();
+    let arguments = |_: &str| Vec::new();
+    let given =
+        Given { size: Size::default(), schemas: &schemas, arguments: &arguments, sources: Some(&sources) };
+    let (policies, diagnostics) = compile_given(source, given);
     said_well(&sources, &diagnostics);
+    assert!(diagnostics.iter().all(|said| said.span.source == id), "findings have their place in the text");
     for policy in policies {
         let compiled = CompiledPolicy::new(policy, &sources);
         assert!(!compiled.name().is_empty());

@@ -7,3 +7,4 @@ mod escapes;
 mod json_output;
 mod lint;
 mod look_ups;
+mod uses;

@@ -22,5 +22,6 @@ mod hostile;
 pub(crate) mod properties;
 mod statement_table;
 mod syntax;
+mod uses;
 mod values;
 mod ways_out;

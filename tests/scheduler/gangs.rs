@@ -161,7 +161,7 @@ fn a_gang_without_room_takes_turns_no_faster_than_it_waits() {
     run.pass(600);
     // At each end of a wait all three may be tried, and those whose places were taken once more.
     assert!(
-        run.bound.len() == 0 && run.attempts.len() <= 11 * 6,
+        run.bound.is_empty() && run.attempts.len() <= 11 * 6,
         "{} attempts in ten minutes",
         run.attempts.len()
     );

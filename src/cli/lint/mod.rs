@@ -125,11 +125,11 @@ fn policies(args: &Args) -> anyhow::Result<Policies> {
     if let Some(loaded) = cluster {
         compare(&mut read, loaded);
     }
-    let schemas = read.schemas.clone();
+    let (schemas, sources) = (read.schemas.clone(), read.sources.clone());
     let compile = |source: &Source| fix::Compiled {
         diagnostics: crate::lang::compile_given(
             source,
-            Given { size, schemas: &schemas, arguments: &|_| Vec::new() },
+            Given { size, schemas: &schemas, arguments: &|_| Vec::new(), sources: Some(&sources) },
         )
         .1,
         statements: crate::lang::statements(source),

@@ -148,7 +148,7 @@ fn compiled_with(
         .collect();
     let wanted = compiled.name();
     let given = |name: &str| if name == wanted { arguments.clone() } else { Vec::new() };
-    let given = Given { size, schemas, arguments: &given };
+    let given = Given { size, schemas, arguments: &given, sources: Some(sources) };
     let (mut policies, diagnostics) = crate::lang::compile_given(source, given);
     let errors: Vec<ArgsError> = diagnostics
         .into_iter()

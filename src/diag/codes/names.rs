@@ -276,6 +276,133 @@ policy node-mark {
 }
 "#
 
+    UNKNOWN_FILE "BP0230" "unknown-file" Error
+        "the file to use does not exist"
+        "`use` names a file that ends in `.bay`, by a path from the folder of the file that has the `use`. In a \
+         ConfigMap it names another key of the same ConfigMap."
+        in "rules.yaml"
+        bad r#"
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: rules
+  labels: {bayplan.dev/policy: "true"}
+data:
+  half.bay: |
+    use "share.bay"
+
+    /// Keeps half of each node free.
+    policy half-empty {
+      filter half-free { require node.requested.cpu <= half(node) else "node(s) half full" }
+    }
+  shares.bay: |
+    /// Half of the CPU of a node.
+    def half(n: node): cpu = n.allocatable.cpu / 2
+"#
+        good r#"
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: rules
+  labels: {bayplan.dev/policy: "true"}
+data:
+  half.bay: |
+    use "shares.bay"
+
+    /// Keeps half of each node free.
+    policy half-empty {
+      filter half-free { require node.requested.cpu <= half(node) else "node(s) half full" }
+    }
+  shares.bay: |
+    /// Half of the CPU of a node.
+    def half(n: node): cpu = n.allocatable.cpu / 2
+"#
+
+    USE_CIRCLE "BP0231" "use-circle" Error
+        "files use each other in a circle"
+        "A file cannot use itself, over any number of files. Move what they share into a file that uses none of \
+         them."
+        in "rules.yaml"
+        bad r#"
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: rules
+  labels: {bayplan.dev/policy: "true"}
+data:
+  halves.bay: |
+    use "thirds.bay"
+    def half(n: node): cpu = n.allocatable.cpu / 2
+  thirds.bay: |
+    use "halves.bay"
+    def third(n: node): cpu = n.allocatable.cpu / 3
+"#
+        good r#"
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: rules
+  labels: {bayplan.dev/policy: "true"}
+data:
+  halves.bay: |
+    use "thirds.bay"
+    def half(n: node): cpu = n.allocatable.cpu / 2
+  thirds.bay: |
+    def third(n: node): cpu = n.allocatable.cpu / 3
+"#
+
+    USED_FILE "BP0232" "used-file" Error
+        "the file cannot be used"
+        "A file that is used has `use`, `type` and `def` only, and no mistake: a policy in it would be in service \
+         twice, or not where its file is."
+        in "rules.yaml"
+        bad r#"
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: rules
+  labels: {bayplan.dev/policy: "true"}
+data:
+  half.bay: |
+    use "ready.bay"
+
+    /// Keeps half of each node free.
+    policy half-empty {
+      filter half-free { require node.requested.cpu <= half(node) else "node(s) half full" }
+    }
+  ready.bay: |
+    /// Half of the CPU of a node.
+    def half(n: node): cpu = n.allocatable.cpu / 2
+
+    /// Keeps pods off nodes that are not ready.
+    policy ready-nodes {
+      filter ready { require node.ready else "node(s) not ready" }
+    }
+"#
+        good r#"
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: rules
+  labels: {bayplan.dev/policy: "true"}
+data:
+  half.bay: |
+    use "shares.bay"
+
+    /// Keeps half of each node free.
+    policy half-empty {
+      filter half-free { require node.requested.cpu <= half(node) else "node(s) half full" }
+    }
+  ready.bay: |
+    /// Keeps pods off nodes that are not ready.
+    policy ready-nodes {
+      filter ready { require node.ready else "node(s) not ready" }
+    }
+  shares.bay: |
+    /// Half of the CPU of a node.
+    def half(n: node): cpu = n.allocatable.cpu / 2
+"#
+
     WRONG_MODE "BP0251" "wrong-mode" Error
         "these modes do not go together"
         "`mode enforce when E else M` says for which pods the rules of a policy decide; for the others they count, in mode \

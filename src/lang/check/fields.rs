@@ -275,12 +275,12 @@ impl Checker<'_> {
         }
         let Some(field) = field else { return false };
         let from = field.span.start as usize;
-        let rest = self.key_at(from);
+        let rest = self.key_at(field.span);
         let key = format!("{first}.{rest}");
         let end = from + rest.len();
         let whole = Span::new(span.source, typed.span.start as usize, end);
         let map_text = self.excerpt(map.span);
-        let quote = crate::lang::syntax::quote_at(self.text, span.start as usize);
+        let quote = crate::lang::syntax::quote_at(self.texts.at(span), span.start as usize);
         let fixed = format!("{map_text}[{quote}{key}{quote}]");
         self.report(
             Diagnostic::new(
@@ -295,8 +295,8 @@ impl Checker<'_> {
     }
 
     /// A key as it was written without quotes: letters, dots, dashes and slashes up to the next other mark.
-    fn key_at(&self, from: usize) -> &str {
-        let rest = self.text.get(from..).unwrap_or("");
+    fn key_at(&self, from: Span) -> &str {
+        let rest = self.texts.at(from).get(from.start as usize..).unwrap_or("");
         let is_key = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | '/');
         let end = rest.find(|c: char| !is_key(c)).unwrap_or(rest.len());
         rest.get(..end).unwrap_or("").trim_end_matches(['.', '-', '_', '/'])
@@ -305,12 +305,12 @@ impl Checker<'_> {
     /// `pod.requests.nvidia.com/gpu`: the name of a resource has a `/`, so it goes in brackets. Reports it.
     fn resource_key_meant(&mut self, object: &Expr, name: &Expr) -> bool {
         let from = name.span.start as usize;
-        let key = self.key_at(from);
+        let key = self.key_at(name.span);
         if !key.contains('/') || !key.contains('.') {
             return false;
         }
         let whole = Span::new(object.span.source, object.span.start as usize, from + key.len());
-        let quote = crate::lang::syntax::quote_at(self.text, object.span.start as usize);
+        let quote = crate::lang::syntax::quote_at(self.texts.at(object.span), object.span.start as usize);
         let fixed = format!("{}[{quote}{key}{quote}]", self.excerpt(object.span));
         self.report(
             Diagnostic::new(

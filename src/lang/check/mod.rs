@@ -48,7 +48,7 @@ use super::schemas::Schemas;
 use super::typed::reads::Keeps;
 use super::typed::{self, Expr, ExprKind, Modes, Policy};
 use super::types::{ObjectKind, Type};
-use crate::diag::{Code, Diagnostic, Span};
+use crate::diag::{Code, Diagnostic, Source, Span};
 use crate::lang::eval::budget::Budget;
 use crate::lang::eval::constant::{self, Known, Tables};
 use crate::lang::language::statements::Names;
@@ -56,6 +56,7 @@ use crate::lang::language::statements::StatementId;
 use crate::lang::syntax::ast::{self, Text};
 use crate::lang::types::range::Range;
 use crate::lang::types::value::{Constant, Value};
+use crate::lang::uses::UsedFile;
 use dialect::{Dialect, Inference};
 use facts::PolicyFacts;
 use numbering::{Numbers, ValueId};
@@ -74,22 +75,23 @@ pub type Arguments<'a> = &'a dyn Fn(&str) -> Vec<Argument>;
 /// Checks a file, every policy with the defaults of its params and again with the arguments of a profile, by the
 /// name of the policy. `schemas` has the kinds beside those of Kubernetes.
 ///
-/// `text` is the text of the file, for messages that quote it. The result has the policies without a mistake;
+/// `source` is the text of the file, for messages that quote it; `used` are the files that it uses. The result has the policies without a mistake;
 /// the mistakes of all are added to the diagnostics, in the order of the text. A mistake that the policy does
 /// not have with its defaults is reported at the argument, with its place in the policy beside it.
 pub fn check(
-    file: &ast::File,
-    text: &str,
+    (file, source, used): (&ast::File, &Source, &[UsedFile<'_>]),
     (arguments, schemas): (Arguments<'_>, &Schemas),
     budget: &Budget,
     said: &mut Vec<Diagnostic>,
 ) -> Vec<Policy> {
     let mut diagnostics = Vec::new();
     let mut result = Vec::new();
+    let text = Texts { text: source.text(), used };
     let mut named: FxHashMap<&str, Span> = FxHashMap::default();
-    let file_items = scope::FileItems::new(file, &mut diagnostics);
+    let file_items = scope::FileItems::new(file, used, &mut diagnostics);
     let declares = |item: &&ast::Item| matches!(item.kind, ast::ItemKind::Def(_) | ast::ItemKind::Type(_));
-    let item_spans: Vec<Span> = file.items.iter().filter(declares).map(|item| item.span).collect();
+    let items = used.iter().flat_map(|of| &of.file.items).chain(&file.items);
+    let item_spans: Vec<Span> = items.filter(declares).map(|item| item.span).collect();
     let mut size = unfold::TextSize::default();
     for item in &file.items {
         let ast::ItemKind::Policy(policy) = &item.kind else { continue };
@@ -120,7 +122,7 @@ pub fn check(
             checked = again.policy(item, policy, &file_items);
             broken = again.is_broken();
             let errors = again.diagnostics.into_iter().filter(Diagnostic::is_error);
-            diagnostics.extend(errors.map(|error| arguments::blame(error, &given, text)));
+            diagnostics.extend(errors.map(|error| arguments::blame(error, &given, text.text)));
         }
         diagnostics.append(&mut checker.diagnostics);
         budget.checks.note(before, policy.name.span);
@@ -130,7 +132,7 @@ pub fn check(
         }
     }
     scope::check_unused_items((file, text), &file_items, (budget, schemas), &mut diagnostics);
-    diagnostics.sort_by_key(|d| (d.span.start, d.span.end, d.code.id));
+    diagnostics.sort_by_key(|d| (d.span.source, d.span.start, d.span.end, d.code.id));
     diagnostics.dedup();
     said.append(&mut diagnostics);
     result
@@ -140,7 +142,7 @@ pub fn check(
 /// tables that the expression refers to.
 pub fn check_expression(expr: &ast::Expr, text: &str) -> (Option<(Policy, Expr)>, Vec<Diagnostic>) {
     let budget = &Budget::default();
-    let mut checker = Checker::new(text, Vec::new(), budget);
+    let mut checker = Checker::new(Texts::one(text), Vec::new(), budget);
     checker.frame = Frame::new(Place::In(StatementId::Filter), FactScope::Narrowed);
     let checked = checker.expr(expr, None);
     let mut diagnostics = std::mem::take(&mut checker.diagnostics);
@@ -167,7 +169,7 @@ pub fn check_cel(
     variables: &[(Text, Type)],
 ) -> (Option<(Policy, Expr, String)>, Vec<Diagnostic>) {
     let budget = &Budget::default();
-    let mut checker = Checker::new(text, Vec::new(), budget);
+    let mut checker = Checker::new(Texts::one(text), Vec::new(), budget);
     checker.frame = Frame::new(Place::In(StatementId::Filter), FactScope::Narrowed);
     checker.dialect = Dialect::Cel(cel.clone());
     for (name, ty) in variables {
@@ -229,9 +231,29 @@ fn empty_policy(name: &ast::Name, span: Span) -> Policy {
     }
 }
 
+/// The text that is checked, and those of the files that it uses.
+#[derive(Clone, Copy)]
+struct Texts<'a> {
+    text: &'a str,
+    used: &'a [UsedFile<'a>],
+}
+
+impl<'a> Texts<'a> {
+    /// A text that uses no file.
+    fn one(text: &'a str) -> Self {
+        Self { text, used: &[] }
+    }
+
+    /// The text of a place.
+    fn at(self, span: Span) -> &'a str {
+        let used = self.used.iter().find(|of| of.source.id() == span.source);
+        used.map_or(self.text, |of| of.source.text())
+    }
+}
+
 /// The state of checking one policy.
 struct Checker<'a> {
-    text: &'a str,
+    texts: Texts<'a>,
     budget: &'a Budget,
     /// The values of lets that are constants.
     known: Known,
@@ -276,9 +298,9 @@ struct Checker<'a> {
 }
 
 impl<'a> Checker<'a> {
-    fn new(text: &'a str, arguments: Vec<Argument>, budget: &'a Budget) -> Self {
+    fn new(texts: Texts<'a>, arguments: Vec<Argument>, budget: &'a Budget) -> Self {
         Checker {
-            text,
+            texts,
             budget,
             known: Known::default(),
             diagnostics: Vec::new(),
@@ -386,7 +408,7 @@ impl<'a> Checker<'a> {
 
     /// The text of a place.
     fn excerpt(&self, span: Span) -> &'a str {
-        self.text.get(span.range()).unwrap_or("")
+        self.texts.at(span).get(span.range()).unwrap_or("")
     }
 
     // ---- what is made

@@ -1,8 +1,8 @@
 //! What names mean: declarations of a policy and its file, locals of blocks and macros, and which names a
 //! statement sees.
 
-use super::Checker;
 use super::facts::Facts;
+use super::{Checker, Texts};
 use crate::diag::{Diagnostic, Span, codes};
 use crate::lang::eval::budget::Budget;
 use crate::lang::language::functions;
@@ -15,6 +15,7 @@ use crate::lang::typed::{
 use crate::lang::types::Type;
 use crate::lang::types::range::Range;
 use crate::lang::types::value::Value;
+use crate::lang::uses::UsedFile;
 use rustc_hash::FxHashMap;
 
 /// Index into `Checker::decls`.
@@ -152,24 +153,25 @@ pub(super) struct FileItems<'a> {
 }
 
 impl<'a> FileItems<'a> {
-    pub(super) fn new(file: &'a ast::File, diagnostics: &mut Vec<Diagnostic>) -> Self {
+    /// Those of the files that are used come first.
+    pub(super) fn new(
+        file: &'a ast::File,
+        used: &'a [UsedFile<'a>],
+        diagnostics: &mut Vec<Diagnostic>,
+    ) -> Self {
         let mut items: Vec<(&'a ast::Name, DeclKind<'a>, Option<Text>)> = Vec::new();
         let mut known: FxHashMap<&str, Span> = FxHashMap::default();
-        for item in &file.items {
+        for item in used.iter().flat_map(|of| &of.file.items).chain(&file.items) {
             let doc = item.doc.as_ref().map(|doc| doc.text.clone());
             let declared = match &item.kind {
                 ast::ItemKind::Def(def) => Some((&def.name, DeclKind::Def(def))),
                 ast::ItemKind::Type(of) => Some((&of.name, DeclKind::Type(of))),
                 ast::ItemKind::Broken(broken) => broken.declares.as_ref().map(|name| (name, DeclKind::Lost)),
-                ast::ItemKind::Use(_) => {
-                    diagnostics.push(not_built(item.span, StatementId::Use));
-                    None
-                }
                 ast::ItemKind::Except(_) => {
                     diagnostics.push(not_built(item.span, StatementId::Except));
                     None
                 }
-                ast::ItemKind::Policy(_) => None,
+                ast::ItemKind::Use(_) | ast::ItemKind::Policy(_) => None,
             };
             let Some((name, kind)) = declared else { continue };
             if let Some(first) = known.get(&*name.text) {
@@ -195,7 +197,7 @@ pub(super) fn twice(name: &ast::Name, first: Span) -> Diagnostic {
 
 /// Defs of a file that no policy uses are checked when the file has none; their mistakes are reported there.
 pub(super) fn check_unused_items(
-    (file, text): (&ast::File, &str),
+    (file, text): (&ast::File, Texts<'_>),
     items: &FileItems<'_>,
     (budget, schemas): (&Budget, &Schemas),
     diagnostics: &mut Vec<Diagnostic>,

@@ -78,8 +78,8 @@ impl Checker<'_> {
             if key_text.chars().all(is_simple) { key_text.to_owned() } else { format!("({key_text})") };
         let asked = format!("{key_text} in {}", self.excerpt(object.span));
         // Nothing around it may take a part of `a in b`.
-        let before = self.text.get(..span.start as usize).unwrap_or("").trim_end();
-        let behind = self.text.get(span.end as usize..).unwrap_or("").trim_start();
+        let before = self.texts.at(span).get(..span.start as usize).unwrap_or("").trim_end();
+        let behind = self.texts.at(span).get(span.end as usize..).unwrap_or("").trim_start();
         let stands_alone = ["require", "when", "&&", "||", "("].iter().any(|mark| before.ends_with(mark))
             && ["else", "&&", "||", ")", "}", "//"].iter().any(|mark| behind.starts_with(mark));
         let fixed = if stands_alone { asked } else { format!("({asked})") };

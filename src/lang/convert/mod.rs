@@ -20,7 +20,8 @@ use super::check::dialect::{exact_range, finite_range};
 use super::syntax;
 use super::syntax::ast::{self, Text};
 use super::typed::{self, ArithmeticOp, ExprKind, Policy};
-use crate::diag::{Diagnostic, Form, Source, Span, codes};
+use super::uses;
+use crate::diag::{Diagnostic, Form, Source, SourceMap, Span, codes};
 use crate::lang::typed::walk;
 use crate::lang::types::Type;
 use crate::lang::types::range::Range;
@@ -49,10 +50,20 @@ impl NoTwin {
 
 /// A policy text in the other language, or everything that has no twin. The text must compile.
 pub fn convert(source: &Source, policies: &[Policy]) -> Result<String, Vec<NoTwin>> {
+    convert_with(source, policies, None)
+}
+
+/// The same of a text that uses others, which are among the sources: their defs are written out.
+pub fn convert_with(
+    source: &Source,
+    policies: &[Policy],
+    sources: Option<&SourceMap>,
+) -> Result<String, Vec<NoTwin>> {
     let (file, _) = syntax::parse(source);
     let types = Types::of(policies);
+    let used = uses::load(source, &file, sources, &mut Vec::new()).unwrap_or_default();
     match source.form() {
-        Form::Language => document::write(source, &file, &types),
+        Form::Language => document::write(source, (&file, &used), &types),
         Form::Document => language::write(source, &file, &types),
     }
 }

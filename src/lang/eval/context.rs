@@ -29,7 +29,7 @@ pub struct EvalContext<'a> {
     pub queued: Queued,
     /// Pods that a simulation moved; empty without a simulation.
     pub moved: &'a Moved,
-    /// Remembers which objects were looked up by name or as owner; `None`: nobody asks.
+    /// Remembers which objects were looked up by name or as owner; `None`: they are not asked for.
     pub looked: Option<&'a Looked>,
 }
 

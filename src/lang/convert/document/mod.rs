@@ -9,11 +9,16 @@ use super::{NoTwin, Types, literals};
 use crate::diag::{Source, Span};
 use crate::lang::language::documents::{API_VERSION, KIND, SPEC};
 use crate::lang::syntax::ast::*;
+use crate::lang::uses::UsedFile;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 
-/// Writes every policy of a file.
-pub(super) fn write(source: &Source, file: &File, types: &Types) -> Result<String, Vec<NoTwin>> {
+/// Writes every policy of a file, with the defs and types of the files that it uses written out.
+pub(super) fn write(
+    source: &Source,
+    (file, used): (&File, &[UsedFile<'_>]),
+    types: &Types,
+) -> Result<String, Vec<NoTwin>> {
     let mut remarks = Remarks::of(source, file);
     let mut without = Vec::new();
     let mut text = String::new();
@@ -21,6 +26,13 @@ pub(super) fn write(source: &Source, file: &File, types: &Types) -> Result<Strin
     let mut aliases = FxHashMap::default();
     // Comments of defs and types, which are written out where they are used, go to the next policy.
     let mut above = Vec::new();
+    for item in used.iter().flat_map(|of| &of.file.items) {
+        match &item.kind {
+            ItemKind::Def(def) => drop(of_file.insert(def.name.text.clone(), def)),
+            ItemKind::Type(of) => drop(aliases.insert(of.name.text.clone(), &of.value)),
+            _ => {}
+        }
+    }
     for item in &file.items {
         match &item.kind {
             ItemKind::Def(def) => {
@@ -72,7 +84,8 @@ pub(super) fn write(source: &Source, file: &File, types: &Types) -> Result<Strin
                 ];
                 yaml::map(&mut text, &document, "");
             }
-            ItemKind::Use(_) | ItemKind::Except(_) | ItemKind::Broken(_) => {
+            ItemKind::Use(_) => above.extend(remarks.take(item.span)),
+            ItemKind::Except(_) | ItemKind::Broken(_) => {
                 without.push(NoTwin::new(item.span, "documents have nothing for this statement"));
             }
         }

@@ -68,9 +68,17 @@ pub(super) static USE: StatementDef = StatementDef {
     rule: "use_",
     syntax: "use \"FILE.bay\"",
     sees: Some(Names::NONE),
-    built: false,
-    doc: "Brings the types and defs of another file. Their names must be new here, and circles are errors.",
-    example: r#"use "racks.bay""#,
+    doc: "Brings the types and defs of another file, and of the files that it uses: a path from the folder of this file, \
+          or another key of the same ConfigMap. Such a file has `use`, `type` and `def` only. Names must be new, and \
+          circles are errors.",
+    example: r#"use "racks.bay"
+
+/// Keeps pods off racks that are being moved; `racks.bay` has `def is_moving(n: node): bool = …`.
+policy resting-racks {
+  filter rests {
+    reject "node(s) on a rack that is being moved" when is_moving(node)
+  }
+}"#,
     ..StatementDef::BASE
 };
 

@@ -46,7 +46,7 @@ pub struct Item {
 /// The kinds of items.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ItemKind {
-    /// `use "file.bay"`; not built.
+    /// `use "file.bay"`
     Use(StringLiteral),
     /// `type NAME = {f: T}`
     Type(TypeItem),
