@@ -72,7 +72,7 @@ fn compiled(source: &Source, size: Size) -> (Vec<Policy>, Vec<Diagnostic>) {
         }
         schemas
     });
-    lang::compile_given(source, Given { size, schemas: &SCHEMAS, arguments: &|_| Vec::new() })
+    lang::compile_given(source, Given { size, schemas: &SCHEMAS, arguments: &|_| Vec::new(), sources: None })
 }
 
 /// The files with the definitions of the custom kinds that policies look up.
