@@ -20,6 +20,7 @@ mod zpages;
 mod control_plane_checks;
 
 // `bayplan run`.
+mod coscheduling;
 mod credentials;
 mod extenders;
 mod faults;

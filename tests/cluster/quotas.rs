@@ -25,9 +25,7 @@ fn namespaces_borrow_and_take_back_and_wake_when_a_quota_grows() {
     let plane = ControlPlane::shared();
     let load = Workload::new(plane, "quotas", 3);
     let (lender, borrower) = (load.namespace.clone(), plane.create_namespace("quotas-borrower"));
-    plane.apply(KINDS);
-    let established = ["wait", "--for=condition=Established", "crd/elasticquotas.scheduling.x-k8s.io"];
-    plane.kubectl_ok(established);
+    plane.define_kinds(KINDS);
     let labels = [("bayplan.dev/policy", "")];
     let map = objects::config_map(&lender, "capacity-scheduling", &labels, &[("policy.bay", POLICY)]);
     plane.create(&[map, quota(&lender, 2, 4), quota(&borrower, 2, 4)]);

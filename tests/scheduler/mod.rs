@@ -4,6 +4,7 @@ mod after_bind;
 mod assumptions;
 mod clock;
 mod columns_and_rows;
+mod coscheduling;
 mod events;
 mod extenders;
 mod failure;

@@ -2,6 +2,7 @@
 
 use crate::support::policies::{NOW, compile};
 use bayplan::framework::{Answer, ApiCall, Framework, Instances, Named, Profile};
+use bayplan::lang::policy_set::PolicySet;
 use bayplan::model::{Duration, Time};
 use bayplan::plugins::policy::{ExemptPods, plugins};
 use bayplan::scheduler::{Effect, Input, Options, Profiles, QueuePlace, Scheduler};
@@ -128,10 +129,15 @@ pub(super) fn framework_of(policy: &str) -> Arc<Framework> {
 
 /// The same with other plugins.
 pub(super) fn framework_with(policy: &str, others: &[&str]) -> Arc<Framework> {
-    let set = compile(policy);
+    let sort = if policy.contains("queue by") { &[][..] } else { &["PrioritySort"] };
+    framework_of_set(&compile(policy), &[others, sort].concat())
+}
+
+/// The same of a compiled policy; one without `queue by` needs another plugin that orders the queue.
+pub(super) fn framework_of_set(set: &PolicySet, others: &[&str]) -> Arc<Framework> {
     let name = set.iter().next().map(|policy| policy.name().to_owned()).unwrap();
     let mut registry = bayplan::plugins::registry();
-    for plugin in plugins(&set, &ExemptPods::default()) {
+    for plugin in plugins(set, &ExemptPods::default()) {
         registry.add_plugin(plugin).unwrap();
     }
     let mut profile = Profile::new("default-scheduler");
@@ -139,8 +145,5 @@ pub(super) fn framework_with(policy: &str, others: &[&str]) -> Arc<Framework> {
     profile.multi_point.disabled.push(named("*"));
     profile.multi_point.enabled.extend(["NodeResourcesFit", "DefaultBinder", &name].map(named));
     profile.multi_point.enabled.extend(others.iter().copied().map(named));
-    if !policy.contains("queue by") {
-        profile.multi_point.enabled.push(named("PrioritySort"));
-    }
     Arc::new(profile.build(&registry, &mut Instances::default()).unwrap())
 }

@@ -9,8 +9,8 @@
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -245,6 +245,13 @@ impl ControlPlane {
         self.folder.join("admin.kubeconfig")
     }
 
+    /// `PATH` with the folder of kubectl first.
+    pub(crate) fn path_with_kubectl(&self) -> String {
+        let kubectl = self.binaries.kubectl();
+        let folder = kubectl.parent().map(|folder| folder.display().to_string()).unwrap_or_default();
+        format!("{folder}:{}", std::env::var("PATH").unwrap_or_default())
+    }
+
     /// Of `system:kube-scheduler`, `nobody` or a user of the options.
     ///
     /// # Panics
@@ -409,6 +416,21 @@ impl ControlPlane {
     #[track_caller]
     pub(crate) fn apply(&self, yaml: &str) {
         let args = ["apply", "-f", "-"];
+        succeeded(&args, self.kubectl_with_input(&args, yaml));
+    }
+
+    /// Defines custom kinds, and waits until the API server serves them.
+    ///
+    /// # Panics
+    ///
+    /// If the server refuses one.
+    #[track_caller]
+    pub(crate) fn define_kinds(&self, yaml: &str) {
+        // Of two that create a kind at once, the API server refuses one.
+        static ONE: Mutex<()> = Mutex::new(());
+        let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+        self.apply(yaml);
+        let args = ["wait", "--for=condition=Established", "-f", "-"];
         succeeded(&args, self.kubectl_with_input(&args, yaml));
     }
 

@@ -313,7 +313,7 @@ impl Checker<'_> {
         self.wrapped(value, span)
     }
 
-    fn exact_or_absent(&self, value: Expr, form: CelType) -> Expr {
+    pub(super) fn exact_or_absent(&self, value: Expr, form: CelType) -> Expr {
         let (ty, span) = (Type::Cel(form), value.span);
         let of = if value.ty.is_optional() { ty.clone().optional() } else { ty.clone() };
         self.make(ExprKind::Dynamic(Operation::Exact(ty), vec![value]), of, span)

@@ -107,6 +107,11 @@ impl Checker<'_> {
             && matches!(&access.object.kind, ast::ExprKind::Name(name) if **name == *"memos")
             && let Some(memo) = self.named_memo(&access.field.text, span)
         {
+            let memo = match memo.ty.present() {
+                Type::Duration => self.exact_or_absent(memo, CelType::Duration),
+                Type::Time => self.exact_or_absent(memo, CelType::Timestamp),
+                _ => memo,
+            };
             return self.wrapped(memo, span);
         }
         let object = self.expr(&access.object, None);

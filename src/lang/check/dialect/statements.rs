@@ -8,8 +8,8 @@ use crate::lang::types::{CelType, Type};
 use crate::model::Time;
 
 impl Checker<'_> {
-    /// A duration or an instant in the form of the policy language, where it is a field, a constant of whole
-    /// microseconds, or a choice between such values; any other value as it is.
+    /// A duration or an instant in the form of the policy language, where it is a field, a memo, a constant of
+    /// whole microseconds, or a choice between such values; any other value as it is.
     pub(in crate::lang::check) fn of_policy_form(&self, expr: Expr) -> Expr {
         let form = match &expr.ty {
             Type::Cel(CelType::Duration) => Type::Duration,
@@ -26,6 +26,12 @@ impl Checker<'_> {
                 let kind = ExprKind::Conditional(condition, Box::new(then), Box::new(otherwise));
                 Expr { kind, ty, range, span }
             }
+            ExprKind::Coalesce(value, otherwise) => {
+                match self.coalesce_of_policy_form(&value, &otherwise, &form) {
+                    Some(kind) => Expr { kind, ty: form, range, span },
+                    None => same(ExprKind::Coalesce(value, otherwise)),
+                }
+            }
             kind => {
                 let expr = same(kind);
                 match self.constant_of_cel(&expr).as_ref().and_then(in_microseconds) {
@@ -37,6 +43,15 @@ impl Checker<'_> {
                 }
             }
         }
+    }
+
+    /// `a ?? b`, where both have the form of the policy language.
+    fn coalesce_of_policy_form(&self, value: &Expr, otherwise: &Expr, form: &Type) -> Option<ExprKind> {
+        let ExprKind::Dynamic(Operation::Exact(_), inner) = &value.kind else { return None };
+        let [inner] = inner.as_slice() else { return None };
+        let otherwise = self.of_policy_form(otherwise.clone());
+        let fits = inner.ty == form.clone().optional() && otherwise.ty == *form;
+        fits.then(|| ExprKind::Coalesce(Box::new(inner.clone()), Box::new(otherwise)))
     }
 
     /// Durations or instants that are compared, in the form of the policy language where both have it.
