@@ -105,7 +105,7 @@ pub enum Standing {
     },
     /// No profile serves its `schedulerName`.
     NotOurs,
-    /// It is being deleted, so it is not scheduled.
+    /// It is being deleted, so it is not scheduled; or it had a node, and was evicted to make room for another pod.
     Terminating,
 }
 
@@ -404,7 +404,7 @@ impl<'w> Run<'w> {
     }
 
     fn unplaced(&self, pod: &PodInfo, events: &[EventRecord]) -> Standing {
-        if pod.is_terminating() {
+        if pod.is_terminating() || self.server.pod(&pod.namespace, &pod.name).is_none() {
             return Standing::Terminating;
         }
         if !self.scheduler.is_ours(&pod.key) {

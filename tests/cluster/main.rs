@@ -46,6 +46,7 @@ mod throttling;
 mod tutorial;
 mod upstream_metrics;
 mod volumes;
+mod walk_throughs;
 mod watches;
 
 // The same outcomes as kube-scheduler.

@@ -35,7 +35,7 @@ pub(crate) fn of_pod(pod: &PodReport, all_nodes: bool) -> Value {
             ("atPermit", "", format!("waits for {}", plugins.join(", ")))
         }
         Standing::NotOurs => ("notOurs", "", format!("no profile is called `{}`", pod.pod.scheduler_name)),
-        Standing::Terminating => ("terminating", "", "it is being deleted".to_owned()),
+        Standing::Terminating => ("terminating", "", super::text::why_it_ends(&pod.pod).to_owned()),
     };
     if let Some(one) = one.as_object_mut() {
         one.insert("node".to_owned(), json!(node));

@@ -155,9 +155,14 @@ fn row(pod: &PodReport, several: bool, how: &How, cut: bool) -> Vec<(Style, Stri
             vec![name, (Style::Dim, "not ours".into()), dash, (Style::Plain, text)]
         }
         Standing::Terminating => {
-            vec![name, (Style::Dim, "ends".into()), dash, (Style::Plain, "it is being deleted".into())]
+            vec![name, (Style::Dim, "ends".into()), dash, (Style::Plain, why_it_ends(&pod.pod).into())]
         }
     }
+}
+
+/// Why a pod ends that is not scheduled.
+pub(super) fn why_it_ends(pod: &crate::model::PodInfo) -> &'static str {
+    if pod.is_terminating() { "it is being deleted" } else { "it was evicted to make room for another pod" }
 }
 
 fn count_signed(number: i64) -> String {

@@ -4,7 +4,7 @@
 
 use super::text::plain_failure;
 use super::{FileOutcome, Outcome, Ran, RunError};
-use crate::diag::formats::xml;
+use crate::diag::{escape, formats::xml};
 use std::fmt::Write;
 
 /// The report.
@@ -42,7 +42,7 @@ fn suite(text: &mut String, file: &FileOutcome) {
 
 /// What could not run.
 fn broken(text: &mut String, file: &str, error: &RunError) {
-    let (message, full) = (xml(&error.message), xml(&error.text));
+    let (message, full) = (xml(&escape::line(&error.message)), xml(&error.text));
     let _ = writeln!(
         text,
         "    <testcase name=\"{message}\" classname=\"{file}\">\n      \
