@@ -43,4 +43,5 @@ pub static LINTS: &[Lint] = &[
     Lint { code: &codes::RESTS_ON_MEMO, found_in: "lint/rests_on_memo.rs" },
     Lint { code: &codes::GATE_ALONE, found_in: "lint/gate_alone.rs" },
     Lint { code: &codes::WRITTEN_ALREADY, found_in: "lint/written_already.rs" },
+    Lint { code: &codes::QUEUE_NOT_COUNTED, found_in: "check/modes.rs" },
 ];
