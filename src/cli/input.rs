@@ -158,9 +158,16 @@ impl Policies {
         self.set.iter().any(|compiled| !compiled.policy.sources.is_empty())
     }
 
-    /// Reads files of CustomResourceDefinitions; what cannot be read is a diagnostic.
-    pub(super) fn read_schemas(&mut self, files: &[PathBuf]) -> anyhow::Result<()> {
-        for id in self.add_all(files)? {
+    /// Reads files, and folders of files, of CustomResourceDefinitions; what cannot be read is a diagnostic.
+    pub(super) fn read_schemas(&mut self, paths: &[PathBuf]) -> anyhow::Result<()> {
+        let mut files = Vec::new();
+        for path in paths {
+            match path.is_dir() {
+                true => files.extend(folder(path)?.into_iter().filter(|path| is_data(path))),
+                false => files.push(path.clone()),
+            }
+        }
+        for id in self.add_all(&files)? {
             let Some(source) = self.sources.get(id) else { continue };
             let (name, text) = (source.name().to_owned(), source.shared_text());
             let said = |message: String| Diagnostic::new(&codes::BAD_OBJECT, Span::new(id, 0, 0), message);
@@ -412,6 +419,10 @@ fn test_files_once(
         }
     }
     Ok(())
+}
+
+fn is_data(path: &Path) -> bool {
+    path.extension().is_some_and(|ending| ["yaml", "yml", "json"].iter().any(|known| ending == *known))
 }
 
 fn is_hidden(path: &Path) -> bool {

@@ -24,7 +24,7 @@ const COMMANDS: &[&str] = &[
     "explain {gang} -o json",
     "test examples -o json",
     "test examples/first/gpu.test.yaml --explain -o json",
-    "plan policies --schema policies/schemas/*.yaml -o json",
+    "plan --schema policies/schemas policies -o json",
     "eval 'node.free.cpu >= pod.requests.cpu && node.ready' {node} -o json",
     "version -o json",
 ];

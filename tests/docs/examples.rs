@@ -19,11 +19,8 @@ fn every_policy_has_tests_and_they_pass() {
 #[test]
 fn policies_and_examples_have_no_mistakes() {
     // Examples have policies of the same names, so each folder is a set of its own.
-    let mut schemas = Vec::new();
-    below(&repository("policies/schemas"), ".yaml", &mut schemas);
-    let schemas: Vec<String> = schemas.iter().map(|path| path.display().to_string()).collect();
     for folder in ["policies", "examples"] {
-        let lint = format!("bayplan lint {folder} --deny warnings --schema {}", schemas.join(" "));
+        let lint = format!("bayplan lint --schema policies/schemas {folder} --deny warnings");
         let (text, status, errors) = run(&lint);
         assert_eq!(status, Some(0), "{text}{errors}");
     }

@@ -68,9 +68,10 @@ pub(super) struct From {
 /// Kinds of objects that policies look up.
 #[derive(clap::Args, Clone, Debug, Default)]
 pub(super) struct Kinds {
-    /// Files of CustomResourceDefinitions: the types of the fields of kinds that policies look up and that are
-    /// not kinds of Kubernetes. CustomResourceDefinitions in cluster files count too.
-    #[arg(long = "schema", value_name = "FILE", num_args = 1..)]
+    /// A file, or a folder of files, of CustomResourceDefinitions: the types of the fields of kinds that policies look up
+    /// and that are not kinds of Kubernetes. The flag may be repeated. CustomResourceDefinitions in cluster files count
+    /// too.
+    #[arg(long = "schema", value_name = "PATH")]
     pub schemas: Vec<PathBuf>,
 }
 
@@ -107,12 +108,7 @@ impl From {
                 let _ = write!(text, " --policy-namespaces {}", quoted(&self.policy_namespaces.join(",")));
             }
         }
-        let lists = [
-            ("--cluster", &self.cluster),
-            ("--pods", &self.pods),
-            ("--policies", &self.policies),
-            ("--schema", &self.kinds.schemas),
-        ];
+        let lists = [("--cluster", &self.cluster), ("--pods", &self.pods), ("--policies", &self.policies)];
         for (flag, paths) in lists {
             if !paths.is_empty() {
                 let _ = write!(text, " {flag}");
@@ -120,6 +116,9 @@ impl From {
                     let _ = write!(text, " {}", quoted(&path.display().to_string()));
                 }
             }
+        }
+        for path in &self.kinds.schemas {
+            let _ = write!(text, " --schema {}", quoted(&path.display().to_string()));
         }
         if let Some(config) = &self.config {
             let _ = write!(text, " --config {}", quoted(&config.display().to_string()));
