@@ -20,6 +20,7 @@ mod zpages;
 mod control_plane_checks;
 
 // `bayplan run`.
+mod after_failure;
 mod coscheduling;
 mod credentials;
 mod extenders;
@@ -48,6 +49,7 @@ mod upstream_metrics;
 mod volumes;
 mod walk_throughs;
 mod watches;
+mod writes;
 
 // The same outcomes as kube-scheduler.
 mod scenarios;

@@ -1,0 +1,312 @@
+//! `before bind` and `after bind` on a real API server that refuses, throttles and forbids writes.
+
+use crate::scheduler_process::{SchedulerProcess, Setup};
+use crate::support::{ControlPlane, HttpProxy, Rule, User, objects, wait_until};
+use crate::workload::Workload;
+use http::Method;
+use serde_json::{Value, json};
+use std::process::Command;
+use std::time::Duration;
+
+const SOON: Duration = Duration::from_secs(60);
+
+/// A policy with one block that annotates the pod.
+fn checked(block: &str, value: &str) -> String {
+    format!(
+        "/// Notes something on the pod.\npolicy checked {{\n  applies when has(pod.labels[\"checked\"])\n  {block} {{\n    \
+         annotate pod {{\"example.com/checked\": {value}}}\n  }}\n}}\n"
+    )
+}
+
+fn map(load: &Workload<'_>, text: &str) -> Value {
+    objects::config_map(&load.namespace, "rules", &[("bayplan.dev/policy", "")], &[("rules.bay", text)])
+}
+
+fn pod(load: &Workload<'_>, name: &str, cpu: &str) -> Value {
+    objects::with_label(load.pod(name, cpu), "checked", "yes")
+}
+
+fn annotation(plane: &ControlPlane, space: &str, pod: &str, key: &str) -> Option<String> {
+    let pod = plane.get_json(["pod", pod, "--namespace", space]);
+    pod["metadata"]["annotations"][key].as_str().map(str::to_owned)
+}
+
+fn says(plane: &ControlPlane, space: &str, pod: &str, text: &str) -> bool {
+    let events = plane.events_about(space, pod);
+    events.iter().any(|event| event["note"].as_str().is_some_and(|note| note.contains(text)))
+}
+
+/// The admission of the API server refuses every pod of a namespace that has the annotation.
+fn refuse(plane: &ControlPlane, space: &str) {
+    let group = "admissionregistration.k8s.io";
+    plane.create(&[
+        json!({
+            "apiVersion": format!("{group}/v1"), "kind": "ValidatingAdmissionPolicy", "metadata": {"name": space},
+            "spec": {
+                "failurePolicy": "Fail",
+                "matchConstraints": {
+                    "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": space}},
+                    "resourceRules": [{
+                        "apiGroups": [""], "apiVersions": ["v1"], "operations": ["UPDATE"], "resources": ["pods"],
+                    }],
+                },
+                "validations": [{
+                    "expression": "!has(object.metadata.annotations) || !('example.com/checked' in \
+                                   object.metadata.annotations)",
+                    "message": "nothing is checked today",
+                }],
+            },
+        }),
+        json!({
+            "apiVersion": format!("{group}/v1"), "kind": "ValidatingAdmissionPolicyBinding",
+            "metadata": {"name": space}, "spec": {"policyName": space, "validationActions": ["Deny"]},
+        }),
+    ]);
+    let mut probe = objects::pod(space, "probe", "nobody", &[]);
+    probe["metadata"]["labels"] = json!({"probe": "yes"});
+    plane.create(&[probe]);
+    wait_until("the admission policy is in force", SOON, || {
+        let note = "example.com/checked=probe";
+        !plane
+            .kubectl(["annotate", "pod", "probe", note, "--overwrite", "--namespace", space])
+            .status
+            .success()
+    });
+}
+
+#[test]
+fn a_write_before_bind_that_admission_refuses_unreserves_the_pod_until_it_is_allowed() {
+    let plane = ControlPlane::shared();
+    let load = Workload::new(plane, "refused", 1);
+    let space = load.namespace.as_str();
+    plane.create(&[map(&load, &checked("before bind", "node.name"))]);
+    refuse(plane, space);
+    let _ours = SchedulerProcess::start(plane, &Setup::new(&load.scheduler).policies_from(space));
+    plane.create(&[pod(&load, "a", "3")]);
+    wait_until("the refusal is an event", SOON, || says(plane, space, "a", "nothing is checked today"));
+    assert_eq!(plane.node_of(space, "a"), None);
+
+    // It gave its node back: a pod that needs the room is bound.
+    plane.create(&[load.pod("other", "3")]);
+    wait_until("another pod gets the room", SOON, || plane.node_of(space, "other").is_some());
+    assert_eq!(plane.node_of(space, "a"), None);
+
+    // It goes on when its write is allowed.
+    plane.kubectl_ok(["delete", "validatingadmissionpolicybinding", space]);
+    plane.kubectl_ok(["delete", "validatingadmissionpolicy", space]);
+    plane.delete_pod(space, "other");
+    wait_until("the pod is bound", SOON, || plane.node_of(space, "a").is_some());
+    let node = plane.node_of(space, "a");
+    assert_eq!(annotation(plane, space, "a", "example.com/checked"), node, "written before the binding");
+}
+
+#[test]
+fn throttled_and_conflicting_writes_are_made_again() {
+    let plane = ControlPlane::shared();
+    let load = Workload::new(plane, "again-writes", 1);
+    let space = load.namespace.as_str();
+    let both = format!(
+        "{}\n{}",
+        checked("before bind", "node.name"),
+        checked("after bind", "node.name")
+            .replace("policy checked", "policy later")
+            .replace("/checked", "/later")
+    );
+    plane.create(&[map(&load, &both)]);
+    let proxy = HttpProxy::start(&plane.url());
+    let kubeconfig = plane.kubeconfig_at(&proxy.url(), &User::new("admin", &[]).token());
+    let setup = Setup::new(&load.scheduler).policies_from(space).kubeconfig(kubeconfig);
+    let ours = SchedulerProcess::start(plane, &setup);
+    let written = |name: &str| {
+        wait_until(&format!("{name} is bound and noted"), SOON, || {
+            let node = plane.node_of(space, name);
+            node.is_some()
+                && annotation(plane, space, name, "example.com/checked") == node
+                && annotation(plane, space, name, "example.com/later") == node
+                && annotation(plane, space, name, "after-bind.bayplan.dev/later").is_none()
+        });
+    };
+    // 429: the call is sent again, and the attempt does not fail.
+    proxy.rule(Rule::throttles(Method::PATCH, "/pods/slow", 1).times(1));
+    plane.create(&[pod(&load, "slow", "100m")]);
+    written("slow");
+    let patches = proxy.seen(&Method::PATCH, "/pods/slow");
+    assert_eq!(patches.first().map(|seen| seen.ruled), Some(Some(429)), "{patches:?}");
+    assert!(!says(plane, space, "slow", "checked"), "no attempt fails because of 429");
+
+    // 409 before the binding: the attempt fails, and the next one binds the pod.
+    proxy.pass_all();
+    proxy.rule(
+        Rule::fails(Method::PATCH, "/pods/clash", 409, "Conflict", "the object has been modified").times(1),
+    );
+    plane.create(&[pod(&load, "clash", "100m")]);
+    wait_until("the conflict is an event", SOON, || says(plane, space, "clash", "409 Conflict"));
+    written("clash");
+
+    // An error of the server: its outcome is unknown, and the write is made again.
+    proxy.pass_all();
+    proxy.rule(Rule::fails(Method::PATCH, "/pods/lost", 500, "InternalError", "an error").times(1));
+    plane.create(&[pod(&load, "lost", "100m")]);
+    written("lost");
+    assert_eq!(ours.said().matches("panicked").count(), 0, "{}", ours.said());
+}
+
+/// Annotations of an object have at most 256 KiB together. The policy copies what the pod brings.
+#[test]
+fn annotations_beyond_their_limit_hold_up_their_own_pod_only() {
+    let plane = ControlPlane::shared();
+    for block in ["before bind", "after bind"] {
+        let load = Workload::new(plane, "long", 1);
+        let space = load.namespace.as_str();
+        plane.create(&[map(&load, &checked(block, "pod.annotations[\"example.com/own\"] ?? \"none\""))]);
+        let ours = SchedulerProcess::start(plane, &Setup::new(&load.scheduler).policies_from(space));
+        let mut long = pod(&load, "long", "100m");
+        long["metadata"]["annotations"] = json!({"example.com/own": "x".repeat(200 << 10)});
+        plane.create(&[long]);
+        wait_until(&format!("{block}: the limit is named"), SOON, || {
+            says(plane, space, "long", "Too long") || says(plane, space, "long", "must have at most")
+        });
+        plane.create(&[pod(&load, "short", "100m")]);
+        wait_until(&format!("{block}: the other pod is bound"), SOON, || {
+            annotation(plane, space, "short", "example.com/checked").as_deref() == Some("none")
+                && plane.node_of(space, "short").is_some()
+        });
+        assert_eq!(plane.node_of(space, "long").is_some(), block == "after bind", "{block}");
+        assert!(annotation(plane, space, "long", "example.com/checked").is_none());
+        assert!(!ours.said().contains("panicked"), "{}", ours.said());
+    }
+}
+
+/// The rules of a role as `bayplan plan` prints them for a policy.
+fn planned(plane: &ControlPlane, text: &str, space: &str) -> Vec<Value> {
+    let policy = plane.folder().join(format!("{space}.bay"));
+    std::fs::write(&policy, text).unwrap();
+    let ran = Command::new(env!("CARGO_BIN_EXE_bayplan"))
+        .args(["plan", "-o", "json"])
+        .arg(&policy)
+        .output()
+        .unwrap();
+    let plan: Value = serde_json::from_slice(&ran.stdout).unwrap_or_else(|error| panic!("{error}: {ran:?}"));
+    let words = |text: &str, of: &str| -> Vec<String> {
+        let list = text.split(&format!("{of}: [")).nth(1).unwrap().split(']').next().unwrap();
+        list.split(", ").map(|word| word.trim_matches('"').to_owned()).collect()
+    };
+    let rule = |text: &str| json!({"apiGroups": words(text, "apiGroups"), "resources": words(text, "resources"), "verbs": words(text, "verbs")});
+    let rights = plan["policies"][0]["rights"].as_array().unwrap();
+    rights.iter().map(|right| rule(right.as_str().unwrap())).collect()
+}
+
+/// One rule for each resource and verb.
+fn single(rules: &[Value]) -> Vec<Value> {
+    let texts = |of: &Value| of.as_array().cloned().unwrap_or_default();
+    let mut all = Vec::new();
+    for rule in rules {
+        for resource in texts(&rule["resources"]) {
+            for verb in texts(&rule["verbs"]) {
+                all.push(json!({"apiGroups": rule["apiGroups"], "resources": [resource], "verbs": [verb]}));
+            }
+        }
+    }
+    all
+}
+
+/// An account with the shipped roles and more rules, as a kubeconfig.
+fn account(plane: &ControlPlane, space: &str, more: &[Value]) -> std::path::PathBuf {
+    let path = format!("{}/deploy/rbac.yaml", env!("CARGO_MANIFEST_DIR"));
+    let shipped = plane.kubectl_ok(["create", "--dry-run=client", "-o", "json", "-f", &path]);
+    let objects: Vec<Value> =
+        serde_json::Deserializer::from_str(&shipped).into_iter::<Value>().map(Result::unwrap).collect();
+    let objects = objects.into_iter().flat_map(|of| match of["items"].as_array() {
+        Some(items) => items.clone(),
+        None => vec![of],
+    });
+    let (mut cluster, mut own): (Vec<Value>, Vec<Value>) = (more.to_vec(), Vec::new());
+    for role in objects {
+        let rules = role["rules"].as_array().cloned().unwrap_or_default();
+        match role["kind"].as_str() {
+            Some("ClusterRole") => cluster.extend(rules),
+            Some("Role") => own.extend(rules),
+            _ => {}
+        }
+    }
+    let group = "rbac.authorization.k8s.io";
+    let mut all = vec![json!({
+        "apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "bayplan", "namespace": space},
+    })];
+    for (kind, rules) in [("ClusterRole", cluster), ("Role", own)] {
+        let metadata =
+            json!({"name": space, "namespace": if kind == "Role" { json!(space) } else { Value::Null }});
+        all.push(
+            json!({"apiVersion": format!("{group}/v1"), "kind": kind, "metadata": metadata, "rules": rules}),
+        );
+        all.push(json!({
+            "apiVersion": format!("{group}/v1"), "kind": format!("{kind}Binding"), "metadata": metadata,
+            "roleRef": {"apiGroup": group, "kind": kind, "name": space},
+            "subjects": [{"kind": "ServiceAccount", "name": "bayplan", "namespace": space}],
+        }));
+    }
+    plane.create(&all);
+    plane.kubeconfig_of_service_account(space, "bayplan")
+}
+
+#[test]
+fn the_rights_that_plan_prints_for_writes_are_enough_and_each_is_needed() {
+    let plane = ControlPlane::shared();
+    let text = |space: &str| {
+        format!(
+            "/// Writes to its pod, its node and its class.\npolicy writer {{\n  let class = \
+             lookup(\"PriorityClass\", pod.labels[\"class\"] ?? \"\")\n  before bind {{\n    annotate node \
+             {{\"example.com/{space}\": pod.name}}\n  }}\n  after bind {{\n    label pod {{\"written\": \"yes\"}}\n    \
+             annotate class {{\"example.com/{space}\": pod.name}}\n    event pod normal \"Written\" \"all is \
+             written\"\n  }}\n}}\n"
+        )
+    };
+    let rules = single(&planned(plane, &text("x"), "planned-x"));
+    assert!(rules.len() >= 4, "{rules:#?}");
+    for without in std::iter::once(None).chain((0..rules.len()).map(Some)) {
+        let load = Workload::new(plane, "planned", 1);
+        let space = load.namespace.as_str();
+        let granted: Vec<Value> = rules
+            .iter()
+            .enumerate()
+            .filter(|(at, _)| Some(*at) != without)
+            .map(|(_, rule)| rule.clone())
+            .collect();
+        let kubeconfig = account(plane, space, &granted);
+        let class = json!({
+            "apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": space}, "value": 1,
+        });
+        plane.create(&[map(&load, &text(space)), class]);
+        let setup = Setup::new(&load.scheduler).policies_from(space).kubeconfig(kubeconfig);
+        let ours = SchedulerProcess::start(plane, &setup);
+        plane.create(&[objects::with_label(load.pod("a", "100m"), "class", space)]);
+        let done = || {
+            let pod = plane.get_json(["pod", "a", "--namespace", space]);
+            let class = plane.get_json(["priorityclass", space]);
+            pod["metadata"]["labels"]["written"] == "yes"
+                && class["metadata"]["annotations"][format!("example.com/{space}")] == "a"
+                && says(plane, space, "a", "all is written")
+        };
+        match without.map(|at| &rules[at]) {
+            None => {
+                wait_until("all is written", SOON, done);
+                assert!(!ours.said().contains("forbidden"), "{}", ours.said());
+            }
+            Some(rule) => {
+                let (verb, resource) = (&rule["verbs"][0], &rule["resources"][0]);
+                let named =
+                    format!("cannot {} resource \"{}\"", verb.as_str().unwrap(), resource.as_str().unwrap());
+                wait_until(&format!("the log names {rule}"), SOON, || {
+                    ours.said().replace('\\', "").contains(&named)
+                        || says(plane, space, "a", &named)
+                        || plane.get_json(["configmap", "rules", "--namespace", space])["metadata"]["annotations"]
+                            .to_string()
+                            .replace('\\', "")
+                            .contains(&format!("resources: [\"{}\"]", resource.as_str().unwrap()))
+                });
+                // Without a watch the scheduler lists again and again.
+                assert!(verb == "watch" || !done(), "{rule} is not needed");
+            }
+        }
+    }
+}
