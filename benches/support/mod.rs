@@ -3,22 +3,26 @@
 
 pub(crate) mod cpu;
 pub(crate) mod crowd;
+pub(crate) mod library;
 pub(crate) mod preemption;
 pub(crate) mod rules;
 pub(crate) mod volumes;
 
-use bayplan::diag::SourceMap;
+use bayplan::diag::{SourceMap, Span};
 use bayplan::engine::{Decider, Scan, TieBreak};
 use bayplan::framework::{
     Cycle, Framework, Instances, Plugin, PluginId, Points, Profile, ScorePlugin, Silent,
 };
-use bayplan::lang::compile;
+use bayplan::lang::analysis::cost::Size;
+use bayplan::lang::check::Argument;
 use bayplan::lang::policy_set::{CompiledPolicy, PolicySet};
+use bayplan::lang::schemas::Schemas;
+use bayplan::lang::{Given, compile, compile_given};
 use bayplan::model::{Change, Node, Placement, PodInfo, PodKey, Snapshot, Symbol, Time};
 use bayplan::plugins;
 use bayplan::plugins::policy::{ExemptPods, PolicyPlugin};
 use bayplan::testing::{node, pod};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::hint::black_box;
 use std::sync::Arc;
 
@@ -100,9 +104,28 @@ pub(crate) fn policy(text: &str) -> PolicyPlugin {
 
 /// The policy of a file as a plugin.
 pub(crate) fn policy_in(file: &str, text: &str) -> PolicyPlugin {
+    policy_given(file, text, &Schemas::default(), &[])
+}
+
+/// The same of a policy that looks up objects of these kinds, with arguments.
+pub(crate) fn policy_given(
+    file: &str,
+    text: &str,
+    schemas: &Schemas,
+    arguments: &[(&str, Value)],
+) -> PolicyPlugin {
     let mut sources = SourceMap::new();
     let id = sources.add(file, text);
-    let (policies, diagnostics) = compile(sources.get(id).unwrap());
+    let arguments = |_: &str| -> Vec<Argument> {
+        let of = |(name, value): &(&str, Value)| Argument {
+            name: (*name).to_owned(),
+            value: value.clone(),
+            span: Span::new(id, 0, 0),
+        };
+        arguments.iter().map(of).collect()
+    };
+    let given = Given { size: Size::default(), schemas, arguments: &arguments };
+    let (policies, diagnostics) = compile_given(sources.get(id).unwrap(), given);
     assert!(diagnostics.iter().all(|diagnostic| !diagnostic.is_error()), "{diagnostics:?}");
     let compiled = Arc::new(CompiledPolicy::new(policies.into_iter().next().unwrap(), &sources));
     PolicyPlugin::new(compiled, ExemptPods::default())
