@@ -324,6 +324,8 @@ metrics! {
         "Since when the present text of the policy is in service, in seconds since the Unix epoch";
     policy_override: Gauges<2> = "bayplan_policy_override" ["policy", "kind"] Alpha
         "Overrides of policies that hold, with a sample of value 1 for each; kind is suspend or rollback";
+    policy_mode_due: Gauges<1> = "bayplan_policy_mode_due" ["policy"] Alpha
+        "1 if a day is over until which a mode of the policy, or of a rule of it, is meant, 0 before; only for policies with such a day";
     rule_refusals: Counters<2> = "bayplan_rule_refusals_total" ["policy", "rule"] Alpha
         "Attempts to schedule a pod in which the rule refused a node and the pod was not placed";
     rule_errors: Counters<2> = "bayplan_rule_errors_total" ["policy", "rule"] Alpha

@@ -16,7 +16,7 @@ use super::serve::{Page, Pages};
 use super::stopwatch::Stopwatch;
 use super::term::Term;
 use super::zpages::ZPages;
-use crate::model::Symbol;
+use crate::model::{Symbol, Time};
 use crate::scheduler::{RuleErrors, Scheduler, Waiting};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -219,17 +219,22 @@ impl Sources {
         metrics.policy_load_success.clear();
         metrics.policy_load_timestamp.clear();
         metrics.policy_override.clear();
+        metrics.policy_mode_due.clear();
+        let now = Time(jiff::Timestamp::now().as_microsecond());
         let (revision, objects) = self.policies.objects();
         metrics.policy_revision.set(i64::try_from(revision).unwrap_or(i64::MAX));
         for ObjectState { object, verdict, policies, since, .. } in &objects {
             let loaded = matches!(verdict, Verdict::Serving | Verdict::Overridden { .. });
             let serving = i64::from(matches!(verdict, Verdict::Serving));
             for policy in policies {
-                let mode = if policy.origin == Origin::Suspended { "off" } else { "enforce" };
+                let mode = if policy.origin == Origin::Suspended { "off" } else { policy.mode };
                 metrics.policy_info.with([&policy.name, &policy.revision, mode, object]).set(1);
                 let as_written = loaded && policy.origin == Origin::Text;
                 metrics.policy_load_success.with([&policy.name]).set(i64::from(as_written));
                 metrics.policy_load_timestamp.with([&policy.name]).set(*since as f64);
+                if let Some(end) = policy.mode_until {
+                    metrics.policy_mode_due.set([&policy.name], usize::from(end <= now));
+                }
                 if let Some(kind) = policy.origin.overridden_by() {
                     metrics.policy_override.with([&policy.name, kind]).set(1);
                 }

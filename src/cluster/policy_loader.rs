@@ -339,6 +339,8 @@ impl Loader {
                 name: it.compiled.name.clone(),
                 revision: it.compiled.revision.clone(),
                 origin: it.origin,
+                mode: it.compiled.policy.compiled.policy.modes.policy.word(),
+                mode_until: it.compiled.policy.compiled.policy.modes.until.iter().map(|of| of.end).min(),
             };
             objects.push(ObjectState {
                 object: name.clone(),

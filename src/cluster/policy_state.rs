@@ -3,6 +3,7 @@
 
 use super::policy_choice::Origin;
 use super::policy_verdict::{ObjectName, Verdict};
+use crate::model::Time;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A policy in service.
@@ -14,6 +15,10 @@ pub struct PolicyInService {
     pub revision: String,
     /// How it came into service.
     pub origin: Origin,
+    /// The word of its mode.
+    pub mode: &'static str,
+    /// The first instant at which a day is over until which a mode of it is meant.
+    pub mode_until: Option<Time>,
 }
 
 /// One policy object.

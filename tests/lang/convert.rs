@@ -207,7 +207,7 @@ fn modes(name: &str, text: &str) -> Vec<(String, &'static str)> {
 fn modes_are_written_in_both_languages() {
     let text = r#"/// Tries rules before they decide.
 policy teams {
-  mode audit
+  mode audit until 2027-01-31
   gate mode warn "held" when pod.priority > 5
   gate "held too" when pod.priority > 6
   prefilter { mode off
@@ -238,15 +238,15 @@ policy teams {
 
 #[test]
 fn a_policy_that_decides_for_some_pods_is_written_in_both_languages() {
-    let text = "/// A canary.\npolicy canary {\n  mode enforce when sample(pod.name, 10%) else warn\n  filter ready { require node.ready else \"x\" }\n}\n";
+    let text = "/// A canary.\npolicy canary {\n  mode enforce when sample(pod.name, 10%) else warn until 2027-01-31\n  filter ready { require node.ready else \"x\" }\n}\n";
     let document = converted("p.bay", text).unwrap();
     assert!(
         document.contains("enforceWhen: sample(pod.metadata.name, 0.1)")
             || document.contains("enforceWhen: sample(pod.name, 0.1)"),
         "{document}"
     );
-    assert!(document.contains("mode: warn"), "{document}");
+    assert!(document.contains("mode: warn") && document.contains("modeUntil: "), "{document}");
     let back = converted("p.yaml", &document).unwrap();
-    assert!(back.contains("mode enforce when sample(pod.name, 0.1) else warn"), "{back}");
+    assert!(back.contains("mode enforce when sample(pod.name, 0.1) else warn until 2027-01-31"), "{back}");
     assert!(errors("p.bay", &back).is_empty());
 }

@@ -10,6 +10,8 @@ use crate::diag::{Severity, Source, Tally, draw, fix, formats, json};
 use crate::dry_run::Loaded;
 use crate::lang::Given;
 use crate::lang::analysis::memory::Memory;
+use crate::lang::lint::due;
+use crate::model::Time;
 use anyhow::Context;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -122,6 +124,12 @@ fn policies(args: &Args) -> anyhow::Result<Policies> {
     }
     read.files = linted;
     read.compile();
+    let now = Time(jiff::Timestamp::now().as_microsecond());
+    let over: Vec<_> = read.set.iter().flat_map(|compiled| due(&compiled.policy, now)).collect();
+    if !over.is_empty() {
+        read.diagnostics.extend(over);
+        in_order(&mut read);
+    }
     if let Some(loaded) = cluster {
         compare(&mut read, loaded);
     }
@@ -155,6 +163,10 @@ fn compare(read: &mut Policies, mut loaded: Loaded) {
             read.diagnostics.push(said);
         }
     }
+    in_order(read);
+}
+
+fn in_order(read: &mut Policies) {
     let sources = &read.sources;
     read.diagnostics.sort_by_key(|said| {
         let place = sources.in_file(said.span);

@@ -542,4 +542,23 @@ policy by-priority {
   }
 }
 "#
+
+    MODE_DUE "BP0452" "mode-due" Warning
+        "the day until which a mode was meant is over"
+        "A rule that does not decide was to be tried until that day. The mode does not change by itself: the rule goes on \
+         counting until its text says something else."
+        bad r#"
+/// Tries a rule.
+policy trial {
+  mode audit until 2020-01-31
+  filter ready { require node.ready else "node(s) not ready" }
+}
+"#
+        good r#"
+/// Keeps pods off nodes that are not ready.
+policy ready {
+  mode enforce
+  filter ready { require node.ready else "node(s) not ready" }
+}
+"#
 }

@@ -6,7 +6,8 @@ use super::scope::Place;
 use crate::diag::{Diagnostic, Span, codes, suggest};
 use crate::lang::language::statements::StatementId;
 use crate::lang::syntax::ast::{self, BlockKind, StatementKind};
-use crate::lang::typed::{Mode, Modes};
+use crate::lang::typed::{Mode, Modes, Until};
+use crate::model::Time;
 
 impl<'a> Checker<'a> {
     /// The modes of a policy and of its rules.
@@ -48,7 +49,48 @@ impl<'a> Checker<'a> {
             }
         }
         self.queue_is_not_counted(policy, &modes);
+        modes.until = self.days(policy);
         modes
+    }
+
+    /// The days until which modes are meant.
+    fn days(&mut self, policy: &'a ast::Policy) -> Vec<Until> {
+        let mut written: Vec<&ast::Mode> = Vec::new();
+        for statement in &policy.statements {
+            if let StatementKind::Mode(mode) = &statement.kind {
+                written.push(mode);
+            }
+            let block = statement.kind.block().into_iter().flat_map(|block| &block.statements);
+            written.extend(&statement.mode);
+            for inner in block {
+                if let BlockKind::Mode(mode) = &inner.kind {
+                    written.push(mode);
+                }
+                written.extend(&inner.mode);
+            }
+        }
+        let mut days = Vec::new();
+        for of in written {
+            let Some(day) = &of.until else { continue };
+            let mode = Mode::of(&of.mode.text).unwrap_or_default();
+            if mode == Mode::Enforce && of.when.is_none() {
+                let message = "a day is for modes that do not decide yet";
+                self.mistake(&codes::WRONG_MODE, day.span, message, "remove `until`, or write another mode");
+            }
+            match end_of(&day.text) {
+                Some(end) => days.push(Until { mode, end, span: day.span }),
+                None => {
+                    let message = format!("`{}` is not a day", day.text);
+                    self.mistake(
+                        &codes::BAD_CONSTANT,
+                        day.span,
+                        message,
+                        "a day is written as in `2027-01-31`",
+                    );
+                }
+            }
+        }
+        days
     }
 
     /// The first of some modes; a second one is a mistake.
@@ -69,9 +111,6 @@ impl<'a> Checker<'a> {
     }
 
     fn mode(&mut self, mode: &ast::Mode, span: Span) -> Option<Mode> {
-        if let Some(until) = &mode.until {
-            self.not_built(until.span, "`mode … until`");
-        }
         let read = Mode::of(&mode.mode.text);
         if read.is_none() {
             let words = Mode::WORDS.map(|(word, _)| word);
@@ -152,4 +191,11 @@ impl<'a> Checker<'a> {
             self.mistake(&codes::QUEUE_NOT_COUNTED, queue.span, message, help);
         }
     }
+}
+
+/// The end of a day in UTC.
+fn end_of(day: &str) -> Option<Time> {
+    let day: jiff::civil::Date = day.parse().ok()?;
+    let next = day.tomorrow().ok()?.to_zoned(jiff::tz::TimeZone::UTC).ok()?;
+    Some(Time(next.timestamp().as_microsecond()))
 }

@@ -124,7 +124,9 @@ impl LanguageWriter<'_> {
             StatementKind::Mode(mode) => {
                 let when = self.when(mode.when.as_ref());
                 let otherwise = mode.otherwise.as_ref().map(|word| format!(" else {}", word.text));
-                self.line(&format!("mode {}{when}{}", mode.mode.text, otherwise.unwrap_or_default()));
+                let until = mode.until.as_ref().map(|day| format!(" until {}", day.text)).unwrap_or_default();
+                let otherwise = otherwise.unwrap_or_default();
+                self.line(&format!("mode {}{when}{otherwise}{until}", mode.mode.text));
             }
             StatementKind::Prefilter(block) => self.block_by_mode("prefilter", block, statement.span),
             StatementKind::Reserve(block) => self.block("reserve", block, statement.span),

@@ -266,7 +266,12 @@ pub static SPEC: ObjectDef = ObjectDef {
             Shape::Expression,
             "The pods for which the policy decides; for the others it does as `mode` says, `audit` or `warn`.",
         ),
-        not_built(StatementId::Mode, "modeUntil"),
+        of(
+            StatementId::Mode,
+            "modeUntil",
+            Shape::Text,
+            "The day until which the mode is meant, such as `2027-01-31`: then a lint and a metric say that it is over.",
+        ),
         not_built(StatementId::Except, "exceptions"),
     ],
 };

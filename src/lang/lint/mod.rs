@@ -9,6 +9,7 @@ mod both_absent;
 mod contradiction;
 mod gate_alone;
 mod missing_doc;
+mod mode_due;
 mod rests_on_memo;
 mod shadow;
 mod table;
@@ -16,6 +17,7 @@ mod text_direction;
 pub mod ways_out;
 mod written_already;
 
+pub use mode_due::due;
 pub use table::{LINTS, Lint};
 
 use crate::diag::{Diagnostic, Source};

@@ -4,6 +4,7 @@
 use super::{Expr, ExprKind, Missing, Policy, PrefilterStatement, Rule};
 use crate::diag::Span;
 use crate::lang::syntax::ast::OnError;
+use crate::model::Time;
 use rustc_hash::FxHashMap;
 
 /// How far a policy or a rule may go.
@@ -53,6 +54,19 @@ pub struct Modes {
     pub when: Option<Expr>,
     /// Its mode for the other pods.
     pub otherwise: Mode,
+    /// The days until which modes are meant. A mode does not change by itself.
+    pub until: Vec<Until>,
+}
+
+/// The day until which a mode is meant.
+#[derive(Clone, Copy, Debug)]
+pub struct Until {
+    /// The mode.
+    pub mode: Mode,
+    /// The end of the day in UTC.
+    pub end: Time,
+    /// The day in the text.
+    pub span: Span,
 }
 
 impl Modes {

@@ -626,9 +626,15 @@ impl PolicyWriter<'_, '_> {
             if let Some(otherwise) = &mode.otherwise {
                 self.fields.insert("mode", Node::Scalar(yaml::scalar(&otherwise.text)));
             }
+            if let Some(day) = &mode.until {
+                self.fields.insert("modeUntil", Node::Scalar(yaml::scalar(&day.text)));
+            }
             return Ok(());
         }
-        put_mode(&mut fields, Some(mode))?;
+        if let Some(day) = &mode.until {
+            self.fields.insert("modeUntil", Node::Scalar(yaml::scalar(&day.text)));
+        }
+        put_mode(&mut fields, Some(&Mode { until: None, ..mode.clone() }))?;
         self.fields.extend(fields.into_iter().map(|(_, node)| ("mode", node)));
         Ok(())
     }

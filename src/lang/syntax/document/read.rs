@@ -142,7 +142,13 @@ impl<'a> Reader<'a> {
         let entry = self.entry(node, "mode")?;
         let word = entry.value.as_str().filter(|word| MODES.contains(word))?;
         let word = Name { text: Text::from(word), span: self.places.entry(entry) };
-        Some(Mode { mode: word, when: None, otherwise: None, until: None })
+        Some(Mode { mode: word, when: None, otherwise: None, until: self.mode_until(node) })
+    }
+
+    /// `modeUntil` of a map.
+    fn mode_until(&self, node: Node<'_>) -> Option<Name> {
+        let entry = self.entry(node, "modeUntil")?;
+        Some(Name { text: Text::from(entry.value.as_str()?), span: self.places.entry(entry) })
     }
 
     /// `enforceWhen`, with `mode` for the other pods.
@@ -150,7 +156,8 @@ impl<'a> Reader<'a> {
         let when = self.expression(self.get(spec, "enforceWhen")?)?;
         let otherwise = self.mode(spec).map(|mode| mode.mode);
         let mode = Name { text: Text::from("enforce"), span };
-        Some(StatementKind::Mode(Mode { mode, when: Some(when), otherwise, until: None }))
+        let until = self.mode_until(spec);
+        Some(StatementKind::Mode(Mode { mode, when: Some(when), otherwise, until }))
     }
 
     /// Registers the names that the policy declares.
@@ -200,6 +207,10 @@ impl<'a> Reader<'a> {
             "mode" if self.get(spec, "enforceWhen").is_none() => {
                 let mode = self.mode(spec);
                 read.push(self.statement(whole, None, |_| mode.map(StatementKind::Mode)));
+            }
+            "modeUntil" if self.get(spec, "enforceWhen").is_none() && self.get(spec, "mode").is_none() => {
+                let text = "`modeUntil` belongs to a `mode`";
+                self.say(Diagnostic::new(&codes::BAD_DOCUMENT, self.places.key(entry), text));
             }
             "enforceWhen" => read.push(self.statement(whole, None, |this| this.enforce_when(spec, whole))),
             "queueBy" => read.push(self.statement(whole, None, |this| this.queue(node))),
