@@ -148,8 +148,8 @@ fn played(options: &Options) -> Result<(Vec<String>, usize), String> {
 
 /// With policies, evictions and whatever goes wrong.
 fn with_trials(seed: u64, trials: Trials) -> Options {
-    let names = seed % 3 > 0;
-    let (twin, preempts) = (seed % 8 < 2, seed % 4 > 0);
+    let names = !seed.is_multiple_of(3);
+    let (twin, preempts) = (seed % 8 < 2, !seed.is_multiple_of(4));
     Options {
         seed,
         policies: true,

@@ -32,7 +32,7 @@ fn trials(mode: &str) -> Vec<Arc<CompiledPolicy>> {
     // A source is polled in every mode, so that another policy that is loaded later knows more of the past.
     // Rules about evictions have one mode for all pods.
     let some = mode.contains("when");
-    let taken = |text: &&&str| !text.contains("source ") && !(some && text.contains("preempt"));
+    let taken = |text: &&&str| !(text.contains("source ") || some && text.contains("preempt"));
     let texts = POOL.iter().chain(EVICTIONS).filter(taken).enumerate();
     let named = texts.map(|(at, text)| {
         let text = text.trim_start().trim_start_matches("policy ");

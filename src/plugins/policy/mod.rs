@@ -165,8 +165,8 @@ impl PolicyPlugin {
         Self { suspended: true, counter: None, ..self }
     }
 
-    /// The policy.
-    pub fn compiled(&self) -> &Arc<CompiledPolicy> {
+    /// The policy as it was written.
+    pub fn written(&self) -> &Arc<CompiledPolicy> {
         &self.whole
     }
 
