@@ -94,7 +94,7 @@ pub fn compile_given(source: &Source, given: Given<'_>) -> (Vec<Policy>, Vec<Dia
         policies.clear();
     }
     policies.retain(|policy| analysis::cost::check(policy, size, &mut said));
-    lint::lint(source, &file, &policies, &mut said);
+    lint::lint(source, &file, &mut policies, &mut said);
     uses::at_their_use(source.id(), &used, &mut said);
     if !file.scalars.is_empty() {
         syntax::document::settle_fixes(source.text(), &file.scalars, &mut said);

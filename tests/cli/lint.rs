@@ -270,3 +270,29 @@ fn policies_that_are_too_much_together_are_reported_as_run_refuses_them() {
     assert!(first.contains("all policies together have 1,0"), "{first}");
     assert!(first.contains("and at most 1,000,000,000 are possible"), "{first}");
 }
+
+#[test]
+fn a_mode_whose_day_is_over_is_reported_unless_a_comment_allows_it() {
+    let folder = std::env::temp_dir().join(format!("bayplan-mode-due-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let lint = |comment: &str, day: &str| {
+        let file = folder.join("trial.bay");
+        let text = format!(
+            "/// Tries a rule.\n{comment}policy trial {{\n  mode audit until {day}\n  filter f {{ require node.ready else \"x\" }}\n}}\n"
+        );
+        std::fs::write(&file, text).unwrap();
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_bayplan"));
+        let output = command.arg("lint").arg(&file).args(["--format", "json"]).output().unwrap();
+        let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        let said = report["diagnostics"].as_array().unwrap().clone();
+        said.iter()
+            .map(|said| said["name"].as_str().or(said["code"].as_str()).unwrap().to_owned())
+            .collect::<Vec<_>>()
+    };
+    let allow = "// bayplan: allow(mode-due) because it is tried for longer\n";
+    assert_eq!(lint("", "2020-01-31").len(), 1);
+    assert_eq!(lint("", "9000-01-31"), [] as [String; 0]);
+    assert_eq!(lint(allow, "2020-01-31"), [] as [String; 0]);
+    assert_eq!(lint(allow, "9000-01-31"), [] as [String; 0], "the comment will be needed");
+    std::fs::remove_dir_all(folder).unwrap();
+}

@@ -25,10 +25,10 @@ use crate::lang::syntax::ast::File;
 use crate::lang::typed::Policy;
 
 /// Runs the lints that look at the text, the tree or whole policies, and takes out what comments allow.
-pub fn lint(source: &Source, file: &File, policies: &[Policy], diagnostics: &mut Vec<Diagnostic>) {
+pub fn lint(source: &Source, file: &File, policies: &mut [Policy], diagnostics: &mut Vec<Diagnostic>) {
     text_direction::check(source, diagnostics);
     missing_doc::check(file, diagnostics);
-    for policy in policies {
+    for policy in policies.iter() {
         shadow::check(policy, diagnostics);
         contradiction::check(policy, diagnostics);
         both_absent::check(policy, source, diagnostics);
@@ -36,7 +36,9 @@ pub fn lint(source: &Source, file: &File, policies: &[Policy], diagnostics: &mut
         gate_alone::check(policy, source, diagnostics);
         written_already::check(policy, source, diagnostics);
     }
+    mode_due::suppose(policies, diagnostics);
     allow::apply(file, diagnostics);
+    mode_due::settle(policies, diagnostics);
     diagnostics.sort_by_key(|d| (d.span.source, d.span.start, d.span.end, d.code.id));
 }
 

@@ -44,4 +44,5 @@ pub static LINTS: &[Lint] = &[
     Lint { code: &codes::GATE_ALONE, found_in: "lint/gate_alone.rs" },
     Lint { code: &codes::WRITTEN_ALREADY, found_in: "lint/written_already.rs" },
     Lint { code: &codes::QUEUE_NOT_COUNTED, found_in: "check/modes.rs" },
+    Lint { code: &codes::MODE_DUE, found_in: "lint/mode_due.rs" },
 ];
