@@ -246,7 +246,7 @@ pub static SPEC: ObjectDef = ObjectDef {
             StatementId::AfterBind,
             "afterBind",
             Shape::List(&AFTER_BIND),
-            "What is written once the pod is bound, and events.",
+            "What is written and remembered once the pod is bound, and events.",
         ),
         of(
             StatementId::AfterFailure,
@@ -534,9 +534,22 @@ static BEFORE_BIND: ObjectDef = ObjectDef {
     fields: &[ANNOTATE, LABEL, SET, WHEN],
 };
 
+const REMEMBER: FieldDef = needed("remember", Shape::Identifier, "The memo that is set for the pod's key.");
+const REMEMBERED: FieldDef = needed(
+    "value",
+    Shape::Expression,
+    "What is remembered; an optional that is empty forgets: `optional.none()`.",
+);
+
 static AFTER_BIND: ObjectDef = ObjectDef {
     name: "statement of `afterBind`",
-    forms: &[&["annotate", "set"], &["label", "set"], &["event", "type", "reason", "text"], &["activate"]],
+    forms: &[
+        &["annotate", "set"],
+        &["label", "set"],
+        &["event", "type", "reason", "text"],
+        &["activate"],
+        &["remember", "value"],
+    ],
     fields: &[
         ANNOTATE,
         LABEL,
@@ -550,6 +563,8 @@ static AFTER_BIND: ObjectDef = ObjectDef {
         needed("reason", Shape::Text, "The reason of the event: a word such as `Pinned`."),
         needed("text", Shape::Reason, "The text of the event."),
         ACTIVATE,
+        REMEMBER,
+        REMEMBERED,
         WHEN,
     ],
 };
@@ -561,12 +576,8 @@ static AFTER_FAILURE: ObjectDef = ObjectDef {
         needed("release", Shape::Identifier, "The group whose members that wait at permit are refused."),
         needed("reason", Shape::Reason, "The reason of the refusal."),
         ACTIVATE,
-        needed("remember", Shape::Identifier, "The memo that is set for the pod's key."),
-        needed(
-            "value",
-            Shape::Expression,
-            "What is remembered; an optional that is empty forgets: `optional.none()`.",
-        ),
+        REMEMBER,
+        REMEMBERED,
         WHEN,
         WITH,
         RESOLVABLE,

@@ -67,6 +67,9 @@ impl Reader<'_> {
         if let Some(group) = self.get(item, "activate") {
             return Some(BlockKind::Activate(Activate { group: self.name(group)?, when: when? }));
         }
+        if let Some(memo) = self.get(item, "remember") {
+            return self.remember(item, memo, when?);
+        }
         let object = self.get(item, "event").and_then(|object| self.name(object));
         let warning = self.entry(item, "type").is_some_and(|entry| entry.value.as_str() == Some("warning"));
         let reason = self.get(item, "reason").and_then(|reason| {
@@ -146,13 +149,17 @@ impl Reader<'_> {
             return Some(BlockKind::Activate(Activate { group: self.name(group)?, when: when? }));
         }
         if let Some(memo) = self.get(item, "remember") {
-            let memo = self.name(memo);
-            let value = self.get(item, "value").and_then(|value| self.expression(value));
-            return Some(BlockKind::Remember(Remember { memo: memo?, value: value?, when: when? }));
+            return self.remember(item, memo, when?);
         }
         let group = self.get(item, "release").and_then(|group| self.name(group));
         let reason = self.reason(item, "reason")?;
         Some(BlockKind::Release(Release { group: group?, reason, when: when? }))
+    }
+
+    fn remember(&mut self, item: Node<'_>, memo: Node<'_>, when: Option<Expr>) -> Option<BlockKind> {
+        let memo = self.name(memo);
+        let value = self.get(item, "value").and_then(|value| self.expression(value));
+        Some(BlockKind::Remember(Remember { memo: memo?, value: value?, when }))
     }
 
     /// A filter of one expression, or of rules.
