@@ -49,7 +49,7 @@ pub(super) const FIXABLE: &[&str] = &[
 ];
 
 /// Keys below which a document has names of its own.
-const FREE: [&str; 5] = ["labels", "annotations", "with", "default", "data"];
+const FREE: [&str; 6] = ["labels", "annotations", "with", "default", "data", "set"];
 
 const EXPRESSIONS: [&str; 7] =
     ["expression", "when", "require", "until", "appliesWhen", "onlyNodes", "value"];

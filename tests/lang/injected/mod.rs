@@ -2,6 +2,7 @@
 //! have several reports, and what is offered as a fix mends.
 
 mod faults;
+mod statements;
 
 use super::fixtures::files;
 use bayplan::diag::{Diagnostic, Fix, Source, SourceMap, fix};
