@@ -181,6 +181,8 @@ struct Plan {
     rules: Vec<Rule>,
     /// Rules of a role, one for each kind that is looked up.
     rights: Vec<String>,
+    /// What it writes to the API server.
+    writes: Vec<String>,
 }
 
 impl Plan {
@@ -238,6 +240,7 @@ impl Plan {
                 .chain(right_to_metrics(policy))
                 .chain(rights_to_write(policy))
                 .collect(),
+            writes: writes_of(policy),
         }
     }
 
@@ -337,7 +340,8 @@ impl Plan {
             let head = if at == 0 { "\n  rights     " } else { "             " };
             let _ = writeln!(text, "{head}{rule}");
         }
-        let _ = writeln!(text, "  writes     nothing");
+        let writes = if self.writes.is_empty() { "nothing".to_owned() } else { self.writes.join("; ") };
+        let _ = writeln!(text, "  writes     {writes}");
         let _ = writeln!(
             text,
             "  memory     {}",
@@ -416,6 +420,21 @@ fn rights_to_write(policy: &Policy) -> Vec<String> {
         }
     }
     rules
+}
+
+/// What a policy writes to the API server, each once.
+fn writes_of(policy: &Policy) -> Vec<String> {
+    let mut writes: Vec<String> = Vec::new();
+    for write in policy.reserves.iter().flat_map(|reserve| &reserve.writes) {
+        writes.push(format!("{} the pod, with its binding", write.verb.word()));
+    }
+    for acts in &policy.acts {
+        let told = acts.acts.iter().filter_map(|act| Some((act.does.word(), act.does.target()?)));
+        writes.extend(told.map(|(word, target)| format!("{word} {target}")));
+    }
+    let mut seen = std::collections::BTreeSet::new();
+    writes.retain(|write| seen.insert(write.clone()));
+    writes
 }
 
 /// The resource of a kind. The API server tells it of a kind that nothing describes.
