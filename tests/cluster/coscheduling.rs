@@ -120,10 +120,23 @@ impl<'a> Groups<'a> {
         self.plane.create(&pods);
     }
 
-    /// A scheduler that has tried the pods of such a group.
+    /// A scheduler that has tried the pods of such a group: all but the last one wait at permit.
+    #[track_caller]
     fn scheduler_that_tried(&self, group: &str, least: usize) -> SchedulerProcess {
         let ours = self.scheduler();
         self.waits(&format!("{group}-{}", least - 1), "Insufficient cpu");
+        // Those that were tried before the last one came lose their nodes once.
+        wait_until(&format!("the others of {group} wait"), SOON, || {
+            let log = ours.said();
+            (0..least - 1).all(|at| {
+                let pod = format!("{}/{group}-{at}\"", self.load.namespace);
+                let ends = ["chose a node for pod", "Unable to schedule pod"];
+                let attempts = log
+                    .lines()
+                    .filter(|line| line.contains(&pod) && ends.iter().any(|end| line.contains(end)));
+                attempts.last().is_some_and(|line| line.contains("chose a node for pod"))
+            })
+        });
         ours
     }
 
