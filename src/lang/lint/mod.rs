@@ -47,6 +47,10 @@ pub fn lint(source: &Source, file: &File, policies: &mut [Policy], diagnostics: 
 mod tests {
     use super::*;
     use crate::diag::{SourceMap, codes};
+    use crate::model::Time;
+
+    /// A day of 2027.
+    const TODAY: Time = Time(1_800_000_000_000_000);
 
     /// The slugs of what is reported about a text, each once.
     fn reported(text: &str) -> Vec<&'static str> {
@@ -58,7 +62,8 @@ mod tests {
         let id = sources.add(file, text);
         // Small enough for a rule that grows with its square.
         let size = crate::lang::analysis::cost::Size::of(100, 1_000);
-        let said = crate::lang::compile_for(sources.get(id).unwrap(), size, &|_| Vec::new()).1;
+        let (policies, mut said) = crate::lang::compile_for(sources.get(id).unwrap(), size, &|_| Vec::new());
+        said.extend(policies.iter().flat_map(|policy| due(policy, TODAY)));
         let mut slugs: Vec<&str> = said.iter().map(|said| said.code.slug).collect();
         slugs.dedup();
         slugs
