@@ -131,10 +131,10 @@ impl<'a> Groups<'a> {
             (0..least - 1).all(|at| {
                 let pod = format!("{}/{group}-{at}\"", self.load.namespace);
                 let ends = ["chose a node for pod", "Unable to schedule pod"];
-                let attempts = log
+                let last = log
                     .lines()
-                    .filter(|line| line.contains(&pod) && ends.iter().any(|end| line.contains(end)));
-                attempts.last().is_some_and(|line| line.contains("chose a node for pod"))
+                    .rfind(|line| line.contains(&pod) && ends.iter().any(|end| line.contains(end)));
+                last.is_some_and(|line| line.contains("chose a node for pod"))
             })
         });
         ours
@@ -220,14 +220,15 @@ fn groups_that_exclude_each_other_run_one_after_another() {
 #[test]
 fn waiting_pods_survive_the_loss_of_one_and_a_restart() {
     let plane = ControlPlane::shared();
-    let groups = Groups::new(plane, "coscheduling-restart", &[]);
+    // No wait ends by itself.
+    let groups = Groups::new(plane, "coscheduling-restart", &[("patience = 60s", "patience = 15min")]);
     // One pod of ten is too large, which is few enough: the others wait.
     groups.create_with_one_too_large("ten", 10, "1");
     let ours = groups.scheduler_that_tried("ten", 10);
 
     // A waiting pod is deleted: two are missing, so the others give their nodes back to a pod that needs one.
     groups.delete("ten", 0..1);
-    groups.waits("ten-1", "a pod of the PodGroup found no node");
+    groups.waits("ten-1", "too few pods of the PodGroup");
     plane.create(&[groups.load.pod("alone", "4")]);
     wait_until("another pod gets a node", SOON, || plane.node_of(&groups.load.namespace, "alone").is_some());
     plane.delete_pod(&groups.load.namespace, "alone");
