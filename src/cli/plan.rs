@@ -3,7 +3,7 @@
 
 use super::output::{Column, Output, Style, Table};
 use super::{ExitStatus, input, setup};
-use crate::diag::{Span, with_commas};
+use crate::diag::{SourceMap, Span, with_commas};
 use crate::framework::{ActionType, EventRegistration, EventResource};
 use crate::lang::analysis::cost::{Costs, RuleCost, Size, most_steps};
 use crate::lang::analysis::memory::Memory;
@@ -171,6 +171,33 @@ fn asks_for_room(policy: &Policy, check: &Check) -> bool {
     }
 }
 
+/// How far a policy may go: by rule, or by pod; and until when that is meant. `None` when all rules decide for all pods.
+fn mode_of(policy: &Policy, rules: &[Rule], sources: &SourceMap) -> Option<String> {
+    let of = |mode: Mode| {
+        let rules = rules.iter().filter(|rule| rule.modes.contains(&mode));
+        rules.map(|rule| rule.name.as_str()).collect::<Vec<_>>()
+    };
+    let all = Mode::WORDS.into_iter().map(|(word, mode)| (word, of(mode)));
+    let all: Vec<_> = all.filter(|(_, rules)| !rules.is_empty()).collect();
+    let mut text = match (&policy.modes.when, &all[..]) {
+        (Some(when), _) => {
+            let condition = super::explain::tree::one_line(sources.text(when.span));
+            let (mode, otherwise) = (policy.modes.policy.word(), policy.modes.otherwise.word());
+            format!("{mode} when {condition}, else {otherwise}")
+        }
+        (None, [] | [("enforce", _)]) => return None,
+        (None, [(word, _)]) => (*word).to_owned(),
+        (None, all) => {
+            let each = all.iter().map(|(word, rules)| format!("{word}: {}", rules.join(", ")));
+            each.collect::<Vec<_>>().join("; ")
+        }
+    };
+    for until in &policy.modes.until {
+        let _ = write!(text, "; {} is meant until {}", until.mode.word(), sources.text(until.span));
+    }
+    Some(text)
+}
+
 struct Plan {
     memory: Memory,
     name: String,
@@ -179,6 +206,8 @@ struct Plan {
     applies: String,
     size: Size,
     rules: Vec<Rule>,
+    /// How far it may go; `None` when all rules decide for all pods.
+    mode: Option<String>,
     /// Rules of a role, one for each kind that is looked up.
     rights: Vec<String>,
     /// What it writes to the API server.
@@ -212,7 +241,7 @@ impl Plan {
             refuses: Refusing::of(compiled, rule),
             modes: policy.modes_of(rule),
         });
-        let rules = planned.collect();
+        let rules: Vec<Rule> = planned.collect();
         let conditions: Vec<String> = policy
             .applies
             .iter()
@@ -232,6 +261,7 @@ impl Plan {
             doc: policy.doc.as_ref().map(|doc| doc.to_string()),
             applies,
             size: read.size,
+            mode: mode_of(policy, &rules, &read.sources),
             rules,
             rights: policy
                 .kinds
@@ -244,24 +274,6 @@ impl Plan {
         }
     }
 
-    /// The rules by how far they may go; `None` when all decide.
-    fn modes(&self) -> Option<String> {
-        let of = |mode: Mode| {
-            let rules = self.rules.iter().filter(|rule| rule.modes.contains(&mode));
-            rules.map(|rule| rule.name.as_str()).collect::<Vec<_>>()
-        };
-        let all = Mode::WORDS.into_iter().map(|(word, mode)| (word, of(mode)));
-        let all: Vec<_> = all.filter(|(_, rules)| !rules.is_empty()).collect();
-        match &all[..] {
-            [] | [("enforce", _)] => None,
-            [(word, _)] => Some((*word).to_owned()),
-            all => {
-                let each = all.iter().map(|(word, rules)| format!("{word}: {}", rules.join(", ")));
-                Some(each.collect::<Vec<_>>().join("; "))
-            }
-        }
-    }
-
     fn text(&self, out: &Output) -> String {
         let mut text =
             format!("{}    {}\n", out.paint(Style::Name, &self.name), out.paint(Style::Name, &self.place));
@@ -269,8 +281,8 @@ impl Plan {
             let _ = writeln!(text, "  {}", out.paint(Style::Dim, line));
         }
         let _ = writeln!(text, "  applies to   {}", self.applies);
-        if let Some(modes) = self.modes() {
-            let _ = writeln!(text, "  mode         {modes}");
+        if let Some(mode) = &self.mode {
+            let _ = writeln!(text, "  mode         {mode}");
         }
         text.push('\n');
         let mut table = Table::new(&[
@@ -375,7 +387,7 @@ impl Plan {
         self.size.parts().for_each(|(name, number)| size[name] = json!(number));
         json!({
             "name": self.name, "place": self.place, "doc": self.doc, "appliesTo": self.applies,
-            "size": size, "rules": rules, "keepsOfPods": self.memory.kept,
+            "mode": self.mode, "size": size, "rules": rules, "keepsOfPods": self.memory.kept,
             "mibPer100000Pods": self.memory.mib, "rights": self.rights,
         })
     }

@@ -644,6 +644,11 @@ pub static SHAPES: &[Shape] = &[
             ("place", "string", "file and line"),
             ("doc", "string?", "its `///` comment"),
             ("appliesTo", "string", "the pods it is about, in words"),
+            (
+                "mode",
+                "string?",
+                "how far it may go, by rule or by pod; null when every rule decides for every pod",
+            ),
             ("size", "ClusterSize", "the cluster that steps are computed for"),
             ("rules", "[RulePlan]", "its rules"),
             (

@@ -674,51 +674,6 @@ fn completion_scripts_know_every_command_and_its_flags() {
 }
 
 #[test]
-fn plan_says_what_follows_from_what_a_rule_reads() {
-    let source = "/// GPU pods stay on the nodes of their team.
-policy gpu-rules {
-  applies when pod.requests[\"nvidia.com/gpu\"] > 0
-  gate \"held\" when pod.labels[\"hold\"] == \"yes\"
-  filter same-team {
-    require node.labels[\"team\"] == pod.labels[\"team\"] || node.labels[\"shared\"] == \"true\" else \"node(s) of another team\"
-  }
-  filter room { require node.free.cpu >= pod.requests.cpu else \"no room\" }
-  let needed = pod.requests.cpu
-  filter aliased { let free = node.free.cpu require free >= needed else \"no room\" }
-  filter turned { let misses = needed > node.free[\"cpu\"] reject \"no room\" when misses }
-  filter half { require node.free.cpu * 2 >= pod.requests.cpu else \"no room\" }
-  filter lonely { reject \"node(s) with many pods\" when node.pods.count() > 5 }
-}
-";
-    let path = file("planned.bay", source.as_bytes());
-    let ended = bayplan(&["plan", text(&path), "-o", "json"]);
-    assert_eq!(ended.status, 0, "{}", ended.err);
-    let json: Value = serde_json::from_str(&ended.out).unwrap();
-    let rules = json["policies"][0]["rules"].as_array().unwrap();
-    let of = |name: &str| {
-        let rule = rules.iter().find(|rule| rule["name"] == name).unwrap();
-        let word = |field: &str| rule[field].as_str().unwrap_or_default().to_owned();
-        (rule["evictionHelps"] == true, word("newNodeHelps"), rule["autoscalerKnows"] == true)
-    };
-    assert_eq!(of("gate"), (false, "no".into(), false));
-    assert_eq!(of("same-team"), (false, "if labelled".into(), false));
-    assert_eq!(of("room"), (true, "yes".into(), true));
-    // A let is a name for its expression.
-    assert_eq!(of("aliased"), of("room"));
-    assert_eq!(of("turned"), of("room"));
-    assert_eq!(of("half"), (true, "yes".into(), false));
-    assert_eq!(of("lonely"), (true, "maybe".into(), false));
-    let drawn = bayplan(&["plan", text(&path)]).out;
-    let line = drawn.lines().filter(|line| line.trim_start().starts_with("same-team")).nth(1).unwrap();
-    let words = ["no", "if labelled", "no (1)", "labels shared, team"];
-    assert!(words.iter().all(|word| line.contains(word)), "{drawn}");
-    assert!(
-        drawn.contains("(1) cluster-autoscaler and Karpenter see node affinity, not policies"),
-        "{drawn}"
-    );
-}
-
-#[test]
 fn every_command_ends_with_the_documented_status() {
     let warned = file("warned.bay", b"/// x\npolicy p { filter f { require node.ready } }\n");
     let warned = text(&warned);

@@ -7,4 +7,5 @@ mod escapes;
 mod json_output;
 mod lint;
 mod look_ups;
+mod plan;
 mod uses;
