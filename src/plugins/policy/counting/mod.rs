@@ -11,13 +11,11 @@ mod judge;
 
 use super::attempt::Absent;
 use super::{PolicyPlugin, numbers, queued};
-use crate::framework::{
-    Choice, Counting, Handle, PreemptionRules, RuleFaults, Status, Would, WouldEffect, WouldRefuse,
-};
+use crate::framework::{Choice, Counting, Handle, PreemptionRules, Status, Would, WouldEffect, WouldRefuse};
 use crate::lang::eval::context::EvalContext;
 use crate::lang::policy_set::CompiledPolicy;
 use crate::lang::typed::{Mode, Modes};
-use crate::model::{NodeId, NodeInfo, NodeSet, PodInfo, Symbol};
+use crate::model::{NodeId, NodeSet, Symbol};
 use judge::Judged;
 
 /// The name of all statements about evictions as one rule.
@@ -159,7 +157,8 @@ impl Counting for Counter {
     }
 
     fn preemption(&self) -> Option<&dyn PreemptionRules> {
-        self.evicting().map(|part| part as &dyn PreemptionRules)
+        // The slot of the attempt is that of the policy, whose plugin follows the simulation.
+        self.evicting().map(|part| &part.rules as &dyn PreemptionRules)
     }
 
     fn refusals(&self, h: &Handle, nodes: &NodeSet) -> Vec<WouldRefuse> {
@@ -217,44 +216,5 @@ impl Part {
                 }
             }
         }
-    }
-}
-
-/// The slot of the attempt is that of the policy, whose plugin follows the simulation.
-impl PreemptionRules for Part {
-    fn applies(&self, h: &Handle) -> bool {
-        PreemptionRules::applies(&self.rules, h)
-    }
-
-    fn names_victims(&self) -> bool {
-        self.rules.names_victims()
-    }
-
-    fn never(&self, h: &Handle, faults: &mut RuleFaults) -> Result<(), Status> {
-        self.rules.never(h, faults)
-    }
-
-    fn candidate(
-        &self,
-        h: &Handle,
-        node: NodeInfo,
-        victim: &PodInfo,
-        faults: &mut RuleFaults,
-    ) -> Result<bool, Status> {
-        self.rules.candidate(h, node, victim, faults)
-    }
-
-    fn protects(
-        &self,
-        h: &Handle,
-        node: NodeInfo,
-        victim: &PodInfo,
-        faults: &mut RuleFaults,
-    ) -> Result<bool, Status> {
-        self.rules.protects(h, node, victim, faults)
-    }
-
-    fn guard(&self, h: &Handle, node: NodeInfo, faults: &mut RuleFaults) -> Result<(), Status> {
-        self.rules.guard(h, node, faults)
     }
 }
