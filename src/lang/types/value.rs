@@ -314,9 +314,11 @@ impl<'a> Value<'a> {
             Value::Json(serde_json::Value::Object(fields)) => {
                 Value::optional(fields.get(key).map(|value| Value::Json(value).plain()))
             }
-            Value::Map(entries) => Value::optional(
-                entries.iter().find(|(name, _)| name.as_str() == Some(key)).map(|(_, value)| value.clone()),
-            ),
+            Value::Map(entries) => {
+                let wanted = Value::borrowed(key);
+                let found = entries.binary_search_by(|(name, _)| name.order(&wanted)).ok();
+                Value::optional(found.and_then(|at| entries.get(at)).map(|(_, value)| value.clone()))
+            }
             // A device has every domain; one without attributes is an empty map.
             Value::Cel(Cel::Domains(domains)) => domains
                 .iter()
