@@ -45,6 +45,16 @@ const RULES: &[&str] = &[
     r#"policy young {
       preempt { protect v when v.created + 10min > now() }
     }"#,
+    r#"policy shares {
+      ledger used: int by pod.namespace { add 1 }
+      def rank(n: string) = nodes.count(m, m.name != n)
+      let all = ["default", "b", "c"].sum(n, used[n])
+      prefilter { reject "the shares are used up" when all > nodes.count() * 3 }
+      preempt {
+        victim v when v.namespace != pod.namespace && used[v.namespace] > used[pod.namespace]
+          && v.priority <= rank(v.labels["app"] ?? "")
+      }
+    }"#,
     r#"policy cluster-room {
       prefilter { reject "the cluster is full" when nodes.sum(n, n.free.cpu) < pod.requests.cpu }
     }"#,

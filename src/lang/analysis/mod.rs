@@ -19,6 +19,7 @@ pub mod reads;
 pub mod same;
 pub mod shape;
 pub mod stage;
+pub mod steady;
 
 use crate::diag::Diagnostic;
 use crate::lang::eval::budget::Budget;

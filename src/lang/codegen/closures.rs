@@ -32,6 +32,9 @@ impl Lowering<'_> {
         if let Some(register) = self.register(expr) {
             return Box::new(move |env| env.registers.get(register).is_some_and(Value::holds));
         }
+        if let Some(steady) = self.steady(expr) {
+            return Box::new(move |env| steady(env).holds());
+        }
         match &expr.kind {
             ExprKind::Constant(constant) => {
                 let truth = constant.holds();
@@ -128,6 +131,9 @@ impl Lowering<'_> {
         if let Some(register) = self.register(expr) {
             return Box::new(move |env| env.registers.get(register).and_then(Value::as_int).unwrap_or(0));
         }
+        if let Some(steady) = self.steady(expr) {
+            return Box::new(move |env| steady(env).as_int().unwrap_or(0));
+        }
         match &expr.kind {
             ExprKind::Constant(constant) => {
                 let number = constant.as_int().unwrap_or(0);
@@ -202,6 +208,9 @@ impl Lowering<'_> {
         if let Some(register) = self.register(expr) {
             return Box::new(move |env| env.registers.get(register).and_then(Value::as_float).unwrap_or(0.0));
         }
+        if let Some(steady) = self.steady(expr) {
+            return Box::new(move |env| steady(env).as_float().unwrap_or(0.0));
+        }
         match &expr.kind {
             ExprKind::Constant(constant) => {
                 let number = constant.as_float().unwrap_or(0.0);
@@ -245,6 +254,9 @@ impl Lowering<'_> {
     pub fn value(&mut self, expr: &Expr) -> ValueFn {
         if let Some(register) = self.register(expr) {
             return as_value(move |env| env.registers.get(register).cloned().unwrap_or(Value::Absent));
+        }
+        if let Some(steady) = self.steady(expr) {
+            return steady;
         }
         match (&expr.kind, &expr.ty) {
             (ExprKind::Constant(_), _) => self.native(expr),

@@ -188,6 +188,9 @@ impl Loop {
 impl Lowering<'_> {
     /// A macro.
     pub(super) fn macro_value(&mut self, of: &Macro, ty: &Type) -> ValueFn {
+        if let Some(sum) = self.ledger_sum(of, ty) {
+            return sum;
+        }
         let source = match in_namespace(self.policy, of) {
             Some(found) => Source::InNamespace {
                 kind: self.policy[found.kind].name.clone(),

@@ -18,6 +18,7 @@ mod acts;
 mod preempt;
 mod rules;
 pub mod scores;
+mod steady;
 mod values;
 
 pub use acts::{CompiledAct, CompiledActs, CompiledDoes, CompiledEntry, CompiledTarget};
@@ -28,6 +29,7 @@ pub use rules::{
     CompiledCheck, CompiledFilter, CompiledGive, CompiledKey, CompiledOnly, CompiledPermit,
     CompiledPrefilter, CompiledReserve, CompiledScore, CompiledWait, CompiledWrite, Guard, Statements, lower,
 };
+pub use steady::Answers;
 
 use crate::lang::analysis::stage::is_register;
 use crate::lang::eval::context::EvalContext;
@@ -51,6 +53,8 @@ pub struct Env<'a, 'e> {
     pub(super) slots: SmallVec<[Value<'a>; 4]>,
     /// Lets computed for this node, by number.
     pub(super) lets: SmallVec<[Option<Value<'a>>; 2]>,
+    /// What the attempt knows already; `None` outside simulations.
+    pub answers: Option<&'e Answers>,
     /// Tables of elements by value, and answers that are the same for many nodes.
     pub tables: lookups::Tables<'a>,
     /// The first fault since it was last taken.
@@ -68,6 +72,12 @@ impl<'a, 'e> Env<'a, 'e> {
         Self { registers, ..Self::of_size(context, policy.slots.len(), policy.lets.len()) }
     }
 
+    /// An environment for closures of rules that simulations ask, with what the attempt knows already.
+    #[inline]
+    pub fn simulating(policy: &Policy, context: EvalContext<'a>, answers: Option<&'e Answers>) -> Self {
+        Self { answers, ..Self::new(policy, context, &[]) }
+    }
+
     /// An environment for closures that read one variable, and no register or let.
     fn with_slot(context: EvalContext<'a>, slot: usize) -> Self {
         Self::of_size(context, slot + 1, 0)
@@ -76,11 +86,15 @@ impl<'a, 'e> Env<'a, 'e> {
     /// An environment for closures that read no register, with so many variables and lets.
     #[inline]
     fn of_size(context: EvalContext<'a>, slots: usize, lets: usize) -> Self {
+        let (mut variables, mut values) = (SmallVec::new(), SmallVec::new());
+        variables.resize_with(slots, || Value::Absent);
+        values.resize_with(lets, || None);
         Self {
             context,
             registers: &[],
-            slots: (0..slots).map(|_| Value::Absent).collect(),
-            lets: (0..lets).map(|_| None).collect(),
+            slots: variables,
+            lets: values,
+            answers: None,
             tables: lookups::Tables::default(),
             raised: None,
             failed: None,
@@ -133,6 +147,11 @@ pub struct Lowering<'p> {
     faults: bool,
     /// Variables that may hold a fault, which counts where they are read.
     fault_slots: FxHashSet<SlotId>,
+    /// Whether answers that hold for a whole attempt are kept: in statements that simulations ask.
+    remembers_steady: bool,
+    /// How many of them there are, and sums of ledgers.
+    steady: usize,
+    sums: usize,
     /// What a pod adds to each ledger that is read.
     ledger_entries: BTreeMap<LedgerId, Arc<EntryFn>>,
 }
@@ -150,6 +169,9 @@ impl<'p> Lowering<'p> {
             remembering: false,
             faults: policy.cel,
             fault_slots: FxHashSet::default(),
+            remembers_steady: false,
+            steady: 0,
+            sums: 0,
             ledger_entries: BTreeMap::new(),
         }
     }
@@ -164,6 +186,14 @@ impl<'p> Lowering<'p> {
         let before = std::mem::replace(&mut self.hoisting, on);
         let lowered = lower(self);
         self.hoisting = before;
+        lowered
+    }
+
+    /// Statements that simulations ask: the attempt keeps what is the same in all of them.
+    fn simulated<T>(&mut self, lower: impl FnOnce(&mut Self) -> T) -> T {
+        self.remembers_steady = true;
+        let lowered = lower(self);
+        self.remembers_steady = false;
         lowered
     }
 

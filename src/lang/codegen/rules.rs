@@ -358,21 +358,21 @@ pub fn lower(policy: &Policy) -> Statements {
         keys.map(|key| CompiledKey { descending: key.descending, value: lowering.value(&key.value) })
             .collect()
     });
-    let prefilters = policy
-        .prefilters
-        .iter()
-        .flat_map(|prefilter| &prefilter.statements)
-        .map(|statement| match statement {
-            PrefilterStatement::Check(check) => {
-                CompiledPrefilter::Check(Box::new(once(&mut lowering, check)))
-            }
-            PrefilterStatement::Only(only) => CompiledPrefilter::Only(CompiledOnly {
-                nodes: fallible_value(&mut lowering, &only.nodes, only.on_error),
-                when: only.when.as_ref().map(|when| fallible(&mut lowering, when, only.on_error, false)),
-                on_error: only.on_error,
-            }),
-        })
-        .collect();
+    let prefilters = lowering.simulated(|lowering| {
+        policy
+            .prefilters
+            .iter()
+            .flat_map(|prefilter| &prefilter.statements)
+            .map(|statement| match statement {
+                PrefilterStatement::Check(check) => CompiledPrefilter::Check(Box::new(once(lowering, check))),
+                PrefilterStatement::Only(only) => CompiledPrefilter::Only(CompiledOnly {
+                    nodes: fallible_value(lowering, &only.nodes, only.on_error),
+                    when: only.when.as_ref().map(|when| fallible(lowering, when, only.on_error, false)),
+                    on_error: only.on_error,
+                }),
+            })
+            .collect()
+    });
     let reserves = policy
         .reserves
         .iter()
@@ -389,7 +389,7 @@ pub fn lower(policy: &Policy) -> Statements {
             waits: permit.waits.iter().map(|wait| waiting(&mut lowering, policy, wait)).collect(),
         })
         .collect();
-    let preempt = policy.preempt.as_ref().map(|of| preempt(&mut lowering, of));
+    let preempt = lowering.simulated(|lowering| policy.preempt.as_ref().map(|of| preempt(lowering, of)));
     let acts = acts(&mut lowering, policy);
     let filters = lowering.hoist(true, |lowering| {
         policy

@@ -238,6 +238,26 @@ impl LedgerIndex {
         sum.value()
     }
 
+    /// The sums that the pods of a simulation moved, by key.
+    pub fn moved_sums(&self, moved: &Moved, snapshot: &Snapshot) -> Vec<(Key, Constant)> {
+        let mut keys: Vec<Key> = Vec::new();
+        let mut add = |key: &Key| {
+            if !keys.contains(key) {
+                keys.push(key.clone());
+            }
+        };
+        let added = moved.added.iter().map(|(pod, _)| &pod.key);
+        moved
+            .removed
+            .iter()
+            .chain(added)
+            .filter_map(|pod| self.entries.get(pod))
+            .for_each(|(key, _)| add(key));
+        let entries = moved.added.iter().filter_map(|(pod, node)| self.by.entry(pod, *node, snapshot, None));
+        entries.for_each(|(key, _)| add(&key));
+        keys.into_iter().map(|key| (key.clone(), self.sum_with(&key, moved, snapshot))).collect()
+    }
+
     /// What a pod on a node would add, and under which key.
     pub fn entry_on(&self, pod: &PodInfo, node: NodeId, snapshot: &Snapshot) -> Option<(Key, Amount)> {
         self.by.entry(pod, node, snapshot, None)

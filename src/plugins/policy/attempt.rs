@@ -5,7 +5,7 @@ use super::{PolicyPlugin, numbers, queued, refusal};
 use crate::framework::{
     Code, Handle, PreEnqueue, PreFilter, PreFilterExtensions, PreFilterOutcome, StateSlot, Status,
 };
-use crate::lang::codegen::{CompiledPrefilter, Env, compute};
+use crate::lang::codegen::{Answers, CompiledPrefilter, Env, compute};
 use crate::lang::eval::context::{EvalContext, Moved, NOTHING_MOVED};
 use crate::lang::eval::exempt::of_daemon_set;
 use crate::lang::typed::{Missing, Reason};
@@ -24,6 +24,8 @@ pub(super) struct Attempt {
     pub(super) refuses: bool,
     /// The values of the pod that filters and scores read.
     pub(super) registers: Arc<[Constant]>,
+    /// What simulations need not compute again: of the rules that decide, and of those that count.
+    pub(super) answers: Arc<[Answers; 2]>,
     /// Pods that a simulation moved.
     pub(super) moved: Moved,
     /// The scores of the feasible nodes.
@@ -40,6 +42,7 @@ impl Attempt {
             applies: false,
             refuses: false,
             registers: Arc::from([]),
+            answers: Arc::default(),
             moved: Moved::default(),
             scores: None,
             equivalence_key: None,
@@ -175,7 +178,7 @@ impl PolicyPlugin {
                 return Begun { attempt, left: Err(status) };
             }
         }
-        let left = if refuses { self.prefilter(context, h) } else { Ok(None) };
+        let left = if refuses { self.prefilter(context, h, None) } else { Ok(None) };
         let attempt =
             Attempt { applies: true, refuses, registers: self.registers(context), ..Attempt::none() };
         Begun { attempt, left }
@@ -186,10 +189,15 @@ impl PolicyPlugin {
     }
 
     /// `prefilter`: the first statement that refuses, in the order of the text; else the nodes that
-    /// are left.
-    fn prefilter(&self, context: EvalContext<'_>, h: &Handle<'_>) -> Result<Option<NodeSet>, Status> {
+    /// are left. `answers`: of the attempt, in a simulation.
+    fn prefilter(
+        &self,
+        context: EvalContext<'_>,
+        h: &Handle<'_>,
+        answers: Option<&Answers>,
+    ) -> Result<Option<NodeSet>, Status> {
         let mut left: Option<NodeSet> = None;
-        let mut env = Env::new(&self.compiled.policy, context, &[]);
+        let mut env = Env::simulating(&self.compiled.policy, context, answers);
         for statement in &self.compiled.statements.prefilters {
             match statement {
                 CompiledPrefilter::Check(check) => {
@@ -232,6 +240,12 @@ impl PolicyPlugin {
         Ok(left)
     }
 
+    /// What simulations of an attempt need not compute again.
+    pub(super) fn answers<'a>(&self, attempt: &'a Attempt) -> &'a Answers {
+        let [decide, count] = &*attempt.answers;
+        if self.counts { count } else { decide }
+    }
+
     /// What a call sees: the handle's view, with the pods that a simulation moved.
     pub(super) fn context<'a>(&self, h: &Handle<'a>, attempt: Option<&'a Attempt>) -> EvalContext<'a> {
         EvalContext {
@@ -245,6 +259,12 @@ impl PolicyPlugin {
         }
     }
 
+    /// Whether rules read pods that a simulation moves, other than those of the node.
+    fn follows_moves(&self) -> bool {
+        let counted = || self.counter.as_ref().is_some_and(|counter| counter.sees_other_pods());
+        self.compiled.sees_other_pods || counted()
+    }
+
     /// A simulation moved a pod on a node: registers of rules that read other pods are computed again.
     fn move_pod(
         &self,
@@ -253,8 +273,7 @@ impl PolicyPlugin {
         node: NodeInfo<'_>,
         change: impl FnOnce(&mut Moved),
     ) {
-        let counted = self.counter.as_ref().is_some_and(|counter| counter.sees_other_pods());
-        if !self.compiled.sees_other_pods && !counted {
+        if !self.follows_moves() {
             return;
         }
         let Some(attempt) = slot.get_mut::<Attempt>() else { return };
@@ -262,6 +281,9 @@ impl PolicyPlugin {
             return;
         }
         change(&mut attempt.moved);
+        if self.compiled.statements.registers.is_empty() {
+            return;
+        }
         let moved = attempt.moved.clone();
         let mut context = EvalContext::new(h.pod, h.snapshot, h.now);
         context.queued = queued(h);
@@ -363,7 +385,7 @@ impl PreFilterExtensions for PolicyPlugin {
             Absent::Skip => return Ok(()),
             Absent::Refused(status) => return Err(status),
         }
-        match self.prefilter(context, h)? {
+        match self.prefilter(context, h, Some(self.answers(attempt)))? {
             Some(left) if !left.contains(node.id()) => {
                 let text = format!("node(s) didn't satisfy plugin(s) [{}]", self.compiled.name());
                 Err(Status::unresolvable(text))

@@ -71,6 +71,8 @@ pub struct PolicyPlugin {
     waits_key: IndexKey,
     /// It applies to no pod.
     suspended: bool,
+    /// Its rules do not decide: it is asked beside the plugin whose policy they are of.
+    counts: bool,
     /// Preemption asks its prefilters again: one may let the pod pass once others are evicted.
     asks_again: bool,
     /// The names of the rules that refuse or fail: those of [`numbers`], then the filters, then the scores.
@@ -155,6 +157,7 @@ impl PolicyPlugin {
             clocked,
             waits_key,
             suspended: false,
+            counts: false,
             asks_again,
             rules,
         }

@@ -13,7 +13,6 @@ use crate::lang::syntax::ast::{OnError, Resolvable};
 use crate::lang::typed::{Let, Missing, PrefilterStatement};
 use crate::model::{NodeInfo, PodInfo};
 use crate::plugins::default_preemption::Evaluator;
-use std::borrow::Cow;
 
 /// Whether an eviction may change what a prefilter refuses: then preemption asks it again.
 pub(super) fn asks_again(compiled: &CompiledPolicy) -> bool {
@@ -36,29 +35,33 @@ impl PolicyPlugin {
         self.compiled.statements.preempt.as_ref().filter(|_| !self.suspended)
     }
 
-    /// What the policy keeps of the attempt. PreFilter made it, unless another plugin ended PreFilter before.
-    fn begun<'a>(&self, h: &Handle<'a>) -> Option<Cow<'a, Attempt>> {
+    /// What the policy keeps of the attempt, if it applies. PreFilter made it, unless another plugin ended PreFilter before:
+    /// then it is `made`.
+    #[inline]
+    fn begun<'a>(&self, h: &Handle<'a>, made: &'a mut Option<Attempt>) -> Option<&'a Attempt> {
         let attempt = match h.state::<Attempt>() {
-            Some(known) => Cow::Borrowed(known),
-            None => Cow::Owned(self.begin(h).attempt),
+            Some(known) => known,
+            None => made.insert(self.begin(h).attempt),
         };
         attempt.applies.then_some(attempt)
     }
 
+    /// An environment for rules about evictions.
+    #[inline]
+    fn simulating<'a, 'e>(&self, context: EvalContext<'a>, attempt: &'e Attempt) -> Env<'a, 'e> {
+        Env::simulating(&self.compiled.policy, context, Some(self.answers(attempt)))
+    }
+
     /// Whether one of these holds for a pod on a node.
-    fn any_holds(
+    fn any_holds<'a>(
         &self,
         rules: &[CompiledVictim],
-        context: EvalContext<'_>,
-        pod: &PodInfo,
+        env: &mut Env<'a, '_>,
+        pod: &'a PodInfo,
         faults: &mut RuleFaults,
     ) -> Result<bool, Status> {
-        if rules.is_empty() {
-            return Ok(false);
-        }
-        let mut env = Env::new(&self.compiled.policy, context, &[]);
         for rule in rules {
-            let holds = rule.holds(&mut env, pod);
+            let holds = rule.holds(env, pod);
             let number = if rule.victim.protects { numbers::PROTECT } else { numbers::VICTIM };
             faults.extend(env.ignored.take().map(|fault| self.fault_of(number, &fault)));
             if let Some(fault) = env.failed.take() {
@@ -78,13 +81,13 @@ impl PolicyPlugin {
     fn first_refusal(
         &self,
         (number, checks): (u16, &[CompiledCheck]),
-        context: EvalContext<'_>,
+        (context, attempt): (EvalContext<'_>, &Attempt),
         faults: &mut RuleFaults,
     ) -> Result<(), Status> {
         if checks.is_empty() {
             return Ok(());
         }
-        let mut env = Env::new(&self.compiled.policy, context, &[]);
+        let mut env = self.simulating(context, attempt);
         for check in checks {
             let refuses = check.refuses(&mut env);
             faults.extend(env.ignored.take().map(|fault| self.fault_of(number, &fault)));
@@ -105,7 +108,7 @@ impl PolicyPlugin {
 
 impl PreemptionRules for PolicyPlugin {
     fn applies(&self, h: &Handle) -> bool {
-        self.begun(h).is_some()
+        self.begun(h, &mut None).is_some()
     }
 
     fn names_victims(&self) -> bool {
@@ -113,8 +116,12 @@ impl PreemptionRules for PolicyPlugin {
     }
 
     fn never(&self, h: &Handle, faults: &mut RuleFaults) -> Result<(), Status> {
-        let (Some(preempt), Some(attempt)) = (self.preempts(), self.begun(h)) else { return Ok(()) };
-        self.first_refusal((numbers::NEVER, &preempt.nevers), self.context(h, Some(&attempt)), faults)
+        let mut made = None;
+        let (Some(preempt), Some(attempt)) = (self.preempts(), self.begun(h, &mut made)) else {
+            return Ok(());
+        };
+        let context = self.context(h, Some(attempt));
+        self.first_refusal((numbers::NEVER, &preempt.nevers), (context, attempt), faults)
     }
 
     fn candidate(
@@ -124,8 +131,15 @@ impl PreemptionRules for PolicyPlugin {
         victim: &PodInfo,
         faults: &mut RuleFaults,
     ) -> Result<bool, Status> {
-        let (Some(preempt), Some(attempt)) = (self.preempts(), self.begun(h)) else { return Ok(false) };
-        self.any_holds(&preempt.victims, self.context(h, Some(&attempt)).on(node), victim, faults)
+        let mut made = None;
+        let (Some(preempt), Some(attempt)) = (self.preempts(), self.begun(h, &mut made)) else {
+            return Ok(false);
+        };
+        if preempt.victims.is_empty() {
+            return Ok(false);
+        }
+        let mut env = self.simulating(self.context(h, Some(attempt)).on(node), attempt);
+        self.any_holds(&preempt.victims, &mut env, victim, faults)
     }
 
     fn protects(
@@ -135,14 +149,24 @@ impl PreemptionRules for PolicyPlugin {
         victim: &PodInfo,
         faults: &mut RuleFaults,
     ) -> Result<bool, Status> {
-        let (Some(preempt), Some(attempt)) = (self.preempts(), self.begun(h)) else { return Ok(false) };
-        self.any_holds(&preempt.protects, self.context(h, Some(&attempt)).on(node), victim, faults)
+        let mut made = None;
+        let (Some(preempt), Some(attempt)) = (self.preempts(), self.begun(h, &mut made)) else {
+            return Ok(false);
+        };
+        if preempt.protects.is_empty() {
+            return Ok(false);
+        }
+        let mut env = self.simulating(self.context(h, Some(attempt)).on(node), attempt);
+        self.any_holds(&preempt.protects, &mut env, victim, faults)
     }
 
     fn guard(&self, h: &Handle, node: NodeInfo, faults: &mut RuleFaults) -> Result<(), Status> {
-        let (Some(preempt), Some(attempt)) = (self.preempts(), self.begun(h)) else { return Ok(()) };
-        let context = self.context(h, Some(&attempt)).on(node);
-        self.first_refusal((numbers::GUARD, &preempt.guards), context, faults)
+        let mut made = None;
+        let (Some(preempt), Some(attempt)) = (self.preempts(), self.begun(h, &mut made)) else {
+            return Ok(());
+        };
+        let context = self.context(h, Some(attempt)).on(node);
+        self.first_refusal((numbers::GUARD, &preempt.guards), (context, attempt), faults)
     }
 }
 

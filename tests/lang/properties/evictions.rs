@@ -1,5 +1,5 @@
 //! `victim`, `protect` and `guard`: closures agree with the reference evaluator on random conditions and clusters, in
-//! both languages, with pods of the cluster taken away.
+//! both languages, in several simulations of one attempt.
 
 use super::Random;
 use super::evaluators::cluster;
@@ -7,22 +7,47 @@ use super::programs::{Programs, Ty};
 use crate::support::policies::{NOW, framework_of, snapshot, try_compile};
 use bayplan::diag::SourceMap;
 use bayplan::lang::analysis::cost::Size;
-use bayplan::lang::codegen::{CompiledVictim, Env};
+use bayplan::lang::codegen::{Answers, CompiledPrefilter, CompiledVictim, Env};
 use bayplan::lang::eval::context::{EvalContext, Moved};
 use bayplan::lang::eval::trace::Tracer;
 use bayplan::lang::policy_set::CompiledPolicy;
+use bayplan::model::{NodeId, PodInfo, Snapshot};
 use bayplan::testing::pod;
+use std::sync::Arc;
+
+/// What rules read that no simulation changes, and what only simulations change.
+const SHARED: &str = r#"  ledger used: resources by pod.namespace { add pod.requests }
+  ledger on: cpu by node.name { add pod.requests.cpu }
+  def alike(t: string) = nodes.count(n, n.labels["team"] == t || n.zone == t)
+  def placed(n: string) = pods.count(p, p.placed && p.namespace == n)
+  let twice = ["default", "other", "default"].sum(n, used[n])
+"#;
 
 /// A policy with random rules about evictions.
 fn policy(random: &mut Random) -> String {
+    let shared = random.one_in(2);
     let mut programs = Programs::new(random);
     let guard = programs.expr(Ty::Bool, 2);
+    let nodes = std::mem::take(&mut programs.nodes);
+    let reject = programs.expr(Ty::Bool, 2);
+    programs.nodes = nodes;
     programs.pods.push("v".into());
     let [victim, protect] = [(); 2].map(|()| programs.expr(Ty::Bool, 3));
+    let (declared, more) = match shared {
+        true => (SHARED, "|| alike(v.labels[\"team\"] ?? \"\") > placed(v.namespace)"),
+        false => ("", ""),
+    };
+    let sums = match shared {
+        true => {
+            "    reject \"s\" when nodes.sum(n, on[n.name]) > 2500m\n    reject \"t\" when !twice.fits(pod.requests)\n"
+        }
+        false => "",
+    };
     format!(
         "policy random {{\n  param limit = 3\n  param key = \"team\"\n  group mates = m in pods where m.namespace == \
-         pod.namespace && m.labels[\"job\"] == pod.labels[\"job\"]\n  preempt {{\n    victim v when v.priority < 50 && \
-         {victim}\n    protect v when {protect} || v.priority > 90\n    guard {guard} else \"r\"\n  }}\n}}\n"
+         pod.namespace && m.labels[\"job\"] == pod.labels[\"job\"]\n{declared}  prefilter {{\n    reject \"r\" when \
+         {reject}\n{sums}  }}\n  preempt {{\n    victim v when v.priority < 50 && {victim} {more}\n    protect v when \
+         {protect} || v.priority > 90\n    guard {guard} else \"r\"\n  }}\n}}\n"
     )
 }
 
@@ -35,14 +60,22 @@ fn twin(text: &str) -> Option<String> {
     bayplan::lang::convert::convert(source, &policies).ok()
 }
 
-fn agree(policy: &CompiledPolicy, context: EvalContext<'_>, text: &str) -> usize {
+/// Compares every rule in one simulation of an attempt, with what the attempt keeps and without.
+fn agree(policy: &CompiledPolicy, context: EvalContext<'_>, answers: &Answers, text: &str) -> usize {
+    [None, Some(answers)].map(|answers| agree_with(policy, context, answers, text)).iter().sum()
+}
+
+fn agree_with(
+    policy: &CompiledPolicy,
+    context: EvalContext<'_>,
+    answers: Option<&Answers>,
+    text: &str,
+) -> usize {
     let preempt = policy.statements.preempt.as_ref().unwrap();
     let mut compared = 0;
     for victim in context.pods() {
-        let any = |rules: &[CompiledVictim]| {
-            let mut env = Env::new(&policy.policy, context, &[]);
-            rules.iter().any(|rule| rule.holds(&mut env, victim))
-        };
+        let mut env = Env::simulating(&policy.policy, context, answers);
+        let mut any = |rules: &[CompiledVictim]| rules.iter().any(|rule| rule.holds(&mut env, victim));
         for (protects, rules) in [(false, &preempt.victims), (true, &preempt.protects)] {
             let wanted =
                 Tracer::of_victim(&policy.policy, protects, victim, context).any(|found| found.decides);
@@ -50,17 +83,44 @@ fn agree(policy: &CompiledPolicy, context: EvalContext<'_>, text: &str) -> usize
             compared += 1;
         }
     }
-    let mut env = Env::new(&policy.policy, context, &[]);
+    let mut env = Env::simulating(&policy.policy, context, answers);
     let refuses = preempt.guards.iter().any(|guard| guard.refuses(&mut env));
     let wanted = Tracer::of_guards(&policy.policy, context).any(|found| found.decides);
     assert_eq!(refuses, wanted, "{text}");
+    for statement in &policy.statements.prefilters {
+        let CompiledPrefilter::Check(check) = statement else { continue };
+        let condition = check.check.condition.as_ref().unwrap();
+        if check.may_fail {
+            continue;
+        }
+        let mut env = Env::simulating(&policy.policy, context, answers);
+        let wanted = policy.evaluator(context).holds(condition) == check.check.refuses_when;
+        assert_eq!(check.refuses(&mut env), wanted, "{:?}\n{text}", check.check.reason);
+        compared += 1;
+    }
     compared + 1
 }
 
+/// Some pods are taken away, and some that have no node are put onto one.
+fn moved(random: &mut Random, cluster: &Snapshot, pods: &[Arc<PodInfo>]) -> Moved {
+    let mut moved = Moved::default();
+    for of in pods.iter().filter(|of| !of.is_finished()) {
+        match cluster.pod(&of.key).and_then(|entry| entry.placed) {
+            Some(_) if random.one_in(3) => moved.remove(of),
+            None if random.one_in(3) => {
+                let nodes: Vec<NodeId> = cluster.nodes().map(|node| node.id()).collect();
+                moved.add(of, random.of(&nodes));
+            }
+            _ => {}
+        }
+    }
+    moved
+}
+
 #[test]
-fn closures_agree_with_the_reference_evaluator() {
-    let (mut compared, mut twins, mut seed) = (0, 0, 0);
-    while compared < 30_000 {
+fn closures_agree_with_the_reference_evaluator_in_all_simulations_of_an_attempt() {
+    let (mut compared, mut twins, mut shared, mut seed) = (0, 0, 0, 0);
+    while compared < 60_000 {
         seed += 1;
         let mut random = Random(seed);
         let (nodes, pods) = cluster(&mut random);
@@ -71,18 +131,23 @@ fn closures_agree_with_the_reference_evaluator() {
             let Ok(set) = try_compile(&text) else { continue };
             let framework = framework_of(&set);
             let cluster = snapshot(&framework, nodes.clone(), pods.clone());
-            let me = pod("me").label("job", "a").build();
-            let mut moved = Moved::default();
-            for gone in &pods {
-                if random.one_in(4) && gone.node_name.is_some() {
-                    moved.remove(gone);
+            let me = pod("me").label("job", "a").cpu("500m").build();
+            let policy = set.iter().next().unwrap();
+            shared += usize::from(!policy.policy.ledgers.is_empty());
+            let answers = Answers::default();
+            for simulation in 0..3 {
+                let moved = match simulation {
+                    0 => Moved::default(),
+                    _ => moved(&mut random, &cluster, &pods),
+                };
+                for node in cluster.nodes() {
+                    let context =
+                        EvalContext { moved: &moved, ..EvalContext::new(&me, &cluster, NOW) }.on(node);
+                    compared += agree(policy, context, &answers, &text);
                 }
-            }
-            for node in cluster.nodes() {
-                let context = EvalContext { moved: &moved, ..EvalContext::new(&me, &cluster, NOW) }.on(node);
-                compared += agree(set.iter().next().unwrap(), context, &text);
             }
         }
     }
     assert!(twins > 20, "{twins} twins");
+    assert!(shared > 20, "{shared} policies with ledgers");
 }

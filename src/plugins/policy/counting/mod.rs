@@ -48,7 +48,7 @@ impl Counter {
     /// The rules of a policy that do not decide; `None` when there is none.
     pub(super) fn of(compiled: &CompiledPolicy, exempt: &super::ExemptPods) -> Option<Box<Self>> {
         let parts = compiled.counts().iter().map(|counts| Part {
-            rules: PolicyPlugin::new(counts.clone(), exempt.clone()),
+            rules: PolicyPlugin { counts: true, ..PolicyPlugin::new(counts.clone(), exempt.clone()) },
             modes: counts.policy.modes.clone(),
             policy: Symbol::new(compiled.name()),
         });
