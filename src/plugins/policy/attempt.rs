@@ -1,7 +1,7 @@
 //! The beginning of an attempt: whether the policy applies to the pod, `prefilter`, and the values
 //! of the pod that filters and scores read. Also gates, which are evaluated before the attempt.
 
-use super::{PolicyPlugin, numbers, queued, refusal};
+use super::{PolicyPlugin, numbers, queued, refusal, refusal_of};
 use crate::framework::{
     Code, Handle, PreEnqueue, PreFilter, PreFilterExtensions, PreFilterOutcome, StateSlot, Status,
 };
@@ -208,7 +208,7 @@ impl PolicyPlugin {
                             let failed = self.failed(numbers::PREFILTER, check.check.on_error, &fault, false);
                             return Err(failed.whatever_the_node(check.no_node_helps()));
                         }
-                        let refused = refusal(&self.compiled, check.reason(), context);
+                        let refused = refusal_of(&self.compiled, check, context);
                         let refused = refused.whatever_the_node(check.no_node_helps());
                         return Err(refused.of_rule(numbers::PREFILTER));
                     }
@@ -318,7 +318,7 @@ impl PreEnqueue for PolicyPlugin {
                 if let Some(fault) = env.failed.take() {
                     return Err(self.failed(numbers::GATE, gate.check.on_error, &fault, false));
                 }
-                let status = refusal(&self.compiled, gate.reason(), context);
+                let status = refusal_of(&self.compiled, gate, context);
                 return Err(Status::unresolvable(status.message()).of_rule(numbers::GATE));
             }
         }

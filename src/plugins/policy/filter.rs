@@ -3,7 +3,7 @@
 //! the reference evaluator.
 
 use super::attempt::Attempt;
-use super::{PolicyPlugin, numbers, refusal};
+use super::{PolicyPlugin, numbers, refusal_of};
 use crate::framework::{Filter, Handle, Status, Verdicts, Violation};
 use crate::lang::analysis::stage::depends;
 use crate::lang::codegen::{ColumnScan, CompiledCheck, Env};
@@ -27,13 +27,9 @@ impl PolicyPlugin {
         at.map_or(0, numbers::filter)
     }
 
-    /// The refusal of a check; a constant reason is not interned again.
+    /// The refusal of a check.
     fn refused(&self, (rule, check): (u16, &CompiledCheck), context: EvalContext<'_>) -> Status {
-        let status = match &check.constant {
-            Some(text) if check.reason().resolvable => Status::unschedulable(text.clone()),
-            Some(text) => Status::unresolvable(text.clone()),
-            None => refusal(&self.compiled, check.reason(), context),
-        };
+        let status = refusal_of(&self.compiled, check, context);
         status.whatever_the_node(check.no_node_helps()).of_rule(rule)
     }
 

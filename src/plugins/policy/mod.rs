@@ -45,6 +45,7 @@ use crate::framework::{
     PreEnqueue, PreFilter, PreScore, PreemptionRules, QueueSort, Reads, Reserve, Score, Status,
 };
 use crate::lang::analysis::index::can_be_indexed;
+use crate::lang::codegen::CompiledCheck;
 use crate::lang::codegen::groups::{GroupIndex, index_key};
 use crate::lang::codegen::ledgers;
 use crate::lang::eval::context::{EvalContext, Queued};
@@ -340,4 +341,13 @@ fn refusal(compiled: &CompiledPolicy, reason: &Reason, context: EvalContext<'_>)
         None => Evaluator::new(&compiled.policy, context).reason(reason),
     };
     if reason.resolvable { Status::unschedulable(text) } else { Status::unresolvable(text) }
+}
+
+/// The same of a check; a constant reason is not interned again.
+fn refusal_of(compiled: &CompiledPolicy, check: &CompiledCheck, context: EvalContext<'_>) -> Status {
+    match &check.constant {
+        Some(text) if check.reason().resolvable => Status::unschedulable(text.clone()),
+        Some(text) => Status::unresolvable(text.clone()),
+        None => refusal(compiled, check.reason(), context),
+    }
 }

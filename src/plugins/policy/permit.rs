@@ -9,7 +9,7 @@ use super::events::RuleInterest;
 use super::memo_reads::memo_numbers;
 use super::pod_inputs::ConditionInputs;
 use super::waits::{ConditionKey, Moment, Verdict, WaitKey, Waits};
-use super::{PolicyPlugin, numbers, refusal};
+use super::{PolicyPlugin, numbers, refusal, refusal_of};
 use crate::framework::{Actor, Handle, Interest, MAX_PERMIT_WAIT, Permit, PermitOutcome, Status};
 use crate::lang::codegen::groups::{GroupIndex, group_number};
 use crate::lang::codegen::{CompiledWait, Env};
@@ -174,7 +174,7 @@ impl PolicyPlugin {
                         return Err(self.failed(numbers::PERMIT, check.check.on_error, &fault, false));
                     }
                 }
-                let refused = refusal(&self.compiled, check.reason(), context);
+                let refused = refusal_of(&self.compiled, check, context);
                 return Err(refused.of_rule(numbers::PERMIT));
             }
         }

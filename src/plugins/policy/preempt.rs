@@ -2,7 +2,7 @@
 //! plugin of the profile is one.
 
 use super::attempt::Attempt;
-use super::{PolicyPlugin, numbers, refusal};
+use super::{PolicyPlugin, numbers, refusal_of};
 use crate::framework::{
     Handle, NodeToStatus, PluginsRunner, PostFilter, PostFilterOutcome, PreemptionRules, RuleFaults, Status,
 };
@@ -95,7 +95,7 @@ impl PolicyPlugin {
                 continue;
             }
             let Some(fault) = env.failed.take() else {
-                return Err(refusal(&self.compiled, check.reason(), context).of_rule(number));
+                return Err(refusal_of(&self.compiled, check, context).of_rule(number));
             };
             if check.check.on_error != OnError::Error {
                 faults.push(self.fault_of(number, &fault));

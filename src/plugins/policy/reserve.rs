@@ -1,7 +1,7 @@
 //! `reserve`: rejections once a node is chosen, and the annotations and labels that the Binding takes to the pod.
 
 use super::attempt::{Absent, Attempt};
-use super::{PolicyPlugin, numbers, refusal};
+use super::{PolicyPlugin, numbers, refusal_of};
 use crate::framework::{Actor, Handle, Reserve, Status};
 use crate::lang::codegen::{CompiledCheck, CompiledWrite, Env};
 use crate::lang::eval::context::EvalContext;
@@ -55,7 +55,7 @@ impl PolicyPlugin {
                 check.reason().resolvable,
             ));
         }
-        Err(refusal(&self.compiled, check.reason(), context).of_rule(numbers::RESERVE))
+        Err(refusal_of(&self.compiled, check, context).of_rule(numbers::RESERVE))
     }
 
     fn write(
