@@ -40,8 +40,32 @@ pub trait PreemptionRules: Sync {
         victim: &PodInfo,
         faults: &mut RuleFaults,
     ) -> Result<bool, Status>;
+    /// [`candidate`](Self::candidate), and of a candidate [`protects`](Self::protects), in one call.
+    fn judge(
+        &self,
+        h: &Handle,
+        node: NodeInfo,
+        victim: &PodInfo,
+        faults: &mut RuleFaults,
+    ) -> Result<Judged, Status> {
+        if !self.candidate(h, node, victim, faults)? {
+            return Ok(Judged::Other);
+        }
+        Ok(if self.protects(h, node, victim, faults)? { Judged::Protected } else { Judged::Candidate })
+    }
     /// Why the pod may not evict these pods, when they are gone. An `Error` ends preemption.
     fn guard(&self, h: &Handle, node: NodeInfo, faults: &mut RuleFaults) -> Result<(), Status>;
+}
+
+/// What the rules of one plugin say about a pod on a node.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Judged {
+    /// It may be evicted.
+    Candidate,
+    /// It is none of those that may be evicted.
+    Other,
+    /// It may be evicted but for another rule.
+    Protected,
 }
 
 /// What the rules say about a pod on a node.
@@ -155,6 +179,17 @@ impl<'r> AppliedRules<'r> {
 
     /// Whether a pod on the node may be evicted. Any plugin's protection counts.
     pub fn verdict(&mut self, h: Handle, node: NodeInfo, victim: &PodInfo) -> Result<Verdict, Status> {
+        if self.names_victims && self.all.len() == 1 {
+            let judged = self.ask(h, |rules, h, faults| rules.judge(h, node, victim, faults).map(Some))?;
+            return Ok(match judged {
+                Some((_, Judged::Candidate)) => Verdict::Candidate,
+                Some((id, judged)) => {
+                    self.notes.refusing.insert(id);
+                    if judged == Judged::Protected { Verdict::Protected(id) } else { Verdict::Other }
+                }
+                None => Verdict::Other,
+            });
+        }
         let candidate = match self.names_victims {
             false => victim.priority < h.pod.priority,
             true => {

@@ -341,7 +341,7 @@ impl PreFilter for PolicyPlugin {
     }
 
     fn extensions(&self) -> Option<&dyn PreFilterExtensions> {
-        Some(self)
+        (self.asks_again || self.follows_moves()).then_some(self)
     }
 }
 

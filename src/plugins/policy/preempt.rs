@@ -4,7 +4,8 @@
 use super::attempt::Attempt;
 use super::{PolicyPlugin, numbers, refusal_of};
 use crate::framework::{
-    Handle, NodeToStatus, PluginsRunner, PostFilter, PostFilterOutcome, PreemptionRules, RuleFaults, Status,
+    Handle, Judged, NodeToStatus, PluginsRunner, PostFilter, PostFilterOutcome, PreemptionRules, RuleFaults,
+    Status,
 };
 use crate::lang::codegen::{CompiledCheck, CompiledPreempt, CompiledVictim, Env};
 use crate::lang::eval::context::EvalContext;
@@ -158,6 +159,25 @@ impl PreemptionRules for PolicyPlugin {
         }
         let mut env = self.simulating(self.context(h, Some(attempt)).on(node), attempt);
         self.any_holds(&preempt.protects, &mut env, victim, faults)
+    }
+
+    fn judge(
+        &self,
+        h: &Handle,
+        node: NodeInfo,
+        victim: &PodInfo,
+        faults: &mut RuleFaults,
+    ) -> Result<Judged, Status> {
+        let mut made = None;
+        let (Some(preempt), Some(attempt)) = (self.preempts(), self.begun(h, &mut made)) else {
+            return Ok(Judged::Other);
+        };
+        let mut env = self.simulating(self.context(h, Some(attempt)).on(node), attempt);
+        if !self.any_holds(&preempt.victims, &mut env, victim, faults)? {
+            return Ok(Judged::Other);
+        }
+        let protected = self.any_holds(&preempt.protects, &mut env, victim, faults)?;
+        Ok(if protected { Judged::Protected } else { Judged::Candidate })
     }
 
     fn guard(&self, h: &Handle, node: NodeInfo, faults: &mut RuleFaults) -> Result<(), Status> {
