@@ -171,7 +171,22 @@ impl Lowering<'_> {
         let ty = expr.ty.clone();
         match &expr.kind {
             ExprKind::Field(object, field) => {
-                let (object, getter) = (self.value(object), getters::getter(*field));
+                let getter = getters::getter(*field);
+                match object.kind {
+                    // A variable is read in place, without a copy.
+                    ExprKind::Slot(slot) if !self.fault_slots.contains(&slot) => {
+                        let at = slot.index();
+                        return as_value(move |env| match env.slots.get(at) {
+                            Some(object) => getter(&env.context, object),
+                            None => Value::Absent,
+                        });
+                    }
+                    ExprKind::Root(Root::Pod) => {
+                        return as_value(move |env| getter(&env.context, &Value::Pod(env.context.pod)));
+                    }
+                    _ => {}
+                }
+                let object = self.value(object);
                 as_value(move |env| {
                     let object = object(env);
                     getter(&env.context, &object)
