@@ -8,6 +8,7 @@ use super::pod::{HostPort, PodInfo};
 use super::resource::Resource;
 use super::snapshot::{NodeRow, Snapshot};
 use super::symbol::Symbol;
+use super::time::Time;
 use std::sync::Arc;
 
 /// A node and what is on it. A view: copying it costs nothing.
@@ -175,6 +176,13 @@ impl<'a> NodeInfo<'a> {
         let is_there = move |at: usize| overlay.is_none_or(|o| !o.removed.contains(Place::from_row(at)));
         let pods = self.row.pods.iter().enumerate().filter(move |(at, _)| is_there(*at));
         pods.map(|(_, pod)| pod).chain(added)
+    }
+
+    /// When this scheduler assumed a pod of [`NodeInfo::pods`] here; the outer `None`: the snapshot has it elsewhere. No
+    /// other pod is read, and no table of all pods.
+    pub fn assumed_at(&self, pod: &PodInfo) -> Option<Option<Time>> {
+        let place = self.row.pods.iter().position(|other| std::ptr::eq(&**other, pod))?;
+        self.row.assumed_at.get(place).copied()
     }
 
     /// How many pods are on the node.

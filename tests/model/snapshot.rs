@@ -3,7 +3,7 @@
 
 use bayplan::model::{
     Change, Kept, KeptColumns, Kinds, Moved, Node, NodeId, Overlay, Placement, PodInfo, PodKey, Snapshot,
-    Symbol, Want,
+    Symbol, Time, Want,
 };
 use bayplan::testing::{node, pod};
 use proptest::prelude::*;
@@ -20,6 +20,7 @@ enum Step {
     Gone(u8),
     Nominate { pod: u8, node: Option<u8> },
     Waiting { pod: u8, waiting: bool },
+    Assumed { pod: u8, at: u8 },
     Want(u8),
     Unwant(u8),
     Pin(u8),
@@ -39,6 +40,7 @@ fn step() -> impl Strategy<Value = Step> {
         2 => (0..12u8).prop_map(Step::Gone),
         1 => (0..12u8, proptest::option::of(0..6u8)).prop_map(|(pod, node)| Step::Nominate { pod, node }),
         1 => (0..12u8, b()).prop_map(|(pod, waiting)| Step::Waiting { pod, waiting }),
+        2 => (0..12u8, 0..9u8).prop_map(|(pod, at)| Step::Assumed { pod, at }),
         1 => (0..3u8).prop_map(Step::Want),
         1 => (0..3u8).prop_map(Step::Unwant),
         1 => (0..6u8).prop_map(Step::Pin),
@@ -107,6 +109,9 @@ fn take(snapshot: &mut Snapshot, step: &Step) {
             snapshot.apply(Change::Nominated { pod: make_pod(pod, 1, 0, false), node: row });
         }
         Step::Waiting { pod, waiting } => snapshot.apply(Change::PodWaiting { pod: key(pod), waiting }),
+        Step::Assumed { pod, at } => {
+            snapshot.apply(Change::PodAssumed { pod: key(pod), at: Time(i64::from(at)) })
+        }
         Step::Want(at) => snapshot.want(&[label(at)]),
         Step::Unwant(at) => snapshot.unwant(&[label(at)]),
         Step::Pin(row) => snapshot.pin(NodeId::from_row(usize::from(row))),
@@ -123,6 +128,10 @@ proptest! {
         for (at, step) in steps.iter().enumerate() {
             take(&mut snapshot, step);
             prop_assert_eq!(snapshot.describe(), snapshot.rebuilt().describe(), "after step {}: {:?}", at, step);
+            for (node, pod) in snapshot.nodes().flat_map(|node| node.pods().map(move |pod| (node, pod))) {
+                let known = snapshot.pod(&pod.key).map(|entry| entry.assumed_at);
+                prop_assert_eq!(node.assumed_at(pod), known, "after step {}: {:?}", at, step);
+            }
         }
     }
 

@@ -230,9 +230,20 @@ impl<'a> EvalContext<'a> {
         self.snapshot.pod(&pod.key)?.placed
     }
 
-    /// When this scheduler assumed a pod; `None` if another scheduler placed it.
-    pub fn assumed_at(&self, pod: &PodInfo) -> Option<Time> {
-        self.snapshot.pod(&pod.key)?.assumed_at
+    /// When a pod was placed: this scheduler assumed it, or its condition says it. `None` while it is pending.
+    pub fn placed_at(&self, pod: &PodInfo) -> Option<Time> {
+        // A rule that goes over the pods of the node asks for each of them: the tables of all pods are slow to read.
+        let here = self.node.filter(|_| self.moved.is_empty()).and_then(|node| node.assumed_at(pod));
+        let assumed = match here {
+            Some(assumed) => assumed,
+            None => {
+                self.placement(pod)?;
+                self.snapshot.pod(&pod.key).and_then(|entry| entry.assumed_at)
+            }
+        };
+        let condition =
+            || pod.scheduled_condition.as_deref().filter(|(status, ..)| status.as_str() == "True");
+        assumed.or_else(|| condition().and_then(|(.., at)| *at))
     }
 
     /// Whether a pod waits at Permit.

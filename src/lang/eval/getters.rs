@@ -114,15 +114,7 @@ table! { POD, Pod, itself;
             .filter(|node| c.snapshot.columns().alive().contains(*node))
             .map(Value::Node),
     );
-    "placed_at" => |c, pod| Value::optional(
-        c.placement(pod)
-            .and_then(|_| {
-                let condition =
-                    pod.scheduled_condition.as_deref().filter(|(status, ..)| status.as_str() == "True");
-                c.assumed_at(pod).or_else(|| condition.and_then(|(.., at)| *at))
-            })
-            .map(Value::Time),
-    );
+    "placed_at" => |c, pod| Value::optional(c.placed_at(pod).map(Value::Time));
     "requests" => |_c, pod| resources(&pod.requests);
     "limits" => |_c, pod| resources(&pod.limits);
     "overhead" => |_c, pod| resources(&pod.overhead);

@@ -41,6 +41,8 @@ pub(super) struct NodeRow {
     pub(super) node: Arc<Node>,
     pub(super) alive: bool,
     pub(super) pods: Vec<Arc<PodInfo>>,
+    /// When this scheduler assumed each of them: [`PodEntry::assumed_at`] for those who read all pods of a node.
+    pub(super) assumed_at: Vec<Option<Time>>,
     pub(super) requested: Resource,
     pub(super) nonzero: (i64, i64),
     /// How many of the pods use host ports.
@@ -417,6 +419,8 @@ impl Snapshot {
                     && let Some((node, _)) = entry.placed
                 {
                     entry.assumed_at = Some(*at);
+                    let known = entry.pod.clone();
+                    self.set_assumed_at(node, &known, *at);
                     self.note(Moved::Node(node), Kinds::PODS_OTHER, None);
                 }
                 true

@@ -256,6 +256,7 @@ impl Snapshot {
         if let Some(row) = self.row_mut(id) {
             if let Some(at) = row.pods.iter().position(|pod| pod.key == *key) {
                 row.pods.remove(at);
+                row.assumed_at.remove(at);
             }
             row.subtract(&entry.pod);
         }
@@ -278,9 +279,20 @@ impl Snapshot {
         };
         if let Some(row) = self.row_mut(id) {
             row.pods.push(pod.clone());
+            row.assumed_at.push(assumed_at);
             row.add(pod);
         }
         self.sum_changed(id, pod);
+    }
+
+    /// Notes in the row when a pod on it was assumed.
+    pub(super) fn set_assumed_at(&mut self, id: NodeId, pod: &Arc<PodInfo>, at: Time) {
+        let Some(row) = self.row_mut(id) else { return };
+        if let Some(place) = row.pods.iter().position(|other| Arc::ptr_eq(other, pod))
+            && let Some(known) = row.assumed_at.get_mut(place)
+        {
+            *known = Some(at);
+        }
     }
 
     /// Writes the sums of a row to the columns.

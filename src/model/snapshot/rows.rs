@@ -54,6 +54,7 @@ impl Snapshot {
             node,
             alive,
             pods: Vec::new(),
+            assumed_at: Vec::new(),
             requested: Resource::default(),
             nonzero: (0, 0),
             port_pods: 0,
