@@ -71,6 +71,33 @@ pub async fn make(api: &Api, call: &ApiCall, transition: bool, limit: Duration) 
     }
 }
 
+/// A write of the status of an object other than a pod, as a JSON merge patch.
+#[derive(Clone, PartialEq, Debug)]
+pub struct StatusPatch {
+    /// The path of the object.
+    pub path: String,
+    /// The object's UID: another one under the same name is not written.
+    pub uid: String,
+    /// The fields of the status that change; `null` removes one.
+    pub status: serde_json::Value,
+}
+
+/// The field manager of the status of objects other than pods.
+pub const STATUS_MANAGER: &str = "bayplan-status";
+
+/// Sends a status.
+pub(super) async fn patch_status(
+    api: &Api,
+    patch: &StatusPatch,
+    limit: Duration,
+) -> Result<Answer, ApiError> {
+    let body = json!({"metadata": {"uid": patch.uid}, "status": patch.status});
+    let path = format!("{}/status", patch.path);
+    let mut request = write(Method::PATCH, &path, MERGE_PATCH, &body, limit);
+    request.path.push_str(&format!("&fieldManager={STATUS_MANAGER}"));
+    api.send_now(request).await.map(|bytes| Answer::Written { version: version_in(&bytes) })
+}
+
 /// The pause before a throttled call is sent again, if the server asks for none, and before one that
 /// could not be sent.
 const RETRY: Duration = Duration::from_secs(1);

@@ -1,9 +1,9 @@
-//! Sends the scheduler's API calls and events through one window of open requests (`window` says
-//! which goes next). Each call is one request and gets one reply: done, refused, unknown, or to be
+//! Sends the scheduler's API calls and events, and the status of other objects, through one window of
+//! open requests (`window` says which goes next). Each call is one request and gets one reply: done, refused, unknown, or to be
 //! sent again. Nothing is sent twice here: the core's queue of calls decides that, and keeps calls
 //! about one pod in order. `events` orders and repeats events.
 
-use super::calls;
+use super::calls::{self, StatusPatch};
 use super::client::{Api, ApiError, Request};
 use super::events::{Events, QUEUE};
 use super::limiter::{Class, Limits};
@@ -64,9 +64,13 @@ struct Job {
     transition: bool,
 }
 
+/// A status that waits, and where its answer goes.
+type StatusJob = (StatusPatch, oneshot::Sender<Result<Answer, CallError>>);
+
 enum Command {
     Call(Job),
     Event(EventRecord),
+    Status(StatusJob),
     Drain(oneshot::Sender<()>),
 }
 
@@ -122,6 +126,7 @@ impl Effects {
             caller: Arc::new(Caller { api: api.clone(), term, settings, replies }),
             calls: Calls::default(),
             events: Events::new(host),
+            statuses: VecDeque::new(),
             backlog: Arc::clone(&backlog),
             open_calls: 0,
             open: FuturesUnordered::new(),
@@ -135,6 +140,13 @@ impl Effects {
     /// condition, so its transition time is the present time.
     pub fn call(&self, ticket: Ticket, call: ApiCall, transition: bool) {
         let _ = self.commands.send(Command::Call(Job { ticket, call, transition }));
+    }
+
+    /// Writes the status of an object other than a pod; waits for its turn and for the answer.
+    pub async fn patch_status(&self, patch: StatusPatch) -> Result<Answer, CallError> {
+        let (tell, told) = oneshot::channel();
+        let _ = self.commands.send(Command::Status((patch, tell)));
+        told.await.unwrap_or_else(|_| Err(calls::unsent("the scheduler ends".into())))
     }
 
     /// The queue of events.
@@ -208,8 +220,15 @@ struct Ended {
     class: Class,
     took: Duration,
     throttled: bool,
+    what: What,
+}
+
+/// What a request was about.
+enum What {
+    Call,
     /// An event's pod and answer.
-    event: Option<(Symbol, Result<(), ApiError>)>,
+    Event(Symbol, Result<(), ApiError>),
+    Status,
 }
 
 struct Sender {
@@ -218,6 +237,7 @@ struct Sender {
     caller: Arc<Caller>,
     calls: Calls,
     events: Events,
+    statuses: VecDeque<StatusJob>,
     backlog: Arc<Backlog>,
     open_calls: usize,
     open: FuturesUnordered<BoxFuture<'static, Ended>>,
@@ -260,6 +280,7 @@ impl Sender {
                 self.backlog.waiting.store(self.events.len(), Ordering::SeqCst);
                 self.backlog.sent.fetch_sub(1, Ordering::SeqCst);
             }
+            Command::Status(job) => self.statuses.push_back(job),
             Command::Drain(tell) => self.drained.push(tell),
         }
     }
@@ -267,9 +288,10 @@ impl Sender {
     fn ended(&mut self, ended: Ended) {
         let now = Instant::now();
         self.window.closed(ended.class, now, ended.took, ended.throttled);
-        match ended.event {
-            Some((pod, answer)) => self.events.answered(&pod, answer, now),
-            None => self.open_calls -= 1,
+        match ended.what {
+            What::Event(pod, answer) => self.events.answered(&pod, answer, now),
+            What::Call => self.open_calls -= 1,
+            What::Status => {}
         }
     }
 
@@ -288,11 +310,12 @@ impl Sender {
     fn send(&mut self, now: Instant) -> Option<Instant> {
         self.events.wake(now);
         loop {
-            let (calls, events) = (&self.calls, &self.events);
+            let (calls, events, statuses) = (&self.calls, &self.events, &self.statuses);
             let waits = |class| match class {
                 Class::Bind => !calls.binds.is_empty(),
                 Class::Read => !calls.reads.is_empty(),
                 Class::Event => events.is_ready(),
+                Class::Status => !statuses.is_empty(),
                 _ => !calls.writes.is_empty(),
             };
             let class = match self.window.next(&self.limits, now, waits) {
@@ -311,6 +334,11 @@ impl Sender {
                 return self.window.closed(class, now, Duration::ZERO, false);
             };
             Box::pin(async move { caller.write_event(pod, request).await })
+        } else if class == Class::Status {
+            let Some((patch, tell)) = self.statuses.pop_front() else {
+                return self.window.closed(class, now, Duration::ZERO, false);
+            };
+            Box::pin(async move { caller.write_status(patch, tell).await })
         } else {
             let Some(job) = self.calls.of(class).pop_front() else {
                 return self.window.closed(class, now, Duration::ZERO, false);
@@ -363,7 +391,26 @@ impl Caller {
         let since = Instant::now();
         let answer = self.api.for_class(Class::Event).send_now(request).await.map(drop);
         let throttled = matches!(&answer, Err(error) if error.code() == Some(429));
-        Ended { class: Class::Event, took: since.elapsed(), throttled, event: Some((pod, answer)) }
+        Ended { class: Class::Event, took: since.elapsed(), throttled, what: What::Event(pod, answer) }
+    }
+
+    /// Writes a status and tells who asked for it.
+    async fn write_status(
+        &self,
+        patch: StatusPatch,
+        tell: oneshot::Sender<Result<Answer, CallError>>,
+    ) -> Ended {
+        let (class, since) = (Class::Status, Instant::now());
+        // The last look at the term before a write.
+        let answer = match self.term.may_write() {
+            true => {
+                calls::patch_status(&self.api.for_class(class), &patch, self.settings.write_timeout).await
+            }
+            false => Err(ApiError::NotSent(String::from("this instance is not the leader"))),
+        };
+        let throttled = matches!(&answer, Err(error) if error.code() == Some(429));
+        let _ = tell.send(answer.map_err(|error| calls::meaning(&error)));
+        Ended { class, took: since.elapsed(), throttled, what: What::Status }
     }
 
     /// Makes a call and replies to it.
@@ -397,7 +444,7 @@ impl Caller {
         }
         self.replies.finished(FinishedCall { kind, pod, result: name });
         self.replies.reply(job.ticket, result);
-        Ended { class, took, throttled, event: None }
+        Ended { class, took, throttled, what: What::Call }
     }
 }
 
@@ -450,5 +497,11 @@ mod tests {
         effects.call(Ticket(1), bind, false);
         let Some(Err(CallError::Retry { message, .. })) = replies.recv().await else { panic!("no retry") };
         assert_eq!(message, "this instance is not the leader");
+        let patch =
+            StatusPatch { path: "/apis/g/v1/o".into(), uid: "u".into(), status: serde_json::json!({}) };
+        let Err(CallError::Retry { message, .. }) = effects.patch_status(patch).await else {
+            panic!("no retry")
+        };
+        assert!(message.ends_with("this instance is not the leader"), "{message}");
     }
 }

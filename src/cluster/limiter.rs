@@ -1,7 +1,7 @@
 //! Limits on our own calls, by class. After a 429 a class pauses for the server's `Retry-After`; the other
-//! classes go on. With `--kube-api-qps` a token bucket limits the calls about pods, and another one
-//! their events, as in kube-scheduler. Without it only the server limits us, by its priority and
-//! fairness.
+//! classes go on. With `--kube-api-qps` a token bucket limits the calls about pods, another one their
+//! events, as in kube-scheduler, and a third one the status of other objects. Without it only the server
+//! limits us, by its priority and fairness.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -18,6 +18,8 @@ pub enum Class {
     Write,
     /// Events about pods.
     Event,
+    /// The status of objects that are not pods.
+    Status,
     /// Lists and watches, reads of single objects, and what belongs to policies.
     Read,
     /// Reviews of who may read the secure port.
@@ -25,7 +27,7 @@ pub enum Class {
 }
 
 /// The number of classes.
-pub(super) const CLASSES: usize = 6;
+pub(super) const CLASSES: usize = 7;
 
 /// The longest `Retry-After` that is obeyed, and the longest that kube-apiserver sends.
 ///
@@ -42,6 +44,8 @@ struct State {
     calls: Option<Bucket>,
     /// For [`Class::Event`]; `None`: no limit.
     events: Option<Bucket>,
+    /// For [`Class::Status`]; `None`: no limit.
+    statuses: Option<Bucket>,
     /// The end of the last pause of each class.
     pauses: [Option<Instant>; CLASSES],
 }
@@ -74,13 +78,18 @@ impl Bucket {
 }
 
 impl Limits {
-    /// At most `qps` calls a second and `burst` at once, for the calls about pods and for their events
-    /// each. A rate that is not positive means no limit; a burst that is not positive means 10, as in
-    /// client-go.
+    /// At most `qps` calls a second and `burst` at once, for the calls about pods, for their events and
+    /// for the status of other objects each. A rate that is not positive means no limit; a burst that is
+    /// not positive means 10, as in client-go.
     pub fn new(qps: f64, burst: i64) -> Self {
         let burst = if burst <= 0 { 10.0 } else { burst as f64 };
         let bucket = (qps > 0.0).then_some(Bucket { qps, burst, tokens: burst, at: None });
-        Self(Mutex::new(State { calls: bucket.clone(), events: bucket, pauses: [None; CLASSES] }))
+        Self(Mutex::new(State {
+            calls: bucket.clone(),
+            events: bucket.clone(),
+            statuses: bucket,
+            pauses: [None; CLASSES],
+        }))
     }
 
     /// No limit but that of the server.
@@ -111,6 +120,7 @@ impl Limits {
         let bucket = match class {
             Class::Bind | Class::Write => &mut state.calls,
             Class::Event => &mut state.events,
+            Class::Status => &mut state.statuses,
             Class::Lease | Class::Read | Class::Review => return Ok(()),
         };
         bucket.as_mut().map_or(Ok(()), |bucket| bucket.take(now))
@@ -161,11 +171,13 @@ mod tests {
     }
 
     #[test]
-    fn events_have_a_rate_of_their_own_and_reads_none() {
+    fn events_and_statuses_have_rates_of_their_own_and_reads_none() {
         let limits = Limits::new(10.0, 1);
         let now = Instant::now();
         assert!(limits.take(Class::Bind, now).is_ok() && limits.take(Class::Write, now).is_err());
-        assert!(limits.take(Class::Event, now).is_ok() && limits.take(Class::Event, now).is_err());
+        for class in [Class::Event, Class::Status] {
+            assert!(limits.take(class, now).is_ok() && limits.take(class, now).is_err(), "{class:?}");
+        }
         for class in [Class::Lease, Class::Read, Class::Review] {
             assert!((0..1_000).all(|_| limits.take(class, now).is_ok()), "{class:?}");
         }
@@ -175,7 +187,15 @@ mod tests {
     fn a_pause_holds_its_class_only_and_never_the_lease() {
         let limits = Limits::unlimited();
         let now = Instant::now();
-        let all = [Class::Lease, Class::Bind, Class::Write, Class::Event, Class::Read, Class::Review];
+        let all = [
+            Class::Lease,
+            Class::Bind,
+            Class::Write,
+            Class::Event,
+            Class::Status,
+            Class::Read,
+            Class::Review,
+        ];
         for class in all {
             assert!((0..10_000).all(|_| limits.take(class, now).is_ok()), "{class:?}");
         }

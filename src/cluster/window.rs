@@ -1,10 +1,10 @@
-//! Which call goes next: one window of open requests for all calls about pods and for their events.
-//! Urgent calls (bindings, and the reads of a binding whose outcome is unknown) go first; the others
-//! get every 32nd call and at most a quarter of the window while urgent calls wait, and have all of it
-//! otherwise. A few places beside the window are for urgent calls only, so that a binding never waits
-//! for a patch or an event to end. With a limit of our own on calls, bindings and patches share its
-//! tokens. A class that the server throttles gets a narrower part of the window, which widens again
-//! call by call. `effects` calls this module, which neither waits nor sends.
+//! Which call goes next: one window of open requests for all calls about pods, for their events, and
+//! for the status of other objects. Urgent calls (bindings, and the reads of a binding whose outcome is
+//! unknown) go first; the others get every 32nd call and at most a quarter of the window while urgent
+//! calls wait, and have all of it otherwise. A few places beside the window are for urgent calls only,
+//! so that a binding never waits for a patch or an event to end. With a limit of our own on calls,
+//! bindings and patches share its tokens. A class that the server throttles gets a narrower part of the
+//! window, which widens again call by call. `effects` calls this module, which neither waits nor sends.
 
 use super::limiter::{CLASSES, Class, Limits};
 use std::time::Duration;
@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 const URGENT: [Class; 2] = [Class::Read, Class::Bind];
 /// In turns.
-const OTHERS: [Class; 2] = [Class::Write, Class::Event];
+const OTHERS: [Class; 3] = [Class::Write, Class::Event, Class::Status];
 /// While both wait, one call of this many is not urgent. Each event costs the API server as much as
 /// half a binding: with one call of four, a burst of bindings takes 15 % longer, and its last event is
 /// written no earlier.
@@ -113,10 +113,11 @@ impl Window {
         if self.is_full() && self.open(&URGENT) >= self.at_once / BESIDE {
             return None;
         }
-        let first = |classes: [Class; 2]| classes.into_iter().find(|class| may[*class as usize]);
-        let turns = if self.last_other == OTHERS[0] { [OTHERS[1], OTHERS[0]] } else { OTHERS };
-        let urgent = first(URGENT);
-        let other = first(turns).filter(|_| !self.is_full());
+        let is_ready = |class: &Class| may[*class as usize];
+        let last = OTHERS.iter().position(|class| *class == self.last_other).unwrap_or_default();
+        let turns = OTHERS.into_iter().cycle().skip(last + 1).take(OTHERS.len());
+        let urgent = URGENT.into_iter().find(is_ready);
+        let other = turns.into_iter().find(is_ready).filter(|_| !self.is_full());
         let share = self.open(&OTHERS) < (self.at_once / SHARE).max(1);
         match urgent {
             None => other,
@@ -186,7 +187,8 @@ mod tests {
         let (mut window, limits, now) = (Window::new(32), Limits::unlimited(), Instant::now());
         let mut next = Vec::new();
         for _ in 0..64 {
-            let class = window.next(&limits, now, |class| class != Class::Read).unwrap();
+            let waits = |class| matches!(class, Class::Bind | Class::Write | Class::Event);
+            let class = window.next(&limits, now, waits).unwrap();
             window.closed(class, now, Duration::ZERO, false);
             next.push(class);
         }
@@ -196,7 +198,7 @@ mod tests {
 
     #[test]
     fn a_class_alone_has_the_whole_window() {
-        for class in [Class::Read, Class::Bind, Class::Write, Class::Event] {
+        for class in [Class::Read, Class::Bind, Class::Write, Class::Event, Class::Status] {
             assert_eq!(opened(&mut Window::new(32), &Limits::unlimited(), &[class]), [class; 32]);
         }
     }
@@ -252,7 +254,8 @@ mod tests {
         let mut taken = Vec::new();
         // Events have tokens of their own and wait all the time.
         while taken.len() < 80 {
-            match window.next(&limits, now, |class| class != Class::Read) {
+            let waits = |class| matches!(class, Class::Bind | Class::Write | Class::Event);
+            match window.next(&limits, now, waits) {
                 Ok(class) => {
                     taken.push(class);
                     window.closed(class, now, Duration::ZERO, false);
@@ -262,6 +265,23 @@ mod tests {
         }
         let counts = [Class::Bind, Class::Write, Class::Event].map(|class| count(&taken, class));
         assert_eq!(counts, [30, 10, 40], "{taken:?}");
+    }
+
+    #[test]
+    fn patches_events_and_statuses_take_turns_behind_bindings() {
+        let (mut window, limits, now) = (Window::new(32), Limits::unlimited(), Instant::now());
+        let mut next = |waits: fn(Class) -> bool| {
+            let class = window.next(&limits, now, waits).unwrap();
+            window.closed(class, now, Duration::ZERO, false);
+            class
+        };
+        let others: Vec<_> = (0..9).map(|_| next(|class| OTHERS.contains(&class))).collect();
+        for class in OTHERS {
+            assert_eq!(count(&others, class), 3, "{others:?}");
+        }
+        let all: Vec<_> = (0..96).map(|_| next(|class| class != Class::Read)).collect();
+        let counts = [Class::Bind, Class::Write, Class::Event, Class::Status].map(|class| count(&all, class));
+        assert_eq!(counts, [93, 1, 1, 1]);
     }
 
     #[test]
