@@ -7,7 +7,7 @@ use super::preemption::PreemptionRules;
 use super::reads::{Need, Reads};
 use super::remedies::Edit;
 use super::unchecked::Impact;
-use crate::model::{Duration, NodeInfo, PodInfo, PodPrecondition, Snapshot, Symbol, Time, Want};
+use crate::model::{Duration, NodeInfo, PodInfo, PodPrecondition, Resource, Snapshot, Symbol, Time, Want};
 
 /// How often plugins that read the clock are re-evaluated, unless they say when.
 const MINUTE: i64 = 60_000_000;
@@ -48,6 +48,12 @@ pub trait Plugin: Send + Sync {
     /// Indexes that it keeps in the snapshot, added when its profile comes into service.
     fn indexes(&self) -> Vec<(crate::model::IndexKey, Box<dyn crate::model::Index>)> {
         Vec::new()
+    }
+    /// The resources that it sums under a name and a key, such as those of a ledger, for all who show them; `None`: it has
+    /// no such sums, or decides by none.
+    fn sum(&self, name: &str, key: &str, snapshot: &Snapshot) -> Option<Resource> {
+        let _ = (name, key, snapshot);
+        None
     }
     /// The kinds of objects that it reads beside pods, nodes and namespaces: they are watched while the plugin is in
     /// service.

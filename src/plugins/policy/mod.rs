@@ -50,10 +50,13 @@ use crate::lang::codegen::groups::{GroupIndex, index_key};
 use crate::lang::codegen::ledgers;
 use crate::lang::eval::context::{EvalContext, Queued};
 use crate::lang::eval::interpret::Evaluator;
+use crate::lang::eval::ledgers::LedgerIndex;
 use crate::lang::eval::memos::MemoIndex;
 use crate::lang::policy_set::{CompiledPolicy, PolicySet};
 use crate::lang::typed::{GroupId, LedgerId, Reason};
-use crate::model::{Duration, Index, IndexKey, NodeInfo, PodPrecondition, Symbol, Time};
+use crate::lang::types::Type;
+use crate::lang::types::value::{Ordered, Value};
+use crate::model::{Duration, Index, IndexKey, NodeInfo, PodPrecondition, Resource, Snapshot, Symbol, Time};
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
@@ -240,6 +243,18 @@ impl Plugin for PolicyPlugin {
             indexes.push((self.waits_key.clone(), Box::new(Waits::default())));
         }
         indexes
+    }
+
+    fn sum(&self, name: &str, key: &str, snapshot: &Snapshot) -> Option<Resource> {
+        let ledger = self.whole.policy.ledgers.iter().find(|ledger| *ledger.name == *name)?;
+        if self.suspended || ledger.ty != Type::Resources || ledger.key.ty != Type::String {
+            return None;
+        }
+        let sums = snapshot.index::<LedgerIndex>(&ledger.index)?;
+        match sums.sum(&Ordered(Value::text(key))) {
+            Value::Resources(sum) => Some((*sum).clone()),
+            _ => None,
+        }
     }
 
     fn metrics_windows(&self) -> Vec<Duration> {

@@ -14,6 +14,7 @@ use bayplan::model::{
     ApiObject, Change, KindName, Labels, LookedUp, Namespace, NodeId, Placement, PodInfo, PodKey, Snapshot,
     Symbol,
 };
+use bayplan::plugins::policy::plugins;
 use bayplan::testing::{node, pod};
 use std::sync::Arc;
 
@@ -180,6 +181,7 @@ fn a_ledger_is_the_recomputed_sum_after_every_change() {
     for seed in 0..100 {
         let set = &sets[seed as usize % 2];
         let of = policy(set);
+        let plugins = plugins(set, &ExemptPods::default());
         let mut random = Random(seed);
         let (mut kept, _) = start(set);
         for turn in 0..40 {
@@ -202,6 +204,16 @@ fn a_ledger_is_the_recomputed_sum_after_every_change() {
                     let defined =
                         recomputed(&of.policy, LedgerId(at as u32), &ExemptPods::default(), &context, &key);
                     assert_eq!(known, defined, "seed {seed}, turn {turn}: {}[{key}]", ledger.name);
+                    // Others read sums of resources by one text, and no other sums.
+                    let shown = match &key {
+                        Value::String(text) => plugins[0].sum(&ledger.name, text.as_str(), &kept),
+                        _ => plugins[0].sum(&ledger.name, "", &kept),
+                    };
+                    let resources = match &defined {
+                        Value::Resources(sum) => Some((**sum).clone()),
+                        _ => None,
+                    };
+                    assert_eq!(shown, resources, "seed {seed}, turn {turn}: {}[{key}]", ledger.name);
                     sums += 1;
                     seen += usize::from(
                         known.as_int().is_some_and(|known| known != 0)
