@@ -120,6 +120,7 @@ fn options(args: &Args) -> anyhow::Result<cluster_run::Options> {
             identity: leader::identity(),
         },
         extenders: Vec::new(),
+        statuses: Default::default(),
         needs: Vec::new(),
         answering: Some(extender_server::Settings {
             address: args.listen,

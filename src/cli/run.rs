@@ -9,7 +9,7 @@ use crate::cluster::pages::Started;
 use crate::cluster::policies::Policy;
 use crate::cluster::run::{self as cluster_run, RunError};
 use crate::cluster::zpages::ZPages;
-use crate::cluster::{access, connections, extender, leader, logs, policy_source, serve, tls};
+use crate::cluster::{access, connections, extender, leader, logs, policy_source, serve, statuses, tls};
 use crate::config::{self, SchedulerConfig};
 use crate::diag::{Diagnostic, Look, SourceId, SourceMap, draw, suggest};
 use crate::framework::features::{self, FeatureGates, Features, Gate, GateError};
@@ -56,6 +56,13 @@ pub(super) fn on_invalid(words: &[String]) -> anyhow::Result<policy_source::OnIn
         }
     }
     Ok(all)
+}
+
+/// The statuses that the flag names.
+fn written_statuses(words: &[String]) -> anyhow::Result<statuses::Settings> {
+    statuses::Settings::parse(words).map_err(|why| {
+        anyhow!("`--write-status`: {why}; write `PodGroup`, `ElasticQuota` or `ElasticQuota=POLICY.LEDGER`")
+    })
 }
 
 /// The configuration and its text, for places in messages.
@@ -249,6 +256,7 @@ fn options(args: &Args) -> anyhow::Result<cluster_run::Options> {
             size,
             identity: election.as_ref().map_or_else(leader::identity, |it| it.identity.clone()),
         },
+        statuses: written_statuses(&args.write_status)?,
         delay_cache_until_active: config.delay_cache_until_active,
         watch_max_age: args.api_server.watch_max_age,
         max_unauthorized: args.api_server.max_unauthorized,

@@ -34,6 +34,11 @@ pub(super) struct Args {
     #[arg(long, value_name = "GATES", value_delimiter = ',', long_help = features::help())]
     pub(super) feature_gates: Vec<String>,
 
+    /// Write the status of these kinds: `PodGroup`, and `ElasticQuota` with sums of the ledger
+    /// `capacity-scheduling.used`, or of another one as `ElasticQuota=POLICY.LEDGER` [default: none].
+    #[arg(long, value_name = "KINDS", value_delimiter = ',')]
+    pub(super) write_status: Vec<String>,
+
     #[command(flatten, next_help_heading = "Policies")]
     pub(super) policies: PolicyArgs,
     #[command(flatten, next_help_heading = "API server")]

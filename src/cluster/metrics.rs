@@ -310,6 +310,10 @@ metrics! {
         "Request latency in seconds. Broken down by verb, and host" of_requests;
     calls: Counters<2> = "bayplan_calls_total" ["kind", "result"] Alpha
         "API calls about pods and questions to extenders, by kind (bind, patch, read, delete, extender) and result (done, refused, unknown, retry)";
+    status_writes: Counters<2> = "bayplan_status_writes_total" ["kind", "result"] Alpha
+        "Writes of the status of PodGroups and ElasticQuotas, with `--write-status`, by kind and result (done, refused, unknown, retry)";
+    status_waits: Gauges<1> = "bayplan_status_waits" ["kind"] Alpha
+        "1 while no status of the kind can be written, because the kind, a right or the policy with the sums is missing, else 0; the log says why";
     questions: Counters<2> = "bayplan_extender_questions_total" ["verb", "code"] Alpha
         "Questions of kube-scheduler that `bayplan extender` answered, by HTTP status";
     question_duration: Histograms<1> = "bayplan_extender_question_duration_seconds" ["verb"] Alpha

@@ -22,6 +22,7 @@ use super::policy_service::PolicyService;
 use super::policy_source::{self, PolicySource, SourceError};
 use super::policy_state::PolicyState;
 use super::serve::{self, ServeError, Server};
+use super::statuses::{self, Statuses};
 use super::stopwatch::Stopwatch;
 use super::supervisor::{self, Supervisor, Task, TaskEnded};
 use super::term::Term;
@@ -65,6 +66,8 @@ pub struct Options {
     pub max_unauthorized: Duration,
     /// Where policies come from.
     pub policies: policy_source::Settings,
+    /// Which statuses of objects other than pods are written.
+    pub statuses: statuses::Settings,
     /// The kinds of objects that plugins of the profiles need.
     pub needs: Vec<Need>,
     /// The extenders, in the order of their calls.
@@ -258,6 +261,7 @@ impl Life {
             parts.informers.start(supervisor);
         }
         parts.spawn_scheduler(inbox, options.scheduler, supervisor)?;
+        parts.write_statuses(options.statuses, supervisor);
         let led = async {
             // A replica that cannot read the cluster must not keep the lease from one that can.
             if delayed.is_none() {
@@ -494,6 +498,23 @@ impl Parts {
         let router = router.asking(self.asker.clone());
         let work = move || inbox.run(machine, router, Clock::start());
         supervisor.spawn_thread(Task::Scheduler, work).map_err(RunError::System)
+    }
+
+    /// Starts to write the statuses of other objects, if any is wanted.
+    fn write_statuses(&self, settings: statuses::Settings, supervisor: &Supervisor) {
+        if settings.is_empty() {
+            return;
+        }
+        let statuses = Statuses {
+            settings,
+            api: self.api.clone(),
+            effects: self.effects.clone(),
+            driver: self.driver.clone(),
+            informers: self.informers.clone(),
+            metrics: Arc::clone(&self.metrics),
+            term: self.term.clone(),
+        };
+        supervisor.spawn(Task::Statuses, statuses.run());
     }
 
     /// Starts or ends scheduling, as the leader.

@@ -38,6 +38,7 @@ tasks! {
     WatchAge = "watch-age", "Finds out when a watch is too old.";
     Credentials = "credentials", "Reads changed credentials again.";
     Calls = "calls", "Sends calls and events.";
+    Statuses = "statuses", "Writes the status of PodGroups and ElasticQuotas.";
     Extenders = "extenders", "Asks extenders.";
     Policies = "policies", "Loads policies.";
     PolicyWatch = "policy-watch", "The watch of ConfigMaps in one namespace.";

@@ -77,7 +77,7 @@ pub use quantity::{Quantity, QuantityError, QuantityFormat};
 pub use requests::{is_extended, is_scalar};
 pub use resource::Resource;
 pub use selector_index::Selects;
-pub use snapshot::{Assumption, Kept, PodEntry, Snapshot};
+pub use snapshot::{Assumption, Kept, PodEntry, Snapshot, at_or_above};
 pub use symbol::Symbol;
 pub use taints::{Effect, Taint, Toleration, TolerationOperator, find_untolerated};
 pub use time::{Duration, Time};

@@ -41,6 +41,7 @@ mod rule_errors;
 mod secure_port;
 mod soak;
 mod startup_errors;
+mod statuses;
 mod sticky_node;
 mod supervision;
 mod throttling;

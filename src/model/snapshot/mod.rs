@@ -10,7 +10,7 @@ mod pods;
 mod rows;
 mod table;
 
-pub use objects::Assumption;
+pub use objects::{Assumption, at_or_above};
 pub use pods::PodEntry;
 
 use super::changes::{Change, ChangeLog, ChangeRecord, Delta, Generation, Kinds, Moved, Moves};

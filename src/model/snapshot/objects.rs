@@ -92,7 +92,7 @@ fn kinds_of(kind: &Kind) -> Kinds {
 /// known, and one that differs is taken for a newer one.
 ///
 /// Source: KEP-5504, comparable resource versions.
-fn at_or_above(version: &str, other: &str) -> bool {
+pub fn at_or_above(version: &str, other: &str) -> bool {
     let number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     match number(version) && number(other) {
         true => {
