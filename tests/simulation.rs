@@ -190,6 +190,32 @@ fn rules_that_decide_though_they_must_not_are_noticed() {
 }
 
 #[test]
+fn exceptions_change_nothing_for_other_pods() {
+    // The end of an exception may be a step of its own, without effects.
+    let acted = |trials: Trials, seed: u64| {
+        let (steps, _) = played(&with_trials(seed, trials)).unwrap();
+        steps.into_iter().filter(|effects| !effects.is_empty()).collect::<Vec<_>>()
+    };
+    for seed in 0..32 {
+        let (without, with) = (acted(Trials::None, seed), acted(Trials::Except, seed));
+        if let Some(at) = with.iter().zip(&without).position(|(with, without)| with != without) {
+            panic!("seed {seed}, step {at}:\nwith    {}\nwithout {}", with[at], without[at]);
+        }
+        assert_eq!(with.len(), without.len(), "seed {seed}");
+    }
+}
+
+#[test]
+fn exceptions_for_pods_of_the_run_are_noticed() {
+    let notices = |seed: &u64| {
+        let with = played(&with_trials(*seed, Trials::ExceptSome));
+        let without = played(&with_trials(*seed, Trials::None));
+        with.map(|with| with.0) != without.map(|without| without.0)
+    };
+    assert!((0..20).any(|seed| notices(&seed)), "no seed of 20 noticed");
+}
+
+#[test]
 fn the_same_seed_gives_the_same_effects() {
     for seed in 0..10 {
         let options = Options { seed, policies: seed % 2 == 1, ..Options::default() };

@@ -124,7 +124,8 @@ pub(crate) fn policy_given(
         };
         arguments.iter().map(of).collect()
     };
-    let given = Given { size: Size::default(), schemas, arguments: &arguments, sources: None };
+    let given =
+        Given { size: Size::default(), schemas, arguments: &arguments, sources: None, exceptions: None };
     let (policies, diagnostics) = compile_given(sources.get(id).unwrap(), given);
     assert!(diagnostics.iter().all(|diagnostic| !diagnostic.is_error()), "{diagnostics:?}");
     let compiled = Arc::new(CompiledPolicy::new(policies.into_iter().next().unwrap(), &sources));

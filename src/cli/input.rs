@@ -1,10 +1,11 @@
 //! Reads the input of every command: policy files and folders, ConfigMaps with policies, cluster files.
 //! A file that cannot be read, and everything that is wrong inside of a file, is a diagnostic.
 
-use crate::diag::{Diagnostic, Source, SourceId, SourceMap, Span, codes};
+use crate::diag::{Diagnostic, Source, SourceId, SourceMap, Span, codes, suggest};
 use crate::lang::analysis::claims::{Claimed, Clash};
 use crate::lang::analysis::cost::Size;
 use crate::lang::analysis::load::Load;
+use crate::lang::exceptions::{Outside, OutsideException};
 use crate::lang::policy_set::{CompiledPolicy, PolicySet};
 use crate::lang::schemas::Schemas;
 use crate::lang::typed::Policy;
@@ -38,6 +39,10 @@ pub(super) struct Policies {
     pub size: Size,
     /// The kinds that policies may look up beside those of Kubernetes.
     pub schemas: Schemas,
+    /// Texts of a live cluster that may have exceptions from policies.
+    pub elsewhere: Vec<SourceId>,
+    /// The exceptions outside of policies, of all texts.
+    pub exceptions: Arc<Outside>,
     /// Patterns of files and folders to leave out.
     pub exclude: Vec<Glob>,
 }
@@ -138,6 +143,7 @@ impl Policies {
             schemas: &self.schemas,
             arguments: &|_| Vec::new(),
             sources: Some(&self.sources),
+            exceptions: Some(&self.exceptions),
         };
         lang::compile_given(source, given)
     }
@@ -224,6 +230,7 @@ impl Policies {
     pub(super) fn compile(&mut self) {
         self.texts.dedup();
         self.read_used();
+        self.find_exceptions();
         let mut in_service = std::mem::take(&mut self.in_service);
         let mut compiled = Vec::new();
         let mut named = FxHashMap::default();
@@ -268,6 +275,31 @@ impl Policies {
             }
         }
         self.set = PolicySet::new(in_service.into_iter().chain(compiled));
+        self.exceptions_of_nothing();
+    }
+
+    /// Finds the exceptions outside of policies.
+    pub(super) fn find_exceptions(&mut self) {
+        let texts = self.texts.iter().chain(&self.elsewhere).filter_map(|id| self.sources.get(*id));
+        self.exceptions = Arc::new(Outside::of(texts));
+    }
+
+    /// Reports exceptions from policies that are not there, unless some have mistakes and are missing for that.
+    fn exceptions_of_nothing(&mut self) {
+        if self.has_errors() {
+            return;
+        }
+        let own = |of: &&OutsideException| !self.elsewhere.contains(&of.source());
+        for of in self.exceptions.iter().filter(own).filter(|of| self.set.get(&of.policy).is_none()) {
+            let message = format!("no policy is called `{}`", of.policy);
+            let names = self.set.iter().map(|policy| policy.name());
+            let help = match suggest::nearest(&of.policy, names) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => "read the text of the policy too, or name the policy as its text does".to_owned(),
+            };
+            let said = Diagnostic::new(&codes::EXCEPTION_WITHOUT_EFFECT, of.target, message);
+            self.diagnostics.push(said.with_help(help));
+        }
     }
 }
 

@@ -108,6 +108,13 @@ pub(super) fn read(
         note(out, missing);
     }
     policies.schemas.merge(&listed.policies.schemas);
+    for object in listed.policies.objects.iter().filter(|of| !matches!(of.state, State::Refused { .. })) {
+        for (key, text) in object.present.iter().filter(|(_, text)| text.contains("except")) {
+            let origin = diag::Origin { object: object.name.clone(), key: key.clone() };
+            policies.elsewhere.push(policies.sources.add_object(origin, text.as_str()));
+        }
+    }
+    policies.find_exceptions();
     for object in &listed.policies.objects {
         take(object, policies, out);
     }

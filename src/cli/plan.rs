@@ -198,6 +198,39 @@ fn mode_of(policy: &Policy, rules: &[Rule], sources: &SourceMap) -> Option<Strin
     Some(text)
 }
 
+/// An exception, as people read it.
+#[derive(serde::Serialize)]
+struct Excepted {
+    /// The rule; absent where the policy leaves the pods alone.
+    rule: Option<String>,
+    until: String,
+    because: String,
+    /// The pods, by their condition; absent where all are meant.
+    pods: Option<String>,
+    place: String,
+}
+
+impl Excepted {
+    fn text(&self) -> String {
+        let of = self.rule.as_ref().map(|rule| format!("of {rule}, ")).unwrap_or_default();
+        let pods = self.pods.as_ref().map_or("all pods".to_owned(), |pods| format!("pods with {pods}"));
+        format!("{of}until {}, {pods}: {} ({})", self.until, self.because, self.place)
+    }
+}
+
+fn exceptions_of(policy: &Policy, sources: &SourceMap) -> Vec<Excepted> {
+    let mut all: Vec<_> = policy.exceptions.iter().collect();
+    all.sort_by_key(|of| of.end);
+    let of = |of: &typed::Exception| Excepted {
+        rule: of.rule.as_ref().map(|rule| rule.to_string()),
+        until: of.until.to_string(),
+        because: of.because.to_string(),
+        pods: of.when.map(|when| super::explain::tree::one_line(sources.text(when))),
+        place: crate::lang::policy_set::place(sources, of.span),
+    };
+    all.into_iter().map(of).collect()
+}
+
 struct Plan {
     memory: Memory,
     name: String,
@@ -208,6 +241,8 @@ struct Plan {
     rules: Vec<Rule>,
     /// How far it may go; `None` when all rules decide for all pods.
     mode: Option<String>,
+    /// Its exceptions, the first end first.
+    exceptions: Vec<Excepted>,
     /// Rules of a role, one for each kind that is looked up.
     rights: Vec<String>,
     /// What it writes to the API server.
@@ -262,6 +297,7 @@ impl Plan {
             applies,
             size: read.size,
             mode: mode_of(policy, &rules, &read.sources),
+            exceptions: exceptions_of(policy, &read.sources),
             rules,
             rights: policy
                 .kinds
@@ -283,6 +319,9 @@ impl Plan {
         let _ = writeln!(text, "  applies to   {}", self.applies);
         if let Some(mode) = &self.mode {
             let _ = writeln!(text, "  mode         {mode}");
+        }
+        for of in &self.exceptions {
+            let _ = writeln!(text, "  except       {}", of.text());
         }
         text.push('\n');
         let mut table = Table::new(&[
@@ -387,7 +426,7 @@ impl Plan {
         self.size.parts().for_each(|(name, number)| size[name] = json!(number));
         json!({
             "name": self.name, "place": self.place, "doc": self.doc, "appliesTo": self.applies,
-            "mode": self.mode, "size": size, "rules": rules, "keepsOfPods": self.memory.kept,
+            "mode": self.mode, "exceptions": self.exceptions, "size": size, "rules": rules, "keepsOfPods": self.memory.kept,
             "mibPer100000Pods": self.memory.mib, "rights": self.rights,
         })
     }

@@ -220,6 +220,7 @@ impl Sources {
         metrics.policy_load_timestamp.clear();
         metrics.policy_override.clear();
         metrics.policy_mode_due.clear();
+        metrics.policy_exception_end.clear();
         let now = Time(jiff::Timestamp::now().as_microsecond());
         let (revision, objects) = self.policies.objects();
         metrics.policy_revision.set(i64::try_from(revision).unwrap_or(i64::MAX));
@@ -234,6 +235,10 @@ impl Sources {
                 metrics.policy_load_timestamp.with([&policy.name]).set(*since as f64);
                 if let Some(end) = policy.mode_until {
                     metrics.policy_mode_due.set([&policy.name], usize::from(end <= now));
+                }
+                for (exception, end) in &policy.exceptions {
+                    let at = end.0 as f64 / 1e6;
+                    metrics.policy_exception_end.with([&policy.name, exception]).set(at);
                 }
                 if let Some(kind) = policy.origin.overridden_by() {
                     metrics.policy_override.with([&policy.name, kind]).set(1);

@@ -4,12 +4,14 @@
 
 use super::informers::Needs;
 use super::kinds;
+use super::policy_exceptions::{self, ExceptionTexts};
 use super::policy_store::Compiled;
 use super::policy_verdict::{Problem, Texts, hash};
-use crate::diag::{Diagnostic, Form, Source, SourceMap, codes};
+use crate::diag::{Diagnostic, Form, Source, SourceId, SourceMap, codes};
 use crate::lang::analysis::claims::claims;
 use crate::lang::analysis::cost::Size;
 use crate::lang::analysis::load::Load;
+use crate::lang::exceptions::Outside;
 use crate::lang::language::fields::ObjectType;
 use crate::lang::policy_set::CompiledPolicy;
 use crate::lang::schemas::Schemas;
@@ -32,6 +34,8 @@ pub struct Policy {
     pub sources: Arc<SourceMap>,
     /// The kinds that it was compiled with beside those of Kubernetes.
     pub schemas: Arc<Schemas>,
+    /// The exceptions that it was compiled with.
+    pub exceptions: Arc<Outside>,
     /// It has no effect now.
     pub suspended: bool,
 }
@@ -49,6 +53,7 @@ pub fn compile(
     texts: &Texts,
     size: Size,
     schemas: &Arc<Schemas>,
+    exceptions: &ExceptionTexts,
 ) -> Result<Vec<Compiled<Policy>>, Vec<Problem>> {
     if texts.is_empty() {
         return Err(vec![Problem {
@@ -65,9 +70,17 @@ pub fn compile(
     let mut problems = Vec::new();
     let ids: Vec<_> =
         texts.iter().map(|(key, text)| (key, sources.add(key.as_str(), text.as_str()))).collect();
+    let own: Vec<SourceId> = ids.iter().map(|(_, id)| *id).collect();
+    let outside = Arc::new(policy_exceptions::add(object, &own, exceptions, &mut sources));
     for (key, id) in ids {
         let Some(source) = sources.get(id) else { continue };
-        let given = Given { size, schemas, arguments: &|_| Vec::new(), sources: Some(&sources) };
+        let given = Given {
+            size,
+            schemas,
+            arguments: &|_| Vec::new(),
+            sources: Some(&sources),
+            exceptions: Some(&outside),
+        };
         let (policies, diagnostics) = compile_given(source, given);
         problems.extend(diagnostics.iter().filter(|it| it.is_error()).map(|it| problem(&sources, key, it)));
         // What a policy is made of: its text, and those that it uses.
@@ -88,6 +101,7 @@ pub fn compile(
                 compiled,
                 sources: Arc::clone(&sources),
                 schemas: Arc::clone(schemas),
+                exceptions: Arc::clone(&outside),
                 suspended: false,
             },
         }

@@ -8,6 +8,7 @@ use super::kinds;
 use super::list::{Policies, listed};
 use super::policies::{self, Policy};
 use super::policy_choice::{Origin, Override, Terms};
+use super::policy_exceptions::{self, SharedExceptions};
 use super::policy_history::{self, Revision};
 use super::policy_objects::{
     self, HISTORY, LABEL, POLICY_NAMESPACE, PolicyKey, age_of, kept_by, name_of, namespace_of, overrides_of,
@@ -23,7 +24,7 @@ use crate::lang::schemas::Schemas;
 use crate::model::KindName;
 use k8s_openapi::api::core::v1::ConfigMap;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 /// A ConfigMap with policies.
 #[derive(Clone, Debug)]
@@ -177,8 +178,13 @@ fn judged(
     overrides: &BTreeMap<String, Overrides>,
     (size, schemas): (Size, Arc<Schemas>),
 ) -> Vec<PolicyObject> {
+    let exceptions = SharedExceptions::default();
+    let joined = Arc::clone(&exceptions);
     let mut store: Store<Policy> = Store::new(
-        Box::new(move |name, texts| policies::compile(name, texts, size, &schemas)),
+        Box::new(move |name, texts| {
+            let exceptions = Arc::clone(&joined.read().unwrap_or_else(PoisonError::into_inner));
+            policies::compile(name, texts, size, &schemas, &exceptions)
+        }),
         Box::new(policies::stand_in),
     );
     let mut by_age: Vec<(String, String, &ConfigMap)> =
@@ -193,6 +199,7 @@ fn judged(
             policies::names(texts).into_iter().filter_map(newest).collect()
         });
     }
+    policy_exceptions::join(&mut store, &exceptions);
     let now = jiff::Timestamp::now();
     let overridden = |object: &str, compiled: &Compiled<Policy>| {
         let namespace = namespace_of(object);
@@ -207,7 +214,7 @@ fn judged(
     };
     let blocked: BTreeMap<String, (String, String)> =
         by_age.iter().filter_map(|(_, name, object)| Some((name.clone(), kept_out(object)?))).collect();
-    let service = store.service(&Terms {
+    let mut service = store.service(&Terms {
         unmet: &|_| None,
         overridden: &overridden,
         load: &|policy| Load::of(&policy.compiled.policy, size),
@@ -215,6 +222,8 @@ fn judged(
         limit: Load::MOST,
         blocked: &blocked,
     });
+    let exceptions = Arc::clone(&exceptions.read().unwrap_or_else(PoisonError::into_inner));
+    policy_exceptions::judge(&exceptions, &mut service);
     let judged = by_age.into_iter().map(|(_, name, object)| {
         let state = match service.verdicts.get(&name) {
             Some(Verdict::Refused { problems, holds, .. }) => {

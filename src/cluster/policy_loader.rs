@@ -6,6 +6,7 @@ use super::informers::Needs;
 use super::kinds;
 use super::policies::{self, Policy, SharedSchemas};
 use super::policy_choice::{Origin, Overridden, Override, Served, Service, Terms};
+use super::policy_exceptions::{self, SharedExceptions};
 use super::policy_keeper::PolicyKeeper;
 use super::policy_objects::{PolicyKey, namespace_of};
 use super::policy_overrides::{Kind, Overrides};
@@ -16,7 +17,8 @@ use super::policy_verdict::{ObjectName, Texts, Verdict};
 use crate::lang::analysis::cost::Size;
 use crate::lang::analysis::load::Load;
 use crate::lang::schemas::Schemas;
-use crate::model::KindName;
+use crate::lang::typed::Exception;
+use crate::model::{KindName, Time};
 use crate::scheduler::{Profiles, RuleErrors};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -37,6 +39,8 @@ pub(super) struct Loader {
     size: Size,
     /// The kinds beside those of Kubernetes.
     schemas: SharedSchemas,
+    /// The exceptions from policies.
+    exceptions: SharedExceptions,
     /// A text in service was compiled again.
     anew: bool,
     store: Store<Policy>,
@@ -56,9 +60,12 @@ impl Loader {
     pub(super) fn new(service: PolicyService, keeper: PolicyKeeper, stand_in: StandIn, size: Size) -> Self {
         let schemas = SharedSchemas::default();
         let known = Arc::clone(&schemas);
+        let exceptions = SharedExceptions::default();
+        let joined = Arc::clone(&exceptions);
         let compile = Box::new(move |name: &str, texts: &Texts| {
             let schemas = Arc::clone(&known.read().unwrap_or_else(PoisonError::into_inner));
-            policies::compile(name, texts, size, &schemas)
+            let exceptions = Arc::clone(&joined.read().unwrap_or_else(PoisonError::into_inner));
+            policies::compile(name, texts, size, &schemas, &exceptions)
         });
         Self {
             service,
@@ -66,6 +73,7 @@ impl Loader {
             state: PolicyState::default(),
             size,
             schemas,
+            exceptions,
             anew: false,
             store: Store::new(compile, stand_in),
             overrides: BTreeMap::new(),
@@ -192,12 +200,15 @@ impl Loader {
     }
 
     fn choose_and_put(&mut self) -> Result<Vec<ObjectName>, String> {
+        self.anew |= policy_exceptions::join(&mut self.store, &self.exceptions);
         let pinned = self.pinned();
         let needs = self.store.policies().chain(&pinned).map(|it| policies::needs(&it.policy));
         self.service.want(needs.fold(Needs::default(), |all, of| all.and(&of)));
         self.unexpired = self.unexpired_now();
         while self.store.compile_again(&self.choose(&self.blocked)) {}
-        let (chosen, blocked, made) = self.fitting()?;
+        let (mut chosen, blocked, made) = self.fitting()?;
+        let exceptions = Arc::clone(&self.exceptions.read().unwrap_or_else(PoisonError::into_inner));
+        policy_exceptions::judge(&exceptions, &mut chosen);
         self.blocked = blocked;
         if self.revision == 0 || std::mem::take(&mut self.anew) || chosen.key() != self.in_service.key() {
             self.revision += 1;
@@ -340,6 +351,7 @@ impl Loader {
                 revision: it.compiled.revision.clone(),
                 origin: it.origin,
                 mode: it.compiled.policy.compiled.policy.modes.policy.word(),
+                exceptions: exceptions_of(&it.compiled.policy.compiled.policy),
                 mode_until: it.compiled.policy.compiled.policy.modes.until.iter().map(|of| of.end).min(),
             };
             objects.push(ObjectState {
@@ -354,6 +366,12 @@ impl Loader {
         self.since.retain(|name, _| verdicts.contains_key(name));
         self.state.serve(self.revision, objects);
     }
+}
+
+/// When the exceptions of a policy end, each with its rule and reason.
+fn exceptions_of(policy: &crate::lang::typed::Policy) -> Vec<(String, Time)> {
+    let name = |of: &Exception| format!("{}: {}", of.rule.as_deref().unwrap_or("policy"), of.because);
+    policy.exceptions.iter().map(|of| (name(of), of.end)).collect()
 }
 
 impl Origin {

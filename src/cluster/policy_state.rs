@@ -19,6 +19,8 @@ pub struct PolicyInService {
     pub mode: &'static str,
     /// The first instant at which a day is over until which a mode of it is meant.
     pub mode_until: Option<Time>,
+    /// When its exceptions end, each with its rule and reason.
+    pub exceptions: Vec<(String, Time)>,
 }
 
 /// One policy object.

@@ -227,6 +227,18 @@ impl<P: Clone> Store<P> {
         self.objects.get(name).is_some_and(|held| held.age.is_empty())
     }
 
+    /// The texts of objects for which a condition holds, by key: of the present texts, or of those before them where the
+    /// present ones do not compile.
+    pub(super) fn texts_where(&self, holds: impl Fn(&str) -> bool) -> BTreeMap<ObjectName, Texts> {
+        let of = |(name, held): (&ObjectName, &Held<P>)| {
+            let version = held.candidate.as_ref().or(held.serving.as_ref())?;
+            let texts = version.texts.iter().filter(|(_, text)| holds(text));
+            let texts: Texts = texts.map(|(key, text)| (key.clone(), text.clone())).collect();
+            (!texts.is_empty()).then(|| (name.clone(), texts))
+        };
+        self.objects.iter().filter_map(of).collect()
+    }
+
     /// The names of the policies of files.
     pub fn of_files(&self) -> BTreeSet<&str> {
         let files = self.objects.values().filter(|held| held.age.is_empty());

@@ -64,6 +64,23 @@ pub struct Explanation {
     /// The rules that do not decide and would refuse the pod, or nodes. They are in none of the counts.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub would_refuse: Vec<WouldRefuse>,
+    /// The exceptions by which policies and rules leave the pod alone.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub exceptions: Vec<ExceptionOf>,
+}
+
+/// An exception that holds for a pod.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ExceptionOf {
+    /// The policy, or `policy/rule`.
+    pub rule: String,
+    /// Its last day.
+    pub until: String,
+    /// Why it was made.
+    pub because: String,
+    /// Where it is written.
+    pub place: String,
 }
 
 /// A rule that does not decide and would refuse the pod, or nodes.
@@ -151,11 +168,13 @@ pub fn explain(
         conflicts: Vec::new(),
         per_node: Vec::new(),
         would_refuse: Vec::new(),
+        exceptions: Vec::new(),
     };
     let mut attempt = Attempt::new(framework, &world, &unbound(pod), now);
     let not_checked = framework.not_checked(attempt.cycle.handle(&world));
     explanation.not_checked = not_checked.iter().map(|constraint| constraint.name.to_string()).collect();
     explanation.would_refuse = would_refuse(&attempt);
+    explanation.exceptions = exceptions(&attempt);
     if let Some(status) = attempt.refused() {
         let plugin = framework.plugin_name(status.plugin).to_owned();
         explanation.refused_before_nodes = Some((plugin, status.message()));
@@ -200,6 +219,22 @@ fn would_refuse(attempt: &Attempt) -> Vec<WouldRefuse> {
         }));
     }
     found
+}
+
+/// The exceptions that hold for the pod.
+fn exceptions(attempt: &Attempt) -> Vec<ExceptionOf> {
+    let framework = &attempt.cycle.framework;
+    let all = framework.left_alone(&attempt.cycle.handle(attempt.snapshot)).into_iter();
+    let of = all.map(|(id, of)| {
+        let policy = framework.plugin_name(id);
+        ExceptionOf {
+            rule: of.rule.map_or_else(|| policy.to_owned(), |rule| format!("{policy}/{rule}")),
+            until: of.until,
+            because: of.because,
+            place: of.place,
+        }
+    });
+    of.collect()
 }
 
 /// All refusals of a node, and the status that an attempt would record.

@@ -38,7 +38,7 @@ pub enum EventResource {
     VolumeAttachment,
     /// An object of a kind that policies look up.
     LookedUp,
-    /// A value that an index keeps and a plugin wrote, or whose time is over: a memo of a policy.
+    /// A value that an index keeps and a plugin wrote, or whose time is over: a memo of a policy, a sum of a ledger.
     Memo,
     /// What nodes use: the metrics API was polled.
     NodeMetrics,
@@ -347,7 +347,7 @@ impl ClusterEvent {
     }
 
     /// Values that indexes keep moved: these numbers, in their order.
-    pub fn of_memos(moved: Vec<u64>) -> Self {
+    pub fn of_values(moved: Vec<u64>) -> Self {
         Self::of(EventResource::Memo, ActionType::UPDATE_OTHER, EventObjects::Moved(moved.into()))
     }
 

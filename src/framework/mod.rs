@@ -34,6 +34,7 @@ mod scale;
 mod runner;
 mod runtime;
 mod counting;
+mod left_alone;
 mod simulation;
 mod post_filter;
 mod preemption;
@@ -54,6 +55,7 @@ pub use events::{ActionType, ClusterEvent, EventObjects, EventRegistration, Even
 pub use extenders::{EXTENDER_NAME, Extender, ExtenderAnswer, ExtenderAsk, Extenders, Filtered, NodeVictims};
 pub use features::{Features, Gate};
 pub use handle::{Act, Actor, Handle, PluginEvent};
+pub use left_alone::LeftAlone;
 pub use order::{Points, ScorePlugin};
 pub use patch_body::{PREEMPTION_BY_SCHEDULER, PatchBody};
 pub use plugin::Plugin;

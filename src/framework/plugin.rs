@@ -2,6 +2,7 @@
 
 use super::counting::Counting;
 use super::handle::Handle;
+use super::left_alone::LeftAlone;
 use super::points::*;
 use super::preemption::PreemptionRules;
 use super::reads::{Need, Reads};
@@ -111,6 +112,10 @@ pub trait Plugin: Send + Sync {
     /// For each feasible node.
     fn score(&self) -> Option<&dyn Score> {
         None
+    }
+    /// The exceptions by which it leaves the pod alone, for explanations.
+    fn left_alone(&self, _h: &Handle) -> Vec<LeftAlone> {
+        Vec::new()
     }
     /// Edits that may help against the plugin's refusal, for explanations: of a node, or of the pod before nodes are
     /// evaluated (`None`). Called only for a pod and node that the plugin refuses. Each edit is tried before it is

@@ -12,6 +12,7 @@ pub mod language;
 pub mod schemas;
 pub mod syntax;
 pub mod uses;
+pub mod exceptions;
 pub mod typed;
 pub mod eval;
 pub mod check;
@@ -26,7 +27,9 @@ use crate::diag::{Diagnostic, Source, SourceMap, Span};
 use analysis::cost::Size;
 use check::Argument;
 use eval::budget::Budget;
+use exceptions::{Outside, OutsideException};
 use schemas::Schemas;
+use syntax::ast;
 use typed::Policy;
 
 /// The stack in bytes that is enough to compile and to evaluate the deepest expression that
@@ -55,7 +58,10 @@ pub fn compile_for(
     size: Size,
     arguments: &dyn Fn(&str) -> Vec<Argument>,
 ) -> (Vec<Policy>, Vec<Diagnostic>) {
-    compile_given(source, Given { size, schemas: &Schemas::default(), arguments, sources: None })
+    compile_given(
+        source,
+        Given { size, schemas: &Schemas::default(), arguments, sources: None, exceptions: None },
+    )
 }
 
 /// What a text is compiled for.
@@ -69,18 +75,41 @@ pub struct Given<'g> {
     pub arguments: &'g dyn Fn(&str) -> Vec<Argument>,
     /// Where the files are that the text uses; `None`: it can use none.
     pub sources: Option<&'g SourceMap>,
+    /// Exceptions from other texts. Those of the text itself count in any case.
+    pub exceptions: Option<&'g Outside>,
 }
 
-/// The same for all that can be given.
+/// The same for all that can be given. An exception from another text with which a policy is refused is left out.
 pub fn compile_given(source: &Source, given: Given<'_>) -> (Vec<Policy>, Vec<Diagnostic>) {
-    let Given { size, schemas, arguments, sources } = given;
-    let (file, mut said) = syntax::parse(source);
-    let Some(used) = uses::load(source, &file, sources, &mut said) else {
+    let (file, mistakes) = syntax::parse(source);
+    let outside = given.exceptions.cloned().unwrap_or_default().with(&file, source);
+    let (policies, said) = compile_parsed(source, (&file, mistakes.clone()), given, &outside);
+    let joined = |of: &&OutsideException| policies.iter().any(|policy| policy.name == of.policy);
+    let mut refused = outside.iter().filter(|of| of.source() != source.id() && !joined(of)).peekable();
+    if refused.peek().is_none() {
+        return (policies, said);
+    }
+    let (alone, mut said_alone) = compile_parsed(source, (&file, mistakes), given, &outside.of_file(source));
+    for of in refused.filter(|of| alone.iter().any(|policy| policy.name == of.policy)) {
+        said_alone.push(check::exceptions::with_which_it_is_refused(of, &said));
+    }
+    (alone, said_alone)
+}
+
+/// Compiles a text whose tree is there, with exceptions from it and from other texts.
+fn compile_parsed(
+    source: &Source,
+    (file, mut said): (&ast::File, Vec<Diagnostic>),
+    given: Given<'_>,
+    outside: &Outside,
+) -> (Vec<Policy>, Vec<Diagnostic>) {
+    let Given { size, schemas, arguments, sources, .. } = given;
+    let Some(used) = uses::load(source, file, sources, &mut said) else {
         // Names are missing, about which nothing could be said.
         return (Vec::new(), said);
     };
     let budget = Budget::default();
-    let mut policies = check::check((&file, source, &used), (arguments, schemas), &budget, &mut said);
+    let mut policies = check::check((file, source, &used), (arguments, schemas, outside), &budget, &mut said);
     policies.retain_mut(|policy| analysis::analyse(policy, &budget, &mut said));
     let mut claimed = analysis::claims::Claimed::default();
     policies.retain(|policy| {
@@ -94,7 +123,7 @@ pub fn compile_given(source: &Source, given: Given<'_>) -> (Vec<Policy>, Vec<Dia
         policies.clear();
     }
     policies.retain(|policy| analysis::cost::check(policy, size, &mut said));
-    lint::lint(source, &file, &mut policies, &mut said);
+    lint::lint(source, file, &mut policies, &mut said);
     uses::at_their_use(source.id(), &used, &mut said);
     if !file.scalars.is_empty() {
         syntax::document::settle_fixes(source.text(), &file.scalars, &mut said);

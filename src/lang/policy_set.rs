@@ -92,9 +92,9 @@ impl CompiledPolicy {
                 matches!(path.of, ReadOf::Pods | ReadOf::Nodes | ReadOf::Nominated | ReadOf::Group)
             });
         let hash = content_hash(&policy, sources);
-        let checks = policy.rules().flat_map(Rule::checks);
-        let mut places: FxHashMap<Span, String> =
-            checks.map(|check| (check.span, place(sources, check.span))).collect();
+        let checks = policy.rules().flat_map(Rule::checks).map(|check| check.span);
+        let named = checks.chain(policy.exceptions.iter().map(|of| of.span));
+        let mut places: FxHashMap<Span, String> = named.map(|span| (span, place(sources, span))).collect();
         let mut texts = FxHashMap::default();
         for span in sources_of_faults(&policy) {
             places.entry(span).or_insert_with(|| place(sources, span));
@@ -120,7 +120,7 @@ impl CompiledPolicy {
         Evaluator::new(&self.policy, context)
     }
 
-    /// The file and line of a check, or of an expression that may be a fault; empty for anything else.
+    /// The file and line of a check, an exception, or an expression that may be a fault; empty for anything else.
     pub fn place(&self, span: Span) -> &str {
         self.places.get(&span).map_or("", String::as_str)
     }
@@ -185,10 +185,11 @@ impl PolicySet {
     }
 }
 
-/// The text of the policy, of the defs and types of its file, and its arguments.
+/// The text of the policy, of the defs and types of its file, and of its exceptions; its arguments.
 fn content_hash(policy: &Policy, sources: &SourceMap) -> u64 {
     let mut hasher = FxHasher::default();
-    for span in std::iter::once(policy.span).chain(policy.file_items.iter().copied()) {
+    let exceptions = policy.exceptions.iter().map(|of| of.span);
+    for span in std::iter::once(policy.span).chain(policy.file_items.iter().copied()).chain(exceptions) {
         sources.text(span).hash(&mut hasher);
     }
     for param in &policy.params {

@@ -27,12 +27,13 @@ pub trait Index: Any + Send + Sync + std::fmt::Debug {
     fn apply(&mut self, delta: &Delta<'_>, snapshot: &Snapshot, moved: &mut Moves);
     /// Clears the index and derives it from `snapshot`.
     fn rebuild(&mut self, snapshot: &Snapshot);
-    /// When the first part of it ends by time alone, in monotonic time. Asked of indexes with [`Feeds::TIME`].
-    fn next_end(&self) -> Option<Time> {
+    /// When the first part of it changes by time alone, in monotonic time; at once if the wall clock was stepped past
+    /// such an instant. Asked of indexes with [`Feeds::TIME`].
+    fn next_end(&self, _snapshot: &Snapshot) -> Option<Time> {
         None
     }
-    /// Ends what ends at or before an instant of monotonic time. What that changes goes to `moved`.
-    fn expire(&mut self, _now: Time, _moved: &mut Moves) {}
+    /// Changes what changes at or before the present ([`Snapshot::time`]). What moves with it goes to `moved`.
+    fn expire(&mut self, _snapshot: &Snapshot, _moved: &mut Moves) {}
     /// A copy, made when a forked snapshot is written to.
     fn fork(&self) -> Box<dyn Index>;
 }

@@ -79,7 +79,6 @@ fn shape(field: &FieldDef, defs: &mut Map<String, Value>) -> Value {
         Shape::Expressions => json!({ "type": "object", "additionalProperties": expression() }),
         Shape::Texts => json!({ "type": "object", "additionalProperties": { "type": "string" } }),
         // The reader refuses it by name.
-        Shape::NotBuilt => json!({ "not": {} }),
     }
 }
 

@@ -85,16 +85,7 @@ fn describe(page: &mut Page, title: String, of: &ObjectDef) {
         let keys: Vec<String> = of.keys().map(|key| format!("`{key}`")).collect();
         page.text(format!("One of {}.", keys.join(" and ")));
     }
-    page.table(&["field", "value", "meaning"], of.fields.iter().filter(|field| is_built(field)).map(row));
-    let later: Vec<String> =
-        of.fields.iter().filter(|field| !is_built(field)).map(|field| format!("`{}`", field.name)).collect();
-    if !later.is_empty() {
-        page.text(format!("Known and refused, since they are not built: {}.", later.join(", ")));
-    }
-}
-
-fn is_built(field: &FieldDef) -> bool {
-    !matches!(field.shape, Shape::NotBuilt)
+    page.table(&["field", "value", "meaning"], of.fields.iter().map(row));
 }
 
 fn row(field: &FieldDef) -> Vec<String> {
@@ -124,7 +115,6 @@ fn value(shape: Shape) -> String {
         Shape::WordOr(known, _) => format!("{}, or a map", words(known)),
         Shape::Expressions => "map of expressions".to_owned(),
         Shape::Texts => "map of texts".to_owned(),
-        Shape::NotBuilt => "not built".to_owned(),
     }
 }
 

@@ -70,6 +70,7 @@ pub static SHAPES: &[Shape] = &[
             ("conflicts", "[Conflict]?", "requirements that no node meets together"),
             ("perNode", "[NodeRefusals]?", "every node with all refusals"),
             ("wouldRefuse", "[WouldRefuse]?", "rules that do not decide and would refuse the pod, or nodes"),
+            ("exceptions", "[ExceptionOf]?", "exceptions by which policies and rules leave the pod alone"),
             ("nearest", "[NodeRefusals]?", "the nodes that lack least"),
             ("wouldHelp", "[Suggestion]?", "changes that were tried and help, best first"),
             ("searchCutShort", "bool?", "whether the search for changes reached its limit"),
@@ -380,6 +381,16 @@ pub static SHAPES: &[Shape] = &[
         ],
     },
     Shape {
+        name: "ExceptionOf",
+        printed_by: "",
+        fields: &[
+            ("rule", "string", "the policy, or policy and rule"),
+            ("until", "string", "its last day, up to the end in UTC"),
+            ("because", "string", "why it was made"),
+            ("place", "string", "file and line"),
+        ],
+    },
+    Shape {
         name: "NodeRefusals",
         printed_by: "",
         fields: &[
@@ -649,6 +660,11 @@ pub static SHAPES: &[Shape] = &[
                 "string?",
                 "how far it may go, by rule or by pod; null when every rule decides for every pod",
             ),
+            (
+                "exceptions",
+                "[PlannedException]",
+                "pods that it, or a rule, leaves alone for a time, the first end first",
+            ),
             ("size", "ClusterSize", "the cluster that steps are computed for"),
             ("rules", "[RulePlan]", "its rules"),
             (
@@ -658,6 +674,17 @@ pub static SHAPES: &[Shape] = &[
             ),
             ("rights", "[string]", "rules of a role that the policy needs beside those of the scheduler"),
             ("mibPer100000Pods", "int", "about how much memory that takes for 100,000 pods, in MiB"),
+        ],
+    },
+    Shape {
+        name: "PlannedException",
+        printed_by: "",
+        fields: &[
+            ("rule", "string?", "the rule; null where the policy leaves the pods alone"),
+            ("until", "string", "its last day, up to the end in UTC"),
+            ("because", "string", "why it was made"),
+            ("pods", "string?", "its condition; null where it is about every pod"),
+            ("place", "string", "file and line"),
         ],
     },
     Shape {

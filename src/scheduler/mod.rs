@@ -212,13 +212,14 @@ impl Scheduler {
     fn expire(&mut self, now: Time) {
         let moved = self.cache.snapshot.expire(now);
         if !moved.is_empty() {
-            self.move_all(&ClusterEvent::of_memos(moved), &Scope::default(), now);
+            self.move_all(&ClusterEvent::of_values(moved), &Scope::default(), now);
         }
     }
 
     /// The wall clock was stepped: whatever reads it is evaluated again.
     fn wall_clock_stepped(&mut self, offset: Duration, now: Time, out: &mut Vec<Effect>) {
         self.cache.snapshot.set_wall_offset(offset);
+        self.expire(now);
         self.queue.wall_clock_stepped(now);
         self.clock_waits_again(now, out);
     }
@@ -345,7 +346,7 @@ impl Scheduler {
                 }
                 Act::Activate(pod) => self.queue.activate(&pod, &self.cache.snapshot, now),
                 Act::Moved(numbers) => {
-                    self.move_all(&ClusterEvent::of_memos(numbers), &Scope::default(), now);
+                    self.move_all(&ClusterEvent::of_values(numbers), &Scope::default(), now);
                 }
                 Act::Wake(pod) => self.queue.wake(&pod, &self.cache.snapshot, now),
                 Act::Event(key, event) => {

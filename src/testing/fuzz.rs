@@ -136,8 +136,13 @@ fn policy_text(data: &[u8]) {
     let Some(source) = sources.get(id) else { return };
     let schemas = Schemas::default();
     let arguments = |_: &str| Vec::new();
-    let given =
-        Given { size: Size::default(), schemas: &schemas, arguments: &arguments, sources: Some(&sources) };
+    let given = Given {
+        size: Size::default(),
+        schemas: &schemas,
+        arguments: &arguments,
+        sources: Some(&sources),
+        exceptions: None,
+    };
     let (policies, diagnostics) = compile_given(source, given);
     said_well(&sources, &diagnostics);
     assert!(diagnostics.iter().all(|said| said.span.source == id), "findings have their place in the text");

@@ -88,7 +88,8 @@ fn agree(text: &str, kind: &ObjectKind, schemas: &Schemas, documents: &[Value]) 
     let mut sources = SourceMap::new();
     let id = sources.add("fuzz.bay", text);
     let Some(source) = sources.get(id) else { return 0 };
-    let given = Given { size: Size::default(), schemas, arguments: &|_| Vec::new(), sources: None };
+    let given =
+        Given { size: Size::default(), schemas, arguments: &|_| Vec::new(), sources: None, exceptions: None };
     let (policies, said) = compile_given(source, given);
     super::fuzz::said_well(&sources, &said);
     // A field may have the name of a keyword, or a type without a comparison.

@@ -23,6 +23,7 @@ mod control_plane_checks;
 mod after_failure;
 mod coscheduling;
 mod credentials;
+mod exceptions;
 mod extenders;
 mod faults;
 mod gangs;

@@ -50,7 +50,7 @@ pub(super) fn said_with(
     // A fixture for a cluster of another size says so in its first line.
     let size = text.lines().next().and_then(|line| line.strip_prefix("// --size "));
     let size = size.map_or_else(lang::analysis::cost::Size::default, |size| size.parse().unwrap());
-    let given = lang::Given { size, schemas, arguments: &|_| Vec::new(), sources: None };
+    let given = lang::Given { size, schemas, arguments: &|_| Vec::new(), sources: None, exceptions: None };
     let (policies, diagnostics) = lang::compile_given(sources.get(id).unwrap(), given);
     let lines = diagnostics.iter().map(|d| line(d, &sources)).collect();
     (policies, diagnostics, lines)

@@ -107,6 +107,7 @@ fn said(text: &str) -> Vec<String> {
         schemas: &Default::default(),
         arguments: &|_| Vec::new(),
         sources: Some(&sources),
+        exceptions: None,
     };
     let (_, diagnostics) = lang::compile_given(sources.get(id).unwrap(), given);
     diagnostics.iter().map(|said| format!("{}: {}", said.code.slug, said.message)).collect()

@@ -16,6 +16,7 @@ fn compiled(files: &[(&str, &str)]) -> (Vec<Policy>, Vec<String>) {
 
 fn compiled_of(sources: &SourceMap, id: SourceId) -> (Vec<Policy>, Vec<String>) {
     let given = Given {
+        exceptions: None,
         size: Default::default(),
         schemas: &Default::default(),
         arguments: &|_| Vec::new(),
@@ -158,6 +159,7 @@ fn both_files_are_shown() {
         schemas: &Default::default(),
         arguments: &|_| Vec::new(),
         sources: Some(&sources),
+        exceptions: None,
     };
     let (_, said) = lang::compile_given(sources.get(id).unwrap(), given);
     let drawn = draw::human(&sources, &said, draw::Look::default());

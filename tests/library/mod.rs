@@ -72,7 +72,10 @@ fn compiled(source: &Source, size: Size) -> (Vec<Policy>, Vec<Diagnostic>) {
         }
         schemas
     });
-    lang::compile_given(source, Given { size, schemas: &SCHEMAS, arguments: &|_| Vec::new(), sources: None })
+    lang::compile_given(
+        source,
+        Given { size, schemas: &SCHEMAS, arguments: &|_| Vec::new(), sources: None, exceptions: None },
+    )
 }
 
 /// The files with the definitions of the custom kinds that policies look up.

@@ -37,8 +37,13 @@ fn with_schema(text: &str, schema: Value) -> PolicySet {
     schemas.add_definition(&definition).unwrap();
     let mut sources = SourceMap::new();
     let id = sources.add(if text.starts_with("api") { "a.yaml" } else { "a.bay" }, text);
-    let given =
-        Given { size: Size::of(20, 20), schemas: &schemas, arguments: &|_| Vec::new(), sources: None };
+    let given = Given {
+        size: Size::of(20, 20),
+        schemas: &schemas,
+        arguments: &|_| Vec::new(),
+        sources: None,
+        exceptions: None,
+    };
     let (policies, said) = bayplan::lang::compile_given(sources.get(id).unwrap(), given);
     let wrong: Vec<_> = said.iter().filter(|said| said.is_error()).map(|said| &said.message).collect();
     assert!(wrong.is_empty(), "{wrong:?}");

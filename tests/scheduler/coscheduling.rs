@@ -28,8 +28,13 @@ fn policy() -> PolicySet {
     }
     let mut sources = SourceMap::new();
     let id = sources.add("coscheduling.bay", read("policies/scheduler-plugins/coscheduling.bay"));
-    let given =
-        Given { size: Size::of(20, 20), schemas: &schemas, arguments: &|_| Vec::new(), sources: None };
+    let given = Given {
+        size: Size::of(20, 20),
+        schemas: &schemas,
+        arguments: &|_| Vec::new(),
+        sources: None,
+        exceptions: None,
+    };
     let (mut policies, said) = bayplan::lang::compile_given(sources.get(id).unwrap(), given);
     assert_eq!(policies.len(), 1, "{said:?}");
     PolicySet::new([Arc::new(CompiledPolicy::new(policies.remove(0), &sources))])

@@ -6,6 +6,7 @@ mod clock;
 mod columns_and_rows;
 mod coscheduling;
 mod events;
+mod exceptions;
 mod extenders;
 mod failure;
 mod gangs;

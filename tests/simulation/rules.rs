@@ -477,7 +477,9 @@ impl World {
     pub(crate) fn policies(&mut self, bits: u64) -> Arc<Profiles> {
         let set = set(bits);
         let second = !bits.is_multiple_of(4);
-        let serving: Vec<_> = set.iter().cloned().chain(self.options.trials.set(bits)).collect();
+        let trials = self.options.trials;
+        let serving: Vec<_> =
+            set.iter().map(|of| trials.served(of)).chain(self.options.trials.set(bits)).collect();
         let frameworks = frameworks(&serving, &self.others, second);
         self.rules.revision = self.revision;
         self.rules.second = second;

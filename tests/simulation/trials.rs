@@ -1,9 +1,10 @@
-//! Rules that do not decide beside those of a run: every decision, message and call is the same with them and without
-//! them.
+//! Rules that do not decide beside those of a run, and exceptions for pods that a run does not have: every decision,
+//! message and call is the same with them and without them.
 
 use crate::rules::{POOL, compile};
 use bayplan::lang::policy_set::CompiledPolicy;
 use bayplan::scheduler::Effect;
+use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
 /// Whether a run has rules that do not decide.
@@ -16,6 +17,10 @@ pub(crate) enum Trials {
     Count,
     /// A mistake: they decide all the same.
     Decide,
+    /// It has none. Its policies and their rules have exceptions, whose day ends during the run.
+    Except,
+    /// A mistake: the exceptions are about pods of the run.
+    ExceptSome,
 }
 
 /// Rules about evictions, of which the pool has none.
@@ -57,11 +62,55 @@ impl Trials {
             taken.map(|(_, compiled)| compiled.clone()).collect()
         };
         match self {
-            Trials::None => Vec::new(),
+            Trials::None | Trials::Except | Trials::ExceptSome => Vec::new(),
             Trials::Count => chosen(&COUNT[(bits % 3) as usize]),
             // One profile has one order of the queue.
             Trials::Decide => chosen(&DECIDE).into_iter().filter(|of| of.policy.queue.is_none()).collect(),
         }
+    }
+}
+
+/// The last day of exceptions: [`BEGIN`](crate::world::BEGIN) is shortly before its end.
+const LAST_DAY: &str = "2001-09-09";
+
+/// A policy with an exception from all of it and from each rule that may have one.
+fn excepted(text: &str, pods: &str) -> Arc<CompiledPolicy> {
+    let exception = format!(" except until {LAST_DAY} because \"it moves\" when {pods} ");
+    let mut changed = String::new();
+    for (at, part) in text.split_inclusive('{').enumerate() {
+        changed.push_str(part);
+        let head = part.trim_end_matches('{').trim_end();
+        let line = head.rsplit('\n').next().unwrap_or_default();
+        let rule = ["filter", "score", "prefilter", "permit"].into_iter().any(|word| {
+            let mut words = line.split(' ').rev().take(6).take_while(|of| *of != "}");
+            words.any(|of| of == word)
+        });
+        if at == 0 || rule && part.ends_with('{') {
+            changed.push_str(&exception);
+        }
+    }
+    compile(&changed)
+}
+
+/// The policies of the pool with exceptions, by the text without.
+type Excepted = BTreeMap<u64, Arc<CompiledPolicy>>;
+
+fn all_excepted(pods: &str) -> Excepted {
+    POOL.iter().map(|text| (compile(text).hash, excepted(text, pods))).collect()
+}
+
+static EXCEPTED: LazyLock<Excepted> = LazyLock::new(|| all_excepted("pod.labels[\"tried\"] == \"yes\""));
+static EXCEPTED_SOME: LazyLock<Excepted> = LazyLock::new(|| all_excepted("pod.priority >= 0"));
+
+impl Trials {
+    /// A policy of the pool as it is in service.
+    pub(crate) fn served(self, of: &Arc<CompiledPolicy>) -> Arc<CompiledPolicy> {
+        let all = match self {
+            Trials::Except => &EXCEPTED,
+            Trials::ExceptSome => &EXCEPTED_SOME,
+            Trials::None | Trials::Count | Trials::Decide => return of.clone(),
+        };
+        all[&of.hash].clone()
     }
 }
 

@@ -67,7 +67,7 @@ pub(crate) struct Late {
 }
 
 /// When a world begins.
-const BEGIN: Time = Time(1_000_000_000_000_000);
+pub(crate) const BEGIN: Time = Time(1_000_079_880_000_000);
 pub(crate) const TIMEOUT: Duration = Duration::from_seconds(5);
 
 pub(crate) struct World {

@@ -45,7 +45,7 @@ impl<'a> Subject<'a> {
     fn applying(&self) -> Vec<&'a Arc<CompiledPolicy>> {
         let context = self.context();
         let applies = |policy: &&Arc<CompiledPolicy>| {
-            policy.policy.applies.iter().all(|condition| policy.evaluator(context).holds(condition))
+            policy.policy.narrows().all(|condition| policy.evaluator(context).holds(condition))
         };
         self.setup.policies.set.iter().filter(applies).collect()
     }

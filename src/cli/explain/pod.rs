@@ -171,6 +171,7 @@ impl PodView<'_> {
             }
         }
         text.push_str(&text::would_refuse(self.explanation(), out));
+        text.push_str(&text::exceptions(self.explanation(), out));
         text.push_str(&self.left_alone(out));
         text.push_str(&self.what_helps(out));
         text.push_str(&self.next(out));

@@ -115,6 +115,29 @@ pub(crate) fn would_refuse(explanation: &Explanation, out: &Output) -> String {
     format!("\n{}", table.draw(out))
 }
 
+/// The exceptions by which policies leave the pod alone.
+pub(crate) fn exceptions(explanation: &Explanation, out: &Output) -> String {
+    if explanation.exceptions.is_empty() {
+        return String::new();
+    }
+    let mut table = Table::new(&[
+        Column::words("LEFT ALONE BY"),
+        Column::words("UNTIL"),
+        Column::words("BECAUSE"),
+        Column::words("PLACE"),
+    ]);
+    table.indent = 2;
+    for of in &explanation.exceptions {
+        table.row([
+            (Style::Name, of.rule.clone()),
+            (Style::Plain, of.until.clone()),
+            (Style::Plain, of.because.clone()),
+            (Style::Name, of.place.clone()),
+        ]);
+    }
+    format!("\n{}", table.draw(out))
+}
+
 /// Requirements that no node meets, alone or together.
 fn conflict(conflicts: &[Conflict], nodes: usize, out: &Output) -> String {
     let mut table = Table::new(&[Column::words(""), Column::words("")]);

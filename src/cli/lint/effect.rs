@@ -63,7 +63,7 @@ fn applies(compiled: &CompiledPolicy, pod: &PodInfo, snapshot: &Snapshot) -> boo
     }
     let mut evaluator = compiled.evaluator(context(pod, None, snapshot));
     let guards = policy.lets.iter().filter(|of| of.missing.is_some());
-    policy.applies.iter().all(|condition| evaluator.holds(condition))
+    policy.narrows().all(|condition| evaluator.holds(condition))
         && guards.into_iter().all(|of| !evaluator.value(&of.value).is_absent())
 }
 

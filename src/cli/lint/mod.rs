@@ -133,11 +133,18 @@ fn policies(args: &Args) -> anyhow::Result<Policies> {
     if let Some(loaded) = cluster {
         compare(&mut read, loaded);
     }
-    let (schemas, sources) = (read.schemas.clone(), read.sources.clone());
+    let (schemas, sources, exceptions) =
+        (read.schemas.clone(), read.sources.clone(), read.exceptions.clone());
     let compile = |source: &Source| fix::Compiled {
         diagnostics: crate::lang::compile_given(
             source,
-            Given { size, schemas: &schemas, arguments: &|_| Vec::new(), sources: Some(&sources) },
+            Given {
+                size,
+                schemas: &schemas,
+                arguments: &|_| Vec::new(),
+                sources: Some(&sources),
+                exceptions: Some(&exceptions),
+            },
         )
         .1,
         statements: crate::lang::statements(source),

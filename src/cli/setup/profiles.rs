@@ -10,6 +10,7 @@ use crate::framework::{ArgsError, At, Field, Framework, Registry, Tree, TreeValu
 use crate::lang::Given;
 use crate::lang::analysis::cost::Size;
 use crate::lang::check::Argument;
+use crate::lang::exceptions::Outside;
 use crate::lang::policy_set::{CompiledPolicy, PolicySet};
 use crate::lang::schemas::Schemas;
 use crate::model::{PodInfo, Symbol};
@@ -39,8 +40,9 @@ impl Setup {
             changed.push(Arc::new(CompiledPolicy::new(policy, &sources)));
         }
         let (size, schemas) = (self.policies.size, self.policies.schemas.clone());
-        let policies =
-            Policies { sources, set: PolicySet::new(changed), size, schemas, ..Policies::default() };
+        let exceptions = self.policies.exceptions.clone();
+        let set = PolicySet::new(changed);
+        let policies = Policies { sources, set, size, schemas, exceptions, ..Policies::default() };
         let registry = registry(&policies, &WithArguments::default()).ok()?;
         let made = self.config.frameworks(&registry, self.config_source).ok()?;
         made.frameworks.into_iter().find(|framework| framework.scheduler_name == pod.scheduler_name)
@@ -92,13 +94,15 @@ type WithArguments = Arc<Mutex<Vec<Arc<CompiledPolicy>>>>;
 fn registry(policies: &Policies, made: &WithArguments) -> anyhow::Result<Registry> {
     let mut registry = crate::plugins::registry();
     let (sources, schemas) = (Arc::new(policies.sources.clone()), Arc::new(policies.schemas.clone()));
+    let exceptions = &policies.exceptions;
     for compiled in policies.set.iter() {
         let (sources, schemas, size) = (sources.clone(), schemas.clone(), policies.size);
+        let exceptions = exceptions.clone();
         let compiled = compiled.clone();
         let made = made.clone();
         let (name, sorts) = (compiled.name().to_owned(), compiled.policy.orders_queue());
         registry.add_policy(&name, sorts, move |args| {
-            let compiled = compiled_with(&compiled, (&sources, &schemas), size, args)?;
+            let compiled = compiled_with(&compiled, (&sources, &schemas, &exceptions), size, args)?;
             if !matches!(args.value, TreeValue::Null) {
                 made.lock().unwrap_or_else(PoisonError::into_inner).push(compiled.clone());
             }
@@ -116,7 +120,8 @@ pub(crate) fn with_arguments(
     exempt: &ExemptPods,
     args: &Tree,
 ) -> Result<Arc<dyn crate::framework::Plugin>, Vec<ArgsError>> {
-    let compiled = compiled_with(&policy.compiled, (&policy.sources, &policy.schemas), size, args)?;
+    let compiled =
+        compiled_with(&policy.compiled, (&policy.sources, &policy.schemas, &policy.exceptions), size, args)?;
     let plugin = PolicyPlugin::new(compiled, exempt.clone());
     Ok(Arc::new(if policy.suspended { plugin.suspended() } else { plugin }))
 }
@@ -124,7 +129,7 @@ pub(crate) fn with_arguments(
 /// A policy compiled again with the arguments of a profile.
 fn compiled_with(
     compiled: &Arc<CompiledPolicy>,
-    (sources, schemas): (&SourceMap, &Schemas),
+    (sources, schemas, exceptions): (&SourceMap, &Schemas, &Outside),
     size: Size,
     args: &Tree,
 ) -> Result<Arc<CompiledPolicy>, Vec<ArgsError>> {
@@ -148,7 +153,8 @@ fn compiled_with(
         .collect();
     let wanted = compiled.name();
     let given = |name: &str| if name == wanted { arguments.clone() } else { Vec::new() };
-    let given = Given { size, schemas, arguments: &given, sources: Some(sources) };
+    let given =
+        Given { size, schemas, arguments: &given, sources: Some(sources), exceptions: Some(exceptions) };
     let (mut policies, diagnostics) = crate::lang::compile_given(source, given);
     let errors: Vec<ArgsError> = diagnostics
         .into_iter()

@@ -561,4 +561,44 @@ policy ready {
   filter ready { require node.ready else "node(s) not ready" }
 }
 "#
+
+    EXCEPTION_ENDS "BP0453" "exception-ends" Warning
+        "an exception ends soon, or is over"
+        "An exception holds up to the end of its day (UTC). From then on the policy or rule is for its pods again, and may \
+         refuse them. Bayplan reports it from 14 days before the end, and after it, because it then has no effect."
+        bad r#"
+/// Keeps pods off nodes that are not ready.
+policy ready {
+  except until 2020-01-31 because "OPS-123: batch moves in January" when pod.namespace == "batch"
+  filter ready { require node.ready else "node(s) not ready" }
+}
+"#
+        good r#"
+/// Keeps pods off nodes that are not ready.
+policy ready {
+  except until 2099-01-31 because "OPS-123: batch moves one day" when pod.namespace == "batch"
+  filter ready { require node.ready else "node(s) not ready" }
+}
+"#
+
+    EXCEPTION_WITHOUT_EFFECT "BP0454" "exception-without-effect" Warning
+        "an exception from a policy or rule that is not there"
+        "An exception outside of a policy names the policy, or the policy and one of its rules: a filter, a score, \
+         `prefilter` or `permit`. Without that rule the exception does nothing, and its pods are not left alone."
+        bad r#"
+except ready/redy until 2099-01-31 because "OPS-123: batch moves" when pod.namespace == "batch"
+
+/// Keeps pods off nodes that are not ready.
+policy ready {
+  filter ready { require node.ready else "node(s) not ready" }
+}
+"#
+        good r#"
+except ready/ready until 2099-01-31 because "OPS-123: batch moves" when pod.namespace == "batch"
+
+/// Keeps pods off nodes that are not ready.
+policy ready {
+  filter ready { require node.ready else "node(s) not ready" }
+}
+"#
 }

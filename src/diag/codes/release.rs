@@ -6,18 +6,19 @@ codes! {
         "The statement belongs to the language, but this release cannot execute it. It refuses the policy \
          instead of ignoring the statement."
         bad r#"
-/// Refuses pods of crowded namespaces, but for one of them.
-policy crowd {
-  except until 2027-01-31 because "it moves" when pod.namespace == "old"
-  group g = p in pods where p.namespace == pod.namespace
-  prefilter { reject "too many pods" when g.count() > 3 }
+/// Keeps pods off nodes that are not ready; first those of one namespace.
+policy ready {
+  filter ready {
+    mode enforce when pod.namespace == "canary" else audit
+    require node.ready else "node(s) not ready"
+  }
 }
 "#
         good r#"
-/// Refuses pods of crowded namespaces.
-policy crowd {
-  group g = p in pods where p.namespace == pod.namespace
-  prefilter { reject "too many pods" when g.count() > 3 }
+/// Keeps pods off nodes that are not ready; first those of one namespace.
+policy ready {
+  mode enforce when pod.namespace == "canary" else audit
+  filter ready { require node.ready else "node(s) not ready" }
 }
 "#
 }

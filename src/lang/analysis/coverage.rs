@@ -40,8 +40,18 @@ impl Coverage {
     pub fn of<'p>(policies: impl IntoIterator<Item = &'p Policy>) -> Self {
         let mut coverage = Self::default();
         for policy in policies {
-            let statements = policy.rules().flat_map(Rule::statements);
-            statements.filter_map(Statement::condition).for_each(|of| coverage.add(policy, of));
+            for rule in policy.rules() {
+                let conditions = rule.statements().filter_map(Statement::condition);
+                // Of an exception, that its day is over is nothing that a test can bring about.
+                match rule {
+                    Rule::Except(of, _) => {
+                        policy.excepted_pods(of).iter().for_each(|of| coverage.add(policy, of))
+                    }
+                    _ => {
+                        conditions.filter_map(|of| policy.written(of)).for_each(|of| coverage.add(policy, of))
+                    }
+                }
+            }
         }
         // A condition comes before its parts.
         coverage.conditions.sort_by_key(|of| (of.span.source, of.span.start, std::cmp::Reverse(of.span.end)));

@@ -49,6 +49,9 @@ pub fn check(policy: &Policy, diagnostics: &mut Vec<Diagnostic>) {
             match statement {
                 // It was proved above.
                 Statement::Condition(_) if matches!(rule, Rule::Mode(_)) => {}
+                Statement::Condition(of) if matches!(rule, Rule::Except(..)) => {
+                    places.must_not_fail(of, "the condition of an exception");
+                }
                 Statement::LedgerKey(of) => places.must_not_fail(&of.key, "the key of a ledger"),
                 Statement::Add(of) => {
                     let parts = of.when.iter().chain([&of.value]);

@@ -19,7 +19,7 @@ pub(super) fn derive(policy: &mut Policy, diagnostics: &mut Vec<Diagnostic>) -> 
             parts.for_each(|part| found.look(policy, part));
             found.guards.sort_unstable();
             // Which pods are counted.
-            policy.applies.iter().for_each(|part| found.look(policy, part));
+            policy.chooses_by().for_each(|part| found.look(policy, part));
             found
         })
         .collect();

@@ -100,8 +100,8 @@ impl<'a> Checker<'a> {
 
     pub(super) fn refused_in_block(&mut self, kind: &BlockKind, span: Span) {
         match kind {
-            // `modes` has read it.
-            BlockKind::Mode(_) => {}
+            // `modes` and `exceptions` read them.
+            BlockKind::Mode(_) | BlockKind::Except(_) => {}
             BlockKind::Broken(broken) => {
                 self.incomplete = true;
                 if let Some(name) = &broken.declares {

@@ -16,6 +16,7 @@ mod blocks;
 mod calls;
 mod comparisons;
 mod declarations;
+pub mod exceptions;
 pub mod dialect;
 mod expr;
 mod facts;
@@ -51,6 +52,7 @@ use super::types::{ObjectKind, Type};
 use crate::diag::{Code, Diagnostic, Source, Span};
 use crate::lang::eval::budget::Budget;
 use crate::lang::eval::constant::{self, Known, Tables};
+use crate::lang::exceptions::Outside;
 use crate::lang::language::statements::Names;
 use crate::lang::language::statements::StatementId;
 use crate::lang::syntax::ast::{self, Text};
@@ -80,13 +82,13 @@ pub type Arguments<'a> = &'a dyn Fn(&str) -> Vec<Argument>;
 /// not have with its defaults is reported at the argument, with its place in the policy beside it.
 pub fn check(
     (file, source, used): (&ast::File, &Source, &[UsedFile<'_>]),
-    (arguments, schemas): (Arguments<'_>, &Schemas),
+    (arguments, schemas, outside): (Arguments<'_>, &Schemas, &Outside),
     budget: &Budget,
     said: &mut Vec<Diagnostic>,
 ) -> Vec<Policy> {
     let mut diagnostics = Vec::new();
     let mut result = Vec::new();
-    let text = Texts { text: source.text(), used };
+    let text = Texts { text: source.text(), used, outside: Some(outside) };
     let mut named: FxHashMap<&str, Span> = FxHashMap::default();
     let file_items = scope::FileItems::new(file, used, &mut diagnostics);
     let declares = |item: &&ast::Item| matches!(item.kind, ast::ItemKind::Def(_) | ast::ItemKind::Type(_));
@@ -113,13 +115,13 @@ pub fn check(
             continue;
         }
         let mut checker = Checker::new(text, Vec::new(), budget).with(schemas);
-        let mut checked = checker.policy(item, policy, &file_items);
+        let mut checked = checker.policy(item, policy, (&file_items, outside));
         let mut broken = checker.is_broken();
         let given = arguments(&policy.name.text);
         if !broken && !given.is_empty() {
             // Again with the arguments: they cause the further errors, which are reported at their places.
             let mut again = Checker::new(text, given.clone(), budget).with(schemas);
-            checked = again.policy(item, policy, &file_items);
+            checked = again.policy(item, policy, (&file_items, outside));
             broken = again.is_broken();
             let errors = again.diagnostics.into_iter().filter(Diagnostic::is_error);
             diagnostics.extend(errors.map(|error| arguments::blame(error, &given, text.text)));
@@ -131,6 +133,7 @@ pub fn check(
             result.push(checked);
         }
     }
+    exceptions::check_outside((file, text), (budget, schemas), &mut diagnostics);
     scope::check_unused_items((file, text), &file_items, (budget, schemas), &mut diagnostics);
     diagnostics.sort_by_key(|d| (d.span.source, d.span.start, d.span.end, d.code.id));
     diagnostics.dedup();
@@ -208,6 +211,8 @@ fn empty_policy(name: &ast::Name, span: Span) -> Policy {
         strict: None,
         modes: Modes::default(),
         applies: Vec::new(),
+        unless: Vec::new(),
+        exceptions: Vec::new(),
         params: Vec::new(),
         lets: Vec::new(),
         defs: Vec::new(),
@@ -236,18 +241,21 @@ fn empty_policy(name: &ast::Name, span: Span) -> Policy {
 struct Texts<'a> {
     text: &'a str,
     used: &'a [UsedFile<'a>],
+    outside: Option<&'a Outside>,
 }
 
 impl<'a> Texts<'a> {
     /// A text that uses no file.
     fn one(text: &'a str) -> Self {
-        Self { text, used: &[] }
+        Self { text, used: &[], outside: None }
     }
 
     /// The text of a place.
     fn at(self, span: Span) -> &'a str {
         let used = self.used.iter().find(|of| of.source.id() == span.source);
-        used.map_or(self.text, |of| of.source.text())
+        let mut outside = self.outside.into_iter().flat_map(Outside::iter);
+        let outside = || outside.find(|of| of.source() == span.source).map(|of| of.text());
+        used.map(|of| of.source.text()).or_else(outside).unwrap_or(self.text)
     }
 }
 
@@ -341,7 +349,7 @@ impl<'a> Checker<'a> {
         &mut self,
         item: &'a ast::Item,
         policy: &'a ast::Policy,
-        file: &scope::FileItems<'a>,
+        (file, outside): (&scope::FileItems<'a>, &'a Outside),
     ) -> Policy {
         if policy.dialect == ast::Dialect::Cel {
             self.dialect = Dialect::Cel(dialect::Cel::policy());
@@ -359,6 +367,7 @@ impl<'a> Checker<'a> {
         self.canary(policy, &mut result.modes);
         self.frame = Frame::new(Place::In(StatementId::Let), FactScope::Narrowed);
         self.statements(policy, &mut result);
+        self.exceptions(policy, outside, &mut result);
         self.check_declarations();
         result.params = std::mem::take(&mut self.params);
         result.lets = std::mem::take(&mut self.lets);

@@ -194,7 +194,7 @@ impl<'a> Checker<'a> {
 }
 
 /// The end of a day in UTC.
-fn end_of(day: &str) -> Option<Time> {
+pub(super) fn end_of(day: &str) -> Option<Time> {
     let day: jiff::civil::Date = day.parse().ok()?;
     let next = day.tomorrow().ok()?.to_zoned(jiff::tz::TimeZone::UTC).ok()?;
     Some(Time(next.timestamp().as_microsecond()))

@@ -167,11 +167,7 @@ impl<'a> FileItems<'a> {
                 ast::ItemKind::Def(def) => Some((&def.name, DeclKind::Def(def))),
                 ast::ItemKind::Type(of) => Some((&of.name, DeclKind::Type(of))),
                 ast::ItemKind::Broken(broken) => broken.declares.as_ref().map(|name| (name, DeclKind::Lost)),
-                ast::ItemKind::Except(_) => {
-                    diagnostics.push(not_built(item.span, StatementId::Except));
-                    None
-                }
-                ast::ItemKind::Use(_) | ast::ItemKind::Policy(_) => None,
+                ast::ItemKind::Use(_) | ast::ItemKind::Policy(_) | ast::ItemKind::Except(_) => None,
             };
             let Some((name, kind)) = declared else { continue };
             if let Some(first) = known.get(&*name.text) {
@@ -183,11 +179,6 @@ impl<'a> FileItems<'a> {
         }
         FileItems { items }
     }
-}
-
-fn not_built(span: Span, statement: StatementId) -> Diagnostic {
-    Diagnostic::new(&codes::NOT_BUILT, span, format!("`{}` is not built yet", statement.def().words))
-        .with_help("this release refuses it rather than ignoring it; the rest of the file is checked")
 }
 
 pub(super) fn twice(name: &ast::Name, first: Span) -> Diagnostic {

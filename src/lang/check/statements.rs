@@ -34,6 +34,7 @@ impl<'a> Checker<'a> {
                 | StatementKind::Memo(_)
                 | StatementKind::Source(_)
                 | StatementKind::Mode(_)
+                | StatementKind::Except(_)
                 | StatementKind::Broken(_) => {}
                 StatementKind::Gate(gate) => {
                     let gate = self.gate(gate, doc, statement.span);
@@ -93,11 +94,6 @@ impl<'a> Checker<'a> {
                 StatementKind::AfterFailure(block) => {
                     let acts = self.acts(StatementId::AfterFailure, Point::Failure, block, statement.span);
                     result.acts.push(acts);
-                }
-                StatementKind::Except(_) => {
-                    if let Some(id) = statement.kind.id() {
-                        self.refused(id, statement.span);
-                    }
                 }
             }
         }

@@ -11,7 +11,6 @@ use crate::lang::typed::{Expr, LedgerId, Policy};
 use crate::lang::types::Type;
 use crate::lang::types::convert;
 use crate::lang::types::value::{Constant, Ordered, Value};
-use crate::model::Time;
 use std::sync::Arc;
 
 /// An empty index for a ledger of a policy.
@@ -33,7 +32,7 @@ pub fn entry(policy: &Policy, ledger: LedgerId, exempt: &ExemptPods) -> EntryFn 
     let of = &policy[ledger];
     let mut lowering = Lowering::new(policy);
     let parts = Parts {
-        applies: policy.applies.iter().map(|condition| lowering.bool(condition)).collect(),
+        applies: policy.narrows().map(|condition| lowering.bool(condition)).collect(),
         guards: of.guards.iter().map(|guard| lowering.value(&policy[*guard].value)).collect(),
         key: lowering.value(&of.key),
         adds: of
@@ -54,7 +53,7 @@ pub fn entry(policy: &Policy, ledger: LedgerId, exempt: &ExemptPods) -> EntryFn 
         if reads_node && node.is_none() {
             return None;
         }
-        let context = EvalContext { node, looked, ..EvalContext::new(pod, snapshot, Time::default()) };
+        let context = EvalContext { node, looked, ..EvalContext::new(pod, snapshot, snapshot.time()) };
         let mut env = Env::of_size(context, slots, lets);
         let applies = parts.applies.iter().all(|condition| condition(&mut env));
         // An expression of CEL that fails does not hold.

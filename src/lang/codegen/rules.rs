@@ -338,7 +338,7 @@ pub fn lower(policy: &Policy) -> Statements {
     lowering.faults = !sources_of_faults(policy).is_empty();
     let mut inputs = ColumnInputs::default();
     // After a fault the policy applies, unless faults are ignored.
-    let applies = policy.applies.iter().chain(&policy.modes.when).map(|condition| {
+    let applies = policy.narrows().chain(&policy.modes.when).map(|condition| {
         fallible(&mut lowering, condition, policy.on_error, policy.on_error != OnError::Ignore)
     });
     let applies = applies.collect();

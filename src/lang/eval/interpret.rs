@@ -351,7 +351,7 @@ impl<'p, 'a> Evaluator<'p, 'a> {
         let policy = self.policy;
         let known = ledgers::sum(&self.context, &policy[id].index, &key);
         let sum = known.unwrap_or_else(|| {
-            let all = policy[id].adds.len() + policy.applies.len() + 1;
+            let all = policy[id].adds.len() + policy.narrows().count() + 1;
             self.step(self.context.snapshot.pod_count().saturating_mul(all));
             ledgers::recomputed(policy, id, &ExemptPods::default(), &self.context, &key)
         });

@@ -49,6 +49,8 @@ pub struct Definition {
     pub reads_namespace: bool,
     /// Whether entries move with objects that they look up.
     pub reads_objects: bool,
+    /// The instants of the wall clock at which pods that an exception leaves alone are counted again, the first one first.
+    pub ends: Vec<Time>,
 }
 
 impl Definition {
@@ -68,6 +70,7 @@ impl Definition {
             reads_node: of.reads_node,
             reads_namespace: of.reads_namespace,
             reads_objects: of.reads_objects,
+            ends: policy.ends(),
         }
     }
 
@@ -100,9 +103,9 @@ pub fn entry_of(
     if of.reads_node && node.is_none() {
         return None;
     }
-    let context = EvalContext { node, ..EvalContext::new(pod, snapshot, Time::default()) };
+    let context = EvalContext { node, ..EvalContext::new(pod, snapshot, snapshot.time()) };
     let mut evaluator = Evaluator::new(policy, context);
-    let applies = policy.applies.iter().all(|condition| evaluator.holds(condition));
+    let applies = policy.narrows().all(|condition| evaluator.holds(condition));
     let mut present = || of.guards.iter().all(|guard| !evaluator.value(&policy[*guard].value).is_absent());
     if !applies || !present() {
         return None;
@@ -129,7 +132,7 @@ pub fn index_keys(policy: &Policy) -> Vec<IndexKey> {
     }
     let mut shared = FxHasher::default();
     let values = policy.lets.iter().map(|of| &of.value).chain(policy.defs.iter().map(|def| &def.body));
-    values.chain(&policy.applies).for_each(|part| write_without_places(part, &mut shared));
+    values.chain(policy.narrows()).for_each(|part| write_without_places(part, &mut shared));
     // Expressions name kinds by number.
     policy.kinds.iter().for_each(|kind| kind.hash(&mut shared));
     for param in &policy.params {
@@ -174,6 +177,8 @@ pub struct LedgerIndex {
     /// What each pod that is counted adds, and where.
     entries: Shards<PodKey, (Key, Amount)>,
     looks: Looks,
+    /// How many exceptions have ended.
+    ended: usize,
 }
 
 /// The sum under a key.
@@ -209,7 +214,7 @@ impl LedgerIndex {
     /// An empty index.
     pub fn new(by: Definition) -> Self {
         let looks = Looks::default();
-        Self { by: Arc::new(by), sums: Shards::default(), entries: Shards::default(), looks }
+        Self { by: Arc::new(by), sums: Shards::default(), entries: Shards::default(), looks, ended: 0 }
     }
 
     /// The sum under a key; 0 or empty where there is none.
@@ -326,6 +331,23 @@ impl LedgerIndex {
         self.put(&pod.key, entry, moved);
     }
 
+    /// Counts some of the placed pods again, in their order, so that the log is the same for the same changes.
+    fn count_again(&mut self, snapshot: &Snapshot, which: impl Fn(&PodInfo) -> bool, moved: &mut Moves) {
+        let mut pods: Vec<_> = snapshot.pods().filter(|entry| which(&entry.pod)).collect();
+        pods.sort_by(|left, right| left.pod.key.cmp(&right.pod.key));
+        for entry in pods {
+            if let Some((node, _)) = entry.placed {
+                self.count(&entry.pod, node, snapshot, moved);
+            }
+        }
+    }
+
+    /// How many exceptions have ended.
+    fn ended_at(&self, snapshot: &Snapshot) -> usize {
+        let now = snapshot.wall_clock(snapshot.time());
+        self.by.ends.partition_point(|end| *end <= now)
+    }
+
     /// No longer counts a pod.
     fn take_out(&mut self, pod: &PodKey, moved: &mut Moves) {
         self.looks.put(pod, Box::default());
@@ -398,7 +420,8 @@ impl Index for LedgerIndex {
             false => Feeds::NONE,
         };
         let objects = if self.by.reads_objects { Feeds::OBJECTS } else { Feeds::NONE };
-        Feeds::PLACEMENTS.with(nodes).with(namespaces).with(objects)
+        let time = if self.by.ends.is_empty() { Feeds::NONE } else { Feeds::TIME };
+        Feeds::PLACEMENTS.with(nodes).with(namespaces).with(objects).with(time)
     }
 
     fn precondition(&self) -> Option<&PodPrecondition> {
@@ -428,20 +451,14 @@ impl Index for LedgerIndex {
                 return;
             }
         };
-        let mut pods: Vec<_> = snapshot.pods().filter(|entry| entry.pod.namespace == *of_namespace).collect();
-        // The log is the same for the same changes.
-        pods.sort_by(|left, right| left.pod.key.cmp(&right.pod.key));
-        for entry in pods {
-            if let Some((node, _)) = entry.placed {
-                self.count(&entry.pod, node, snapshot, moved);
-            }
-        }
+        self.count_again(snapshot, |pod| pod.namespace == *of_namespace, moved);
     }
 
     fn rebuild(&mut self, snapshot: &Snapshot) {
         self.sums = Shards::default();
         self.entries = Shards::default();
         self.looks = Looks::default();
+        self.ended = self.ended_at(snapshot);
         let mut moved = Moves::default();
         for entry in snapshot.pods() {
             if let Some((node, _)) = entry.placed {
@@ -449,6 +466,19 @@ impl Index for LedgerIndex {
                 moved.0.clear();
             }
         }
+    }
+
+    fn next_end(&self, snapshot: &Snapshot) -> Option<Time> {
+        let ended = self.ended_at(snapshot);
+        if ended != self.ended {
+            return Some(snapshot.time());
+        }
+        self.by.ends.get(ended).map(|end| snapshot.monotonic(*end))
+    }
+
+    fn expire(&mut self, snapshot: &Snapshot, moved: &mut Moves) {
+        self.ended = self.ended_at(snapshot);
+        self.count_again(snapshot, |_| true, moved);
     }
 
     fn fork(&self) -> Box<dyn Index> {

@@ -63,7 +63,7 @@ impl MemoIndex {
         (now, keeps_for): (Time, Duration),
         moved: &mut Moves,
     ) {
-        self.expire(now, moved);
+        self.end(now, moved);
         let before = self.remove(&key).map(|entry| entry.value);
         let value = value.filter(|_| keeps_for.0 > 0);
         if before != value {
@@ -84,6 +84,18 @@ impl MemoIndex {
             let oldest = oldest.clone();
             self.remove(&oldest);
             self.note(&oldest, moved);
+        }
+    }
+
+    /// Forgets what ends at or before an instant of monotonic time.
+    fn end(&mut self, now: Time, moved: &mut Moves) {
+        while let Some(((end, _), key)) = self.ends.first_key_value() {
+            if *end > now {
+                return;
+            }
+            let key = key.clone();
+            self.remove(&key);
+            self.note(&key, moved);
         }
     }
 
@@ -132,19 +144,12 @@ impl Index for MemoIndex {
     /// It is not derived from objects.
     fn rebuild(&mut self, _: &Snapshot) {}
 
-    fn next_end(&self) -> Option<Time> {
+    fn next_end(&self, _: &Snapshot) -> Option<Time> {
         self.ends.first_key_value().map(|((end, _), _)| *end)
     }
 
-    fn expire(&mut self, now: Time, moved: &mut Moves) {
-        while let Some(((end, _), key)) = self.ends.first_key_value() {
-            if *end > now {
-                return;
-            }
-            let key = key.clone();
-            self.remove(&key);
-            self.note(&key, moved);
-        }
+    fn expire(&mut self, snapshot: &Snapshot, moved: &mut Moves) {
+        self.end(snapshot.time(), moved);
     }
 
     fn fork(&self) -> Box<dyn Index> {
@@ -255,12 +260,12 @@ mod tests {
         assert_eq!(value(&memo, "a", 149), Some(1));
         assert_eq!(remember(&mut memo, "a", Some(2), 60), 1);
         assert_eq!(value(&memo, "a", 61), Some(2));
-        assert_eq!(memo.next_end(), Some(Time(160)));
+        assert_eq!(memo.next_end(&Snapshot::default()), Some(Time(160)));
         let mut moved = Moves::default();
-        memo.expire(Time(159), &mut moved);
+        memo.end(Time(159), &mut moved);
         assert_eq!((moved.0.len(), memo.len()), (0, 1));
-        memo.expire(Time(160), &mut moved);
-        assert_eq!((moved.0.len(), memo.len(), memo.next_end()), (1, 0, None));
+        memo.end(Time(160), &mut moved);
+        assert_eq!((moved.0.len(), memo.len(), memo.next_end(&Snapshot::default())), (1, 0, None));
     }
 
     #[test]

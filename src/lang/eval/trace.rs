@@ -153,7 +153,19 @@ impl<'p, 'a> Tracer<'p, 'a> {
 
     /// The condition of a finding with its parts.
     pub fn condition(&mut self, of: &Finding<'_>) -> Option<ValueTrace> {
-        of.statement.condition().map(|condition| self.evaluator.tree(condition))
+        let condition = match of.rule {
+            Rule::Except(exception, _) => self.evaluator.policy.excepted_pods(exception),
+            _ => of.statement.condition().and_then(|condition| self.written(condition)),
+        };
+        condition.map(|condition| self.evaluator.tree(condition))
+    }
+
+    /// A condition as it was written; `None`: nothing was, or an exception leaves the pod alone before.
+    fn written<'c>(&mut self, condition: &'c Expr) -> Option<&'c Expr> {
+        let policy = self.evaluator.policy;
+        let mut exceptions = policy.exceptions_in(condition).into_iter();
+        let left_alone = exceptions.any(|exception| self.evaluator.holds(exception));
+        policy.written(condition).filter(|_| !left_alone)
     }
 
     /// `with { … }` of a reason: names and values.
@@ -216,6 +228,9 @@ impl<'p> Iterator for Tracer<'p, '_> {
             }
             let holds = self.answer(self.evaluator.policy, &statement);
             let decides = match statement {
+                // An exception of a rule decides there.
+                Statement::Condition(_) if matches!(rule, Rule::Except(of, _) if of.rule.is_some()) => false,
+                Statement::Condition(_) if matches!(rule, Rule::Except(..)) => holds == Some(true),
                 Statement::Condition(_) => holds == Some(false),
                 Statement::Guard(of) => self.evaluator.value(&of.value).is_absent(),
                 Statement::Check(check) => refuses(check, holds),

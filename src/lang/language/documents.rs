@@ -78,8 +78,6 @@ pub enum Shape {
     Expressions,
     /// A map from names to texts.
     Texts,
-    /// A statement that this release does not have; what it holds is not read.
-    NotBuilt,
 }
 
 impl ObjectDef {
@@ -117,16 +115,6 @@ const fn needed(name: &'static str, shape: Shape, doc: &'static str) -> FieldDef
 
 const fn of(statement: StatementId, name: &'static str, shape: Shape, doc: &'static str) -> FieldDef {
     FieldDef { name, shape, needed: false, statement: Some(statement), doc }
-}
-
-const fn not_built(statement: StatementId, name: &'static str) -> FieldDef {
-    FieldDef {
-        name,
-        shape: Shape::NotBuilt,
-        needed: false,
-        statement: Some(statement),
-        doc: "Not built yet.",
-    }
 }
 
 const ON_ERROR: FieldDef = field(
@@ -272,7 +260,27 @@ pub static SPEC: ObjectDef = ObjectDef {
             Shape::Text,
             "The day until which the mode is meant, such as `2027-01-31`: then a lint and a metric say that it is over.",
         ),
-        not_built(StatementId::Except, "exceptions"),
+        of(
+            StatementId::Except,
+            "exceptions",
+            Shape::List(&EXCEPTION),
+            "Pods that the policy, or one of its rules, leaves alone up to the end of a day.",
+        ),
+    ],
+};
+
+static EXCEPTION: ObjectDef = ObjectDef {
+    name: "exception",
+    forms: &[],
+    fields: &[
+        field(
+            "rule",
+            Shape::Name,
+            "The rule that leaves the pods alone: a filter, a score, `prefilter` or `permit`. Without it the policy does.",
+        ),
+        needed("until", Shape::Text, "The last day, such as `2027-01-31`, up to its end in UTC."),
+        needed("because", Shape::Text, "Why there is an exception."),
+        field("when", Shape::Expression, "The pods that it is about; without it, all pods."),
     ],
 };
 

@@ -7,9 +7,9 @@
 mod allow;
 mod both_absent;
 mod contradiction;
+mod due;
 mod gate_alone;
 mod missing_doc;
-mod mode_due;
 mod rests_on_memo;
 mod shadow;
 mod table;
@@ -17,7 +17,7 @@ mod text_direction;
 pub mod ways_out;
 mod written_already;
 
-pub use mode_due::due;
+pub use due::due;
 pub use table::{LINTS, Lint};
 
 use crate::diag::{Diagnostic, Source};
@@ -36,9 +36,9 @@ pub fn lint(source: &Source, file: &File, policies: &mut [Policy], diagnostics: 
         gate_alone::check(policy, source, diagnostics);
         written_already::check(policy, source, diagnostics);
     }
-    mode_due::suppose(policies, diagnostics);
+    due::suppose(policies, diagnostics);
     allow::apply(file, diagnostics);
-    mode_due::settle(policies, diagnostics);
+    due::settle(policies, diagnostics);
     diagnostics.sort_by_key(|d| (d.span.source, d.span.start, d.span.end, d.code.id));
 }
 

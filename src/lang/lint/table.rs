@@ -44,5 +44,7 @@ pub static LINTS: &[Lint] = &[
     Lint { code: &codes::GATE_ALONE, found_in: "lint/gate_alone.rs" },
     Lint { code: &codes::WRITTEN_ALREADY, found_in: "lint/written_already.rs" },
     Lint { code: &codes::QUEUE_NOT_COUNTED, found_in: "check/modes.rs" },
-    Lint { code: &codes::MODE_DUE, found_in: "lint/mode_due.rs" },
+    Lint { code: &codes::MODE_DUE, found_in: "lint/due.rs" },
+    Lint { code: &codes::EXCEPTION_ENDS, found_in: "lint/due.rs" },
+    Lint { code: &codes::EXCEPTION_WITHOUT_EFFECT, found_in: "check/exceptions.rs" },
 ];

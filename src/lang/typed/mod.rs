@@ -6,6 +6,7 @@
 //! macros and parameters of defs are slots.
 
 mod acts;
+mod exceptions;
 mod expr;
 mod ids;
 mod ledgers;
@@ -20,6 +21,7 @@ pub mod walk;
 
 pub use crate::lang::language::macros::MacroKind;
 pub use acts::{Act, Acts, Does, EventOf, Target};
+pub use exceptions::{Excepted, Exception};
 pub use expr::{ArithmeticOp, CompareOp, Expr, ExprKind, LookUp, LookUpBy, Macro, Root};
 pub use ids::{DefId, GroupId, KindId, LedgerId, LetId, MemoId, ParamId, SlotId, SourceId};
 pub use ledgers::{Add, Ledger};
@@ -62,6 +64,10 @@ pub struct Policy {
     /// `applies when`, split at `&&`. The policy does not apply to a pod for which one is false.
     /// Reads `pod` and `ns` only.
     pub applies: Vec<Expr>,
+    /// For each exception of the whole policy, that it does not hold. See [`Policy::narrows`].
+    pub unless: Vec<Expr>,
+    /// Pods that it, or a rule, leaves alone for a time.
+    pub exceptions: Vec<Exception>,
     /// Arguments.
     pub params: Vec<Param>,
     /// All lets, of the policy and of its blocks. A let that is used where narrowing does not hold

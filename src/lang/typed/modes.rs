@@ -114,7 +114,7 @@ impl Policy {
     /// none: they are the same whatever the rules may do.
     pub fn modes_of(&self, rule: Rule<'_>) -> Vec<Mode> {
         let mut modes: Vec<Mode> = match rule {
-            Rule::Applies(_) | Rule::Mode(_) | Rule::Ledger(_) => Vec::new(),
+            Rule::Applies(_) | Rule::Mode(_) | Rule::Except(..) | Rule::Ledger(_) => Vec::new(),
             Rule::Guard(_) | Rule::Queue(_) | Rule::Reserve(_) | Rule::Acts(_) => vec![self.modes.policy],
             Rule::Prefilter(_) | Rule::Permit(_) => {
                 rule.statements().map(|statement| self.modes.of(statement.span())).collect()

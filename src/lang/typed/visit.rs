@@ -7,8 +7,9 @@
 
 use super::reads::Reads;
 use super::{
-    Act, Acts, Add, Check, Does, Expr, Filter, Give, Ledger, Let, Missing, Only, Permit, Policy, Prefilter,
-    PrefilterStatement, Queue, QueueKey, Reason, ReasonPart, Reserve, Score, Target, Victim, Wait, Write,
+    Act, Acts, Add, Check, Does, Exception, Expr, Filter, Give, Ledger, Let, Missing, Only, Permit, Policy,
+    Prefilter, PrefilterStatement, Queue, QueueKey, Reason, ReasonPart, Reserve, Score, Target, Victim, Wait,
+    Write,
 };
 use crate::diag::Span;
 
@@ -70,6 +71,8 @@ pub enum Rule<'p> {
     Applies(&'p [Expr]),
     /// The pods for which the policy has its mode.
     Mode(&'p Expr),
+    /// An exception of the policy or of a rule, and the `let` that says whether it holds.
+    Except(&'p Exception, &'p Let),
     /// A `let` with `missing`.
     Guard(&'p Let),
     /// `ledger`
@@ -162,6 +165,7 @@ impl Policy {
         applies
             .into_iter()
             .chain(self.modes.when.iter().map(Rule::Mode))
+            .chain(self.exceptions.iter().map(|of| Rule::Except(of, &self[of.holds])))
             .chain(guards)
             .chain(self.ledgers.iter().map(Rule::Ledger))
             .chain(self.gates.iter().map(Rule::Gate))
@@ -208,7 +212,7 @@ impl<'p> Rule<'p> {
     /// The extension point.
     pub fn point(self) -> Point {
         match self {
-            Rule::Applies(_) | Rule::Mode(_) | Rule::Guard(_) => Point::Applies,
+            Rule::Applies(_) | Rule::Mode(_) | Rule::Except(..) | Rule::Guard(_) => Point::Applies,
             Rule::Ledger(_) => Point::Ledger,
             Rule::Gate(_) => Point::PreEnqueue,
             Rule::Queue(_) => Point::QueueSort,
@@ -227,6 +231,7 @@ impl<'p> Rule<'p> {
         match self {
             Rule::Applies(_) => "applies when",
             Rule::Mode(_) => "mode",
+            Rule::Except(..) => "except",
             Rule::Guard(of) => &of.name,
             Rule::Ledger(of) => &of.name,
             Rule::Gate(_) => "gate",
@@ -251,6 +256,7 @@ impl<'p> Rule<'p> {
                 first.zip(last).map_or_else(Span::default, |(a, b)| Span { end: b.span.end, ..a.span })
             }
             Rule::Mode(of) => of.span,
+            Rule::Except(of, _) => of.span,
             Rule::Guard(of) => of.span,
             Rule::Ledger(of) => of.span,
             Rule::Gate(of) => of.span,
@@ -274,6 +280,7 @@ impl<'p> Rule<'p> {
         match self {
             Rule::Applies(of) => conditions = of,
             Rule::Mode(of) => conditions = std::slice::from_ref(of),
+            Rule::Except(_, of) => conditions = std::slice::from_ref(&of.value),
             Rule::Guard(of) => guards = std::slice::from_ref(of),
             Rule::Ledger(of) => (ledgers, adds) = (std::slice::from_ref(of), &of.adds),
             Rule::Gate(of) => checks = std::slice::from_ref(of),
@@ -453,6 +460,7 @@ macro_rules! for_each_whole {
     ($policy:expr, $iter:ident, $f:ident $(, $mut:tt)?) => {{
         let policy = $policy;
         policy.applies.$iter().for_each(|condition| $f(condition));
+        policy.unless.$iter().for_each(|condition| $f(condition));
         policy.modes.when.$iter().for_each(|condition| $f(condition));
         for of in policy.lets.$iter() {
             $f(&$($mut)? of.value);

@@ -169,20 +169,20 @@ impl Indexes {
     }
 
     /// When the first part of an index ends by time alone.
-    pub(super) fn next_end(&self) -> Option<Time> {
+    pub(super) fn next_end(&self, snapshot: &Snapshot) -> Option<Time> {
         let ending = self.directory.fed.get(Feeds::TIME.first())?.iter();
-        ending.filter_map(|at| self.slots.get(*at)?.index.as_ref()?.next_end()).min()
+        ending.filter_map(|at| self.slots.get(*at)?.index.as_ref()?.next_end(snapshot)).min()
     }
 
-    /// Ends what ends at or before an instant. Returns what that changed.
-    pub(super) fn expire(&mut self, now: Time) -> Moves {
+    /// Ends what ends at or before the present. Returns what that changed.
+    pub(super) fn expire(&mut self, snapshot: &Snapshot) -> Moves {
         let mut moves = Moves::default();
         let directory = self.directory.clone();
         for at in directory.fed.get(Feeds::TIME.first()).into_iter().flatten() {
             let Some(slot) = self.slots.get_mut(*at) else { continue };
-            let ends = slot.index.as_ref().and_then(|index| index.next_end());
-            if ends.is_some_and(|end| end <= now) {
-                slot.guarded(|index| index.expire(now, &mut moves));
+            let ends = slot.index.as_ref().and_then(|index| index.next_end(snapshot));
+            if ends.is_some_and(|end| end <= snapshot.time()) {
+                slot.guarded(|index| index.expire(snapshot, &mut moves));
             }
         }
         moves

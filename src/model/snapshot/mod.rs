@@ -75,6 +75,8 @@ pub struct Snapshot {
     preempting: Arc<BTreeSet<PodKey>>,
     log: Arc<ChangeLog>,
     wall_offset: Duration,
+    /// See [`Snapshot::time`].
+    time: Time,
 }
 
 /// What a snapshot keeps, for checks that nothing is left behind.
@@ -123,6 +125,11 @@ impl Snapshot {
     /// stepped.
     pub fn monotonic(&self, wall: Time) -> Time {
         wall - self.wall_offset
+    }
+
+    /// The present, in the scheduler's monotonic time: that of the last [`Snapshot::expire`].
+    pub fn time(&self) -> Time {
+        self.time
     }
 
     /// How far the wall clock is ahead of the scheduler's monotonic time.
@@ -318,15 +325,19 @@ impl Snapshot {
 
     /// When the first part of an index ends by time alone, in monotonic time.
     pub fn next_end(&self) -> Option<Time> {
-        self.indexes.next_end()
+        self.indexes.next_end(self)
     }
 
-    /// Ends the parts of indexes whose time is over. Returns the numbers of the groups that moved.
+    /// The present is this instant of monotonic time from now on: ends the parts of indexes whose time is over. Returns
+    /// the numbers of the groups that moved.
     pub fn expire(&mut self, now: Time) -> Vec<u64> {
+        self.time = now;
         if self.next_end().is_none_or(|end| end > now) {
             return Vec::new();
         }
-        let moves = self.indexes.expire(now);
+        let mut indexes = std::mem::take(&mut self.indexes);
+        let moves = indexes.expire(self);
+        self.indexes = indexes;
         self.moved(moves)
     }
 

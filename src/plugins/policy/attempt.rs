@@ -92,7 +92,7 @@ pub(super) enum Absent {
 
 impl PolicyPlugin {
     /// Whether the pod is exempt from the policy.
-    fn exempts(&self, pod: &PodInfo) -> bool {
+    pub(super) fn exempts(&self, pod: &PodInfo) -> bool {
         !self.compiled.policy.to_all_pods && self.exempt.exempts(pod)
     }
 

@@ -24,6 +24,8 @@ pub(super) struct Clocked {
     nodes: Vec<Expr>,
     /// Once a node is chosen: at reserve and permit.
     permit: Vec<Expr>,
+    /// Whether what the clock changes in one of these depends on the chosen node.
+    of_chosen_node: bool,
     /// Of preemption, evaluated for each pod on each node.
     victims: Vec<Victim>,
     /// Whether a condition about evictions reads the clock and what evictions change: then parts may count that are not
@@ -46,7 +48,7 @@ fn changed_by_evictions(reads: &Reads) -> bool {
 impl Clocked {
     pub(super) fn of(policy: &Policy) -> Self {
         let (pod, nodes, permit, victims) = Default::default();
-        let mut all = Self { pod, nodes, permit, victims, of_simulations: false };
+        let mut all = Self { pod, nodes, permit, of_chosen_node: false, victims, of_simulations: false };
         for rule in policy.rules() {
             if matches!(rule, Rule::Victim(_) | Rule::EvictionGuard(_)) {
                 all.of_simulations |= rule.reads().any(|reads| reads.clock && changed_by_evictions(reads));
@@ -71,7 +73,13 @@ impl Clocked {
                         | Point::PreBind
                         | Point::PostBind
                         | Point::Failure => {}
-                        Point::Reserve | Point::Permit => all.permit.push(expr.clone()),
+                        Point::Reserve | Point::Permit => {
+                            all.permit.push(expr.clone());
+                            match parts_of_time(policy, expr) {
+                                Some(parts) => all.pod.extend(parts.into_iter().cloned()),
+                                None => all.of_chosen_node = true,
+                            }
+                        }
                         _ if !depends(policy, expr, &mut Vec::new()).node => all.pod.push(expr.clone()),
                         // What is the same for all nodes is computed once.
                         _ => match parts_of_time(policy, expr) {
@@ -128,8 +136,8 @@ impl PolicyPlugin {
             return turns(context.on(node), &self.clocked.permit).map(monotonic);
         }
         let of_pod = turns(context, &self.clocked.pod);
-        // The node is not chosen yet, so conditions of the permit are evaluated again soon.
-        let of_permit = (!self.clocked.permit.is_empty()).then(|| next_minute(context.now));
+        // The node is not chosen yet, so conditions on it are evaluated again soon.
+        let of_permit = self.clocked.of_chosen_node.then(|| next_minute(context.now));
         let of_nodes = match self.clocked.nodes.len().saturating_mul(h.snapshot.node_count()) {
             0 => None,
             few if few <= EVALUATIONS => {

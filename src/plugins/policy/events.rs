@@ -261,7 +261,8 @@ fn registered<'p>(
                 register_path(&mut registrations, &path, Polarity::Any);
             }
         }
-        if !side.memos.is_empty() {
+        let ends = !side.ledgers.is_empty() && !policy.ends().is_empty();
+        if ends || !side.memos.is_empty() {
             register(&mut registrations, EventResource::Memo, ActionType::UPDATE);
         }
         if !side.groups.is_empty() {

@@ -8,7 +8,8 @@
 //!   was a member, in the direction in which members are read. So the members of a group that leave
 //!   together do not wake each other. Likewise with ledgers: the pod must move a sum under a key that
 //!   the refused pod reads;
-//! - a memo that was written, or whose time is over, under another key than the pod's.
+//! - a memo that was written, or whose time is over, under another key than the pod's; likewise a sum that moved because
+//!   an exception ended.
 
 use super::PolicyPlugin;
 use super::attempt::{Attempt, Begun};
@@ -80,11 +81,17 @@ impl PolicyPlugin {
         }
     }
 
-    /// Whether a memo that the policy reads moved under the pod's key.
-    fn helps_by_memos(&self, h: &Handle, side: &Side, moved: &[u64]) -> bool {
+    /// Whether a memo or a sum that the policy reads moved under a key that the pod reads.
+    fn helps_by_moves(&self, h: &Handle, side: &Side, moved: &[u64]) -> bool {
+        let policy = &self.compiled.policy;
         let context = EvalContext { queued: queued(h), ..EvalContext::new(h.pod, h.snapshot, h.now) };
-        let numbers = memo_numbers(&self.compiled.policy, &side.memos, context);
-        numbers.iter().any(|number| moved.binary_search(number).is_ok())
+        let memos = memo_numbers(policy, &side.memos, context);
+        let is_among = |number: &u64| moved.binary_search(number).is_ok();
+        memos.iter().any(is_among)
+            || side.ledgers.iter().any(|read| match read.numbers(policy, context) {
+                Some(numbers) => numbers.iter().any(is_among),
+                None => !policy.ends().is_empty(),
+            })
     }
 
     fn node_of(&self, h: &Handle, pod: Option<&PodInfo>) -> Option<NodeId> {
@@ -143,7 +150,7 @@ impl PolicyPlugin {
                     || side.namespace && name.is_none_or(|name| *name == h.pod.namespace)
             }
             EventObjects::Object { old, new } => self.helps_by_object(side, old.as_deref(), new.as_deref()),
-            EventObjects::Moved(numbers) => self.helps_by_memos(h, side, numbers),
+            EventObjects::Moved(numbers) => self.helps_by_moves(h, side, numbers),
             EventObjects::None => true,
         }
     }

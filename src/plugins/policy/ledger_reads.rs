@@ -6,7 +6,7 @@ use crate::lang::analysis::same::same;
 use crate::lang::eval::amounts::Amount;
 use crate::lang::eval::context::EvalContext;
 use crate::lang::eval::interpret::Evaluator;
-use crate::lang::eval::ledgers::{Key, LedgerIndex};
+use crate::lang::eval::ledgers::{Key, LedgerIndex, key_number};
 use crate::lang::language::fields::ChangedBy;
 use crate::lang::typed::reads::{Polarity, ReadOf, ReadPath, Reads};
 use crate::lang::typed::walk::each_part;
@@ -103,6 +103,12 @@ impl LedgerRead {
         let mut evaluator = Evaluator::new(policy, context);
         let keys = self.keys.as_ref()?.iter();
         Some(keys.map(|key| Ordered(convert::keep(&evaluator.value(key)))).collect())
+    }
+
+    /// The numbers under which log records and events name the sums that the pod of a context reads; `None`: any sum.
+    pub(super) fn numbers(&self, policy: &Policy, context: EvalContext<'_>) -> Option<Vec<u64>> {
+        let index = &policy[self.ledger].index;
+        Some(self.keys(policy, context)?.iter().map(|key| key_number(index, key)).collect())
     }
 
     /// Which actions of placed pods can move a sum in the direction that helps.

@@ -11,6 +11,7 @@
 //! - `clock.rs`: when time alone changes a decision
 //! - `waits.rs`: the pods that wait at permit; `pod_inputs.rs`: which of them share a decision;
 //!   `distance.rs`: how many members must change before a condition over a group can hold
+//! - `left_alone.rs`: the exceptions that hold for a pod, for explanations
 //! - `remedies.rs`: edits that may help against a refusal, for explanations
 //! - `events.rs`: what the policy reads, and the events it registers for; `hints.rs`: whether an
 //!   event helps a refused pod; `ledger_reads.rs`, `memo_reads.rs`: the sums of ledgers and the memos that rules read
@@ -24,6 +25,7 @@ mod failure;
 mod faults;
 mod filter;
 mod hints;
+mod left_alone;
 mod ledger_reads;
 mod memo_reads;
 mod permit;
@@ -41,8 +43,9 @@ pub use events::registrations;
 pub use waits::Waits;
 
 use crate::framework::{
-    AfterBind, Counting, Edit, Failure, Filter, Handle, Need, Permit, Plugin, PostBind, PostFilter, PreBind,
-    PreEnqueue, PreFilter, PreScore, PreemptionRules, QueueSort, Reads, Reserve, Score, Status,
+    AfterBind, Counting, Edit, Failure, Filter, Handle, LeftAlone, Need, Permit, Plugin, PostBind,
+    PostFilter, PreBind, PreEnqueue, PreFilter, PreScore, PreemptionRules, QueueSort, Reads, Reserve, Score,
+    Status,
 };
 use crate::lang::analysis::index::can_be_indexed;
 use crate::lang::codegen::CompiledCheck;
@@ -313,6 +316,10 @@ impl Plugin for PolicyPlugin {
 
     fn score(&self) -> Option<&dyn Score> {
         (!self.compiled.statements.scores.is_empty()).then_some(self)
+    }
+
+    fn left_alone(&self, h: &Handle) -> Vec<LeftAlone> {
+        self.exceptions_of(h)
     }
 
     fn remedies(&self, h: &Handle, node: Option<NodeInfo>) -> Vec<Edit> {

@@ -15,7 +15,6 @@ use crate::lang::codegen::groups::{GroupIndex, group_number};
 use crate::lang::codegen::{CompiledWait, Env};
 use crate::lang::eval::context::EvalContext;
 use crate::lang::eval::interpret::Evaluator;
-use crate::lang::eval::ledgers::key_number;
 use crate::lang::syntax::ast::OnError;
 use crate::lang::typed::GroupId;
 use crate::lang::types::convert;
@@ -63,10 +62,7 @@ impl PolicyPlugin {
             Some(group_number(index, &self.group_values(*group, context)?))
         };
         let policy = &self.compiled.policy;
-        let sums = rules.ledgers.iter().flat_map(|read| {
-            let keys = read.keys(policy, context).unwrap_or_default();
-            keys.into_iter().map(|key| key_number(&policy[read.ledger].index, &key))
-        });
+        let sums = rules.ledgers.iter().flat_map(|read| read.numbers(policy, context).unwrap_or_default());
         let memos = memo_numbers(policy, &rules.memos, context);
         let mut groups: Vec<u64> = rules.groups.iter().filter_map(number).chain(sums).chain(memos).collect();
         groups.sort_unstable();

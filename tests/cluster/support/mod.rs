@@ -3,6 +3,7 @@
 #![allow(dead_code, unused_imports, reason = "each test binary uses its own part")]
 
 pub(crate) mod binaries;
+pub(crate) mod clock;
 pub(crate) mod control_plane;
 pub(crate) mod daemon;
 pub(crate) mod extender;

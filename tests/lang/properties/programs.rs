@@ -105,8 +105,10 @@ impl<'r> Programs<'r> {
             self.lets.push((format!("of_pod{at}"), ty));
         }
         self.nodes = nodes;
+        text.push_str(&self.exception("  "));
         for filter in 0..1 + self.random.below(2) {
             text.push_str(&format!("  filter f{filter} {{\n"));
+            text.push_str(&self.exception("    "));
             let before = self.lets.len();
             if self.random.one_in(2) {
                 let ty = self.random.of(&[Ty::Bool, Ty::Int, Ty::MaybeText, Ty::Bytes]);
@@ -129,6 +131,7 @@ impl<'r> Programs<'r> {
             let ty = self.random.of(&[Ty::Int, Ty::Float, Ty::Cpu, Ty::Bytes, Ty::Duration]);
             let reversed = if self.random.one_in(3) { " reversed" } else { "" };
             text.push_str(&format!("  score s{score} weight {} normalize minmax{reversed} {{\n", 1 + score));
+            text.push_str(&self.exception("    "));
             if self.random.one_in(2) {
                 let (value, when) = (self.expr(ty, 3), self.expr(Ty::Bool, 2));
                 text.push_str(&format!("    give {value} when {when}\n"));
@@ -179,6 +182,16 @@ impl<'r> Programs<'r> {
         }
         text.push_str("}\n");
         text
+    }
+
+    /// Sometimes an exception, past, of the day of the tests, or to come.
+    fn exception(&mut self, indent: &str) -> String {
+        if !self.random.one_in(4) {
+            return String::new();
+        }
+        let day = self.random.of(&["2026-01-04", "2026-01-05", "2099-01-31"]);
+        let pods = self.random.of(&["", " when pod.labels[\"team\"] == \"a\"", " when pod.priority > 0"]);
+        format!("{indent}except until {day} because \"it moves\"{pods}\n")
     }
 
     /// A condition or a text that has no fault in CEL either.

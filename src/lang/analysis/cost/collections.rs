@@ -76,7 +76,7 @@ impl<'p> Walk<'p> {
         let parts = of.adds.iter().flat_map(|add| add.when.iter().chain([&add.value]));
         let guards = of.guards.iter().map(|guard| &policy[*guard].value);
         let parts: Vec<&'p Expr> =
-            [&of.key].into_iter().chain(parts).chain(guards).chain(&policy.applies).collect();
+            [&of.key].into_iter().chain(parts).chain(guards).chain(policy.narrows()).collect();
         let (each, _) = self.parts(parts);
         let all = each.for_each(&Steps::pods(), PartitionBy::Slot(u32::MAX), Summation::Repeat, &self.shares);
         self.sum(&mut cost, all);

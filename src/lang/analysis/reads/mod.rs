@@ -32,7 +32,7 @@ fn reads_of(policy: &Policy, rule: Rule<'_>) -> Vec<Reads> {
     let up_if = |up| if up { Polarity::Up } else { Polarity::Down };
     match rule {
         // Kept of the whole policy: see `deciding`.
-        Rule::Applies(_) | Rule::Mode(_) | Rule::Guard(_) => return Vec::new(),
+        Rule::Applies(_) | Rule::Mode(_) | Rule::Except(..) | Rule::Guard(_) => return Vec::new(),
         Rule::Ledger(ledger) => return vec![of_ledger(policy, ledger)],
         Rule::Queue(queue) => {
             let mut walk = Walk::new(policy);
@@ -78,7 +78,7 @@ fn of_ledger(policy: &Policy, ledger: &Ledger) -> Reads {
     let mut walk = Walk::new(policy);
     let adds = ledger.adds.iter().flat_map(|add| add.when.iter().chain([&add.value]));
     let guards = ledger.guards.iter().map(|guard| &policy[*guard].value);
-    let parts = [&ledger.key].into_iter().chain(adds).chain(guards).chain(&policy.applies);
+    let parts = [&ledger.key].into_iter().chain(adds).chain(guards).chain(policy.chooses_by());
     parts.for_each(|part| walk.expr(part, Polarity::Any));
     walk.done()
 }
@@ -120,7 +120,9 @@ fn places(rule: RuleMut<'_>) -> Vec<(&mut Reads, Option<&mut Reason>)> {
 /// The reads of `applies when` and of lets with `missing`, which decide whether the policy applies.
 pub(in crate::lang) fn deciding(policy: &Policy) -> Reads {
     let mut walk = Walk::new(policy);
-    for statement in policy.rules_at(Point::Applies).flat_map(Rule::statements) {
+    let of_rule = |rule: &Rule<'_>| matches!(rule, Rule::Except(of, _) if of.rule.is_some());
+    let deciding = policy.rules_at(Point::Applies).filter(|rule| !of_rule(rule));
+    for statement in deciding.flat_map(Rule::statements) {
         let looked_at = statement.condition().or(statement.value());
         looked_at.iter().for_each(|expr| walk.expr(expr, Polarity::Any));
     }

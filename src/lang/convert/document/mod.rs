@@ -1,5 +1,6 @@
 //! Policies of the policy language as documents.
 
+mod exceptions;
 mod declarations;
 
 use super::expressions::{To, Writer, Written, macro_variables};
@@ -309,9 +310,10 @@ impl PolicyWriter<'_, '_> {
             StatementKind::Ledger(ledger) => self.ledger(ledger, span)?,
             StatementKind::Memo(memo) => self.memo(memo, span)?,
             StatementKind::Source(source) => self.source(source, span)?,
+            StatementKind::Except(except) => self.exception(except, None, span)?,
             _ => return Err(NoTwin::new(span, "documents have nothing for this statement")),
         }
-        Ok(())
+        self.exceptions_in(statement)
     }
 
     /// Writes a block, whose lets are known inside only.
@@ -410,6 +412,8 @@ impl PolicyWriter<'_, '_> {
                 }
                 // Documents say it of the rule, or of each statement.
                 BlockKind::Mode(_) => self.above_of(statement.span),
+                // They are a field of the policy.
+                BlockKind::Except(_) => {}
                 _ => rest.push(statement),
             }
         }

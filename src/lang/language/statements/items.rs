@@ -205,6 +205,7 @@ pub(super) static EXCEPT: StatementDef = StatementDef {
     stands: &[
         Home::File,
         Home::Policy,
+        Home::Block(StatementId::Prefilter),
         Home::Block(StatementId::Filter),
         Home::Block(StatementId::Score),
         Home::Block(StatementId::Permit),
@@ -212,13 +213,14 @@ pub(super) static EXCEPT: StatementDef = StatementDef {
     rule: "except_",
     syntax: "except until DATE because \"REASON\" [when E]",
     sees: Some(Names::OF_POD),
-    built: false,
     doc: "An exception from a policy or rule, up to the end of a day in UTC: the policy or rule leaves the pods \
-          alone for which the condition holds. At the top level of a file it names the policy or rule first, as in \
-          `except POLICY/RULE until …`.",
+          alone for which the condition holds, and from then on it does not. An exception from a policy also takes its pods \
+          out of the policy's ledgers. Bayplan reports an exception from 14 days before its end. At the top level of a \
+          file, which may be in another ConfigMap than the policy, it names the policy or rule first, as in \
+          `except POLICY/RULE until …`: so who may write exceptions is a matter of RBAC. There it sees no name of the policy.",
     example: r#"/// Keeps pods off nodes that are not ready.
 policy ready-nodes {
-  except until 2027-01-31 because "the batch jobs move in January" when pod.namespace == "batch"
+  except until 2099-01-31 because "the batch jobs move in January" when pod.namespace == "batch"
   filter ready {
     require node.ready else "node(s) not ready"
   }

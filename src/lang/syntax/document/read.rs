@@ -9,7 +9,7 @@ use super::place::Places;
 use super::scalars::Scalar;
 use super::values::Node;
 use crate::diag::{Diagnostic, Span, codes};
-use crate::lang::language::documents::{DESCRIPTION, MODES, SPEC, Shape};
+use crate::lang::language::documents::{DESCRIPTION, MODES, SPEC};
 use crate::lang::syntax::ast::*;
 use crate::yaml::{Tree, TreeEntry, TreeValue};
 use std::collections::BTreeMap;
@@ -183,16 +183,6 @@ impl<'a> Reader<'a> {
     fn field(&mut self, spec: Node<'_>, entry: &TreeEntry, drafts: &mut Vec<Draft>) {
         let Some(def) = SPEC.field(&entry.key) else { return };
         let whole = self.places.entry(entry);
-        if let (Shape::NotBuilt, Some(statement)) = (def.shape, def.statement) {
-            let message = format!("`{}` is not built yet", def.name);
-            let said = Diagnostic::new(&codes::NOT_BUILT, self.places.key(entry), message);
-            self.say(said.with_help(
-                "this release refuses it rather than ignoring it; the rest of the document is checked",
-            ));
-            let broken = self.broken(whole, statement.def().words, None);
-            drafts.push(Draft { statement: broken, uses: Uses::default(), field: def.name });
-            return;
-        }
         let Some(node) = self.get(spec, def.name) else { return };
         let mut read: Vec<(Statement, Uses)> = Vec::new();
         match def.name {
@@ -246,7 +236,7 @@ impl<'a> Reader<'a> {
                 ))
             })),
             "params" | "variables" | "groups" | "ledgers" | "memos" | "sources" | "gates" | "filters"
-            | "scores" | "prefer" => {
+            | "scores" | "prefer" | "exceptions" => {
                 for item in self.items(node) {
                     let span = self.places.whole(item.tree);
                     read.push(self.statement(span, Some(item), |this| match def.name {
@@ -259,6 +249,7 @@ impl<'a> Reader<'a> {
                         "gates" => this.gate(item),
                         "filters" => this.filter(item, span),
                         "scores" => this.score(item, span),
+                        "exceptions" => this.exception(item),
                         _ => this.prefer(item),
                     }));
                 }
@@ -389,6 +380,25 @@ impl<'a> Reader<'a> {
         let declared = self.declared(self.get(item, "type")?)?;
         let name = self.name(self.get(item, "name")?)?;
         Some(StatementKind::Memo(Memo { name, declared, key: key?, ttl: ttl? }))
+    }
+
+    fn exception(&mut self, item: Node<'_>) -> Option<StatementKind> {
+        let when = match self.get(item, "when") {
+            Some(when) => Some(self.expression(when)?),
+            None => None,
+        };
+        let text = |key: &str| {
+            let entry = self.entry(item, key)?;
+            Some((Text::from(entry.value.as_str()?), self.places.entry(entry)))
+        };
+        let (until, because, target) = (text("until")?, text("because")?, text("rule"));
+        let named = |(text, span)| Name { text, span };
+        Some(StatementKind::Except(Except {
+            target: target.map(named),
+            until: named(until),
+            because: StringLiteral { text: because.0, span: because.1 },
+            when,
+        }))
     }
 
     fn gate(&mut self, item: Node<'_>) -> Option<StatementKind> {

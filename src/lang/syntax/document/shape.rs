@@ -136,9 +136,7 @@ impl Checker<'_> {
 
     fn value(&mut self, entry: &TreeEntry, shape: Shape) {
         let tree = &entry.value;
-        if matches!(tree.value, TreeValue::Null)
-            && !matches!(shape, Shape::List(_) | Shape::Value | Shape::NotBuilt)
-        {
+        if matches!(tree.value, TreeValue::Null) && !matches!(shape, Shape::List(_) | Shape::Value) {
             let key = self.places.key(entry);
             return self.wrong(key, format!("`{}` is empty", entry.key), "write a value, or remove it");
         }
@@ -154,7 +152,7 @@ impl Checker<'_> {
             Shape::Whole if !matches!(tree.value, TreeValue::Int(_)) => {
                 self.wanted(tree, "a whole number", "");
             }
-            Shape::Bool | Shape::Whole | Shape::Value | Shape::NotBuilt => {}
+            Shape::Bool | Shape::Whole | Shape::Value => {}
             Shape::Word(words) => self.word(tree, words),
             Shape::WordOr(words, of) => match tree.value {
                 TreeValue::Map(_) => self.object(tree, of),

@@ -1,0 +1,219 @@
+//! [`Exception`]: pods that a policy, or one of its rules, leaves alone up to the end of a day.
+//!
+//! An exception is a hidden `let` that holds for these pods until then. [`Policy::except`] writes it into the conditions of
+//! what it is about, so that whatever evaluates or analyses a condition knows it.
+
+use super::{Check, Expr, ExprKind, Give, LetId, Policy, PrefilterStatement};
+use crate::diag::Span;
+use crate::lang::syntax::ast::Text;
+use crate::lang::types::Type;
+use crate::lang::types::range::Range;
+use crate::model::Time;
+
+/// `except until DATE because "…" [when E]`
+#[derive(Clone, Debug)]
+pub struct Exception {
+    /// The rule that leaves the pods alone; `None`: the whole policy does, and its ledgers.
+    pub rule: Option<Text>,
+    /// The day as it is written.
+    pub until: Text,
+    /// The end of the day in UTC.
+    pub end: Time,
+    /// Why it was made.
+    pub because: Text,
+    /// Holds while the exception does: `E && now() < end`.
+    pub holds: LetId,
+    /// The condition in the text; without one it is about every pod.
+    pub when: Option<Span>,
+    /// No comment allows that it ends.
+    pub reported: bool,
+    /// The day in the text.
+    pub day: Span,
+    /// The statement.
+    pub span: Span,
+}
+
+/// The rule of a policy that an exception is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Excepted {
+    /// All of the policy.
+    Policy,
+    /// A filter or score, by its name.
+    Named(Span),
+    /// All blocks of this word: `prefilter` or `permit`; or the one at a place.
+    Prefilters(Option<Span>),
+    /// The same of `permit`.
+    Permits(Option<Span>),
+}
+
+impl Excepted {
+    /// The rule of a policy with this name: of a filter or score its own, of a block its word.
+    pub fn named(policy: &Policy, name: &str) -> Option<Self> {
+        let filters = policy.filters.iter().map(|of| (&of.name, of.span));
+        let mut named = filters.chain(policy.scores.iter().map(|of| (&of.name, of.span)));
+        match named.find(|(of, _)| ***of == *name) {
+            Some((_, span)) => Some(Self::Named(span)),
+            None if name == "prefilter" && !policy.prefilters.is_empty() => Some(Self::Prefilters(None)),
+            None if name == "permit" && !policy.permits.is_empty() => Some(Self::Permits(None)),
+            None => None,
+        }
+    }
+
+    /// The names that [`Excepted::named`] knows.
+    pub fn names(policy: &Policy) -> Vec<&str> {
+        let mut names: Vec<&str> = policy.filters.iter().map(|of| &*of.name).collect();
+        names.extend(policy.scores.iter().map(|of| &*of.name));
+        names.extend((!policy.prefilters.is_empty()).then_some("prefilter"));
+        names.extend((!policy.permits.is_empty()).then_some("permit"));
+        names
+    }
+}
+
+fn bool_at(kind: ExprKind, span: Span) -> Expr {
+    Expr { kind, ty: Type::Bool, range: Range::of(&Type::Bool), span }
+}
+
+impl Policy {
+    /// What narrows the policy: `applies when`, and no exception of all of it.
+    pub fn narrows(&self) -> impl Iterator<Item = &Expr> {
+        self.applies.iter().chain(&self.unless)
+    }
+
+    /// The conditions that choose the pods of the policy: what narrows it, without the ends of exceptions.
+    pub fn chooses_by(&self) -> impl Iterator<Item = &Expr> {
+        let whole = self.exceptions.iter().filter(|of| of.rule.is_none());
+        self.applies.iter().chain(whole.filter_map(|of| self.excepted_pods(of)))
+    }
+
+    /// The ends of the exceptions of all of the policy, the first one first.
+    pub fn ends(&self) -> Vec<Time> {
+        let whole = self.exceptions.iter().filter(|of| of.rule.is_none());
+        let mut ends: Vec<Time> = whole.map(|of| of.end).collect();
+        ends.sort_unstable();
+        ends.dedup();
+        ends
+    }
+
+    /// The condition of an exception; `None`: it is about every pod.
+    pub fn excepted_pods(&self, exception: &Exception) -> Option<&Expr> {
+        match &self[exception.holds].value.kind {
+            ExprKind::And(when, _) => Some(when),
+            _ => None,
+        }
+    }
+
+    /// Whether an expression says that an exception holds.
+    pub fn is_exception(&self, expr: &Expr) -> bool {
+        let holds = |id: LetId| self.exceptions.iter().any(|of| of.holds == id);
+        matches!(expr.kind, ExprKind::Let(id) if holds(id))
+    }
+
+    /// A condition as it was written, without the exceptions of its rule; `None`: nothing was written.
+    pub fn written<'p>(&self, condition: &'p Expr) -> Option<&'p Expr> {
+        match &condition.kind {
+            ExprKind::Not(inner) if self.is_exception(inner) => None,
+            _ if self.is_exception(condition) => None,
+            ExprKind::Or(left, right) if self.is_exception(left) => self.written(right),
+            ExprKind::And(left, right) => match &left.kind {
+                ExprKind::Not(inner) if self.is_exception(inner) => self.written(right),
+                _ => Some(condition),
+            },
+            _ => Some(condition),
+        }
+    }
+
+    /// The exceptions in a condition, each as the expression that says whether it holds.
+    pub fn exceptions_in<'p>(&self, mut condition: &'p Expr) -> Vec<&'p Expr> {
+        let mut found = Vec::new();
+        loop {
+            let (exception, rest) = match &condition.kind {
+                ExprKind::Or(left, right) => (&**left, Some(right)),
+                ExprKind::And(left, right) => match &left.kind {
+                    ExprKind::Not(inner) => (&**inner, Some(right)),
+                    _ => return found,
+                },
+                ExprKind::Not(inner) => (&**inner, None),
+                _ => (condition, None),
+            };
+            if !self.is_exception(exception) {
+                return found;
+            }
+            found.push(exception);
+            match rest {
+                Some(rest) => condition = rest,
+                None => return found,
+            }
+        }
+    }
+
+    /// Lets what an exception is about leave its pods alone.
+    pub fn except(&mut self, exception: Exception, about: Excepted) {
+        let leave = Leave { holds: bool_at(ExprKind::Let(exception.holds), exception.span) };
+        self.exceptions.push(exception);
+        let is = |wanted: Option<Span>, span: Span| wanted.is_none_or(|wanted| wanted == span);
+        match about {
+            Excepted::Policy => self.unless.push(leave.not()),
+            Excepted::Named(span) => {
+                let filter = self.filters.iter_mut().find(|of| of.span == span);
+                filter.into_iter().flat_map(|of| &mut of.checks).for_each(|check| leave.check(check));
+                for score in self.scores.iter_mut().filter(|of| of.span == span) {
+                    let when = Some(leave.holds.clone());
+                    score.gives.insert(0, Give { value: None, when, span: leave.holds.span });
+                }
+            }
+            Excepted::Prefilters(at) => {
+                let of = self.prefilters.iter_mut().filter(|of| is(at, of.span));
+                for statement in of.flat_map(|of| &mut of.statements) {
+                    match statement {
+                        PrefilterStatement::Check(check) => leave.check(check),
+                        PrefilterStatement::Only(only) => {
+                            only.when = Some(leave.and_not(only.when.take(), only.span));
+                        }
+                    }
+                }
+            }
+            Excepted::Permits(at) => {
+                for permit in self.permits.iter_mut().filter(|of| is(at, of.span)) {
+                    permit.checks.iter_mut().for_each(|check| leave.check(check));
+                    permit.waits.iter_mut().for_each(|wait| leave.holds_or(&mut wait.until));
+                }
+            }
+        }
+    }
+}
+
+/// Writes an exception into conditions. The whole has the place of what was written.
+struct Leave {
+    holds: Expr,
+}
+
+impl Leave {
+    fn not(&self) -> Expr {
+        bool_at(ExprKind::Not(Box::new(self.holds.clone())), self.holds.span)
+    }
+
+    /// `!exception && written`
+    fn and_not(&self, written: Option<Expr>, span: Span) -> Expr {
+        match written {
+            None => Expr { span, ..self.not() },
+            Some(written) => {
+                let span = written.span;
+                bool_at(ExprKind::And(Box::new(self.not()), Box::new(written)), span)
+            }
+        }
+    }
+
+    /// `exception || written`
+    fn holds_or(&self, condition: &mut Expr) {
+        let span = condition.span;
+        let written = std::mem::replace(condition, self.holds.clone());
+        *condition = bool_at(ExprKind::Or(Box::new(self.holds.clone()), Box::new(written)), span);
+    }
+
+    fn check(&self, check: &mut Check) {
+        match &mut check.condition {
+            Some(condition) if !check.refuses_when => self.holds_or(condition),
+            condition => *condition = Some(self.and_not(condition.take(), check.span)),
+        }
+    }
+}
