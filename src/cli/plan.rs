@@ -11,6 +11,8 @@ use crate::lang::analysis::same::same;
 use crate::lang::analysis::shape::{free_and_requested, resolve_alias};
 use crate::lang::analysis::stage::{Stage, stage};
 use crate::lang::policy_set::CompiledPolicy;
+use crate::lang::syntax::ast::WriteVerb;
+use crate::lang::typed::acts::field_manager;
 use crate::lang::typed::reads::{ReadOf, ReadPath, Reads};
 use crate::lang::typed::{self, Check, CompareOp, Expr, ExprKind, Mode, Point, Policy};
 use crate::lang::types::ObjectKind;
@@ -458,11 +460,18 @@ fn rights_to_write(policy: &Policy) -> Vec<String> {
     };
     for acts in &policy.acts {
         for act in &acts.acts {
-            let typed::Does::Write(target, ..) = &act.does else { continue };
-            match target {
-                typed::Target::Pod => add("", "pods"),
-                typed::Target::Node => add("", "nodes"),
-                typed::Target::Object(_, kind) => add(kind.name.group(), &resource_of(kind)),
+            let typed::Does::Write(target, verb, entries) = &act.does else { continue };
+            let (group, plural) = match target {
+                typed::Target::Pod => ("", "pods".to_owned()),
+                typed::Target::Node => ("", "nodes".to_owned()),
+                typed::Target::Object(_, kind) => (kind.name.group(), resource_of(kind)),
+            };
+            let of_status = |entry: &typed::WriteEntry| *verb == WriteVerb::Patch && entry.is_status();
+            if entries.iter().any(|entry| !of_status(entry)) {
+                add(group, &plural);
+            }
+            if entries.iter().any(of_status) {
+                add(group, &format!("{plural}/status"));
             }
             // The mark of what is left to do is on the pod.
             if acts.point == Point::PostBind {
@@ -481,7 +490,10 @@ fn writes_of(policy: &Policy) -> Vec<String> {
     }
     for acts in &policy.acts {
         let told = acts.acts.iter().filter_map(|act| Some((act.does.word(), act.does.target()?)));
-        writes.extend(told.map(|(word, target)| format!("{word} {target}")));
+        writes.extend(told.map(|(word, target)| match word {
+            "patch" => format!("patch {target} as {}", field_manager(&policy.name)),
+            word => format!("{word} {target}"),
+        }));
     }
     let mut seen = std::collections::BTreeSet::new();
     writes.retain(|write| seen.insert(write.clone()));

@@ -1,7 +1,7 @@
 //! One [`ApiCall`] as one request, and the meaning of its answer. Called by `effects`, which
 //! decides when and how often to send it.
 
-use super::client::{Api, ApiError, MERGE_PATCH, Request, STRATEGIC_MERGE_PATCH};
+use super::client::{APPLY_PATCH, Api, ApiError, MERGE_PATCH, Request, STRATEGIC_MERGE_PATCH};
 use super::limiter::LONGEST;
 use super::{client, kinds, objects};
 use crate::framework::{Answer, ApiCall, CallError, Part};
@@ -52,10 +52,16 @@ pub async fn make(api: &Api, call: &ApiCall, transition: bool, limit: Duration) 
                 Part::Object => found,
                 Part::Status => format!("{found}/status"),
             };
-            let content = if body.is_merge_patch() { MERGE_PATCH } else { STRATEGIC_MERGE_PATCH };
-            let body = body.json(of, version.as_deref(), &now_rfc3339());
-            let request = write(Method::PATCH, &path, content, &body, limit);
-            api.send_now(request).await.map(|bytes| Answer::Written { version: version_in(&bytes) })
+            let (path, content) = match body.manager() {
+                Some(manager) => (format!("{path}?fieldManager={manager}&force=true"), APPLY_PATCH),
+                None if body.is_merge_patch() => (path, MERGE_PATCH),
+                None => (path, STRATEGIC_MERGE_PATCH),
+            };
+            let json = body.json(of, version.as_deref(), &now_rfc3339());
+            let request = write(Method::PATCH, &path, content, &json, limit);
+            let answer = api.send_now(request).await;
+            let answer = answer.map_err(|error| without_subresource(error, of, *part));
+            answer.map(|bytes| Answer::Written { version: version_in(&bytes) })
         }
         ApiCall::Delete { of } => {
             let mut body = json!({"apiVersion": "v1", "kind": "DeleteOptions"});
@@ -98,6 +104,26 @@ pub(super) async fn patch_status(
     api.send_now(request).await.map(|bytes| Answer::Written { version: version_in(&bytes) })
 }
 
+/// What the API server says of a path that it does not serve. It names an object that it does not find.
+const NO_PATH: &str = "the server could not find the requested resource";
+
+/// Says what is missing where a kind has no status of its own.
+fn without_subresource(error: ApiError, of: &ObjectKey, part: Part) -> ApiError {
+    match error {
+        ApiError::Status { code: 404, reason, message, retry_after }
+            if part == Part::Status && message == NO_PATH =>
+        {
+            let kind = match &of.kind {
+                Kind::LookedUp(kind) => kind.as_str(),
+                kind => kind.row().map_or("", |row| row.name),
+            };
+            let message = format!("{message}: {kind} has no subresource `status`");
+            ApiError::Status { code: 404, reason, message, retry_after }
+        }
+        error => error,
+    }
+}
+
 /// The pause before a throttled call is sent again, if the server asks for none, and before one that
 /// could not be sent.
 const RETRY: Duration = Duration::from_secs(1);
@@ -137,7 +163,8 @@ fn write(
     body: &impl serde::Serialize,
     limit: Duration,
 ) -> Request {
-    let path = format!("{path}?timeout={}s", limit.as_secs().max(1));
+    let mark = if path.contains('?') { '&' } else { '?' };
+    let path = format!("{path}{mark}timeout={}s", limit.as_secs().max(1));
     Request::with_body(method, path, content, body).within(limit + Duration::from_millis(500))
 }
 

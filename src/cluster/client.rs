@@ -14,6 +14,8 @@ use std::time::{Duration, Instant};
 
 /// Media type of a JSON body.
 pub const JSON: &str = "application/json";
+/// Media type of server-side apply. JSON is YAML.
+pub const APPLY_PATCH: &str = "application/apply-patch+yaml";
 /// Media type of an RFC 7386 patch.
 pub const MERGE_PATCH: &str = "application/merge-patch+json";
 /// Media type of Kubernetes' own patch, which merges lists by their keys.

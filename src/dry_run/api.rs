@@ -3,7 +3,8 @@
 //!
 //! Source of the rules for binds: `pkg/registry/core/pod/storage/storage.go`.
 
-use crate::framework::{Answer, ApiCall, CallError, ConditionPatch, PatchBody};
+use super::managed::Managed;
+use crate::framework::{Answer, ApiCall, CallError, ConditionPatch, Part, PatchBody, merged};
 use crate::model::{Duration, Kind, Object, ObjectKey, PodInfo, PodMarks, ScheduledCondition, Symbol, Time};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -51,6 +52,7 @@ pub struct Api {
     ending: BTreeSet<(Kind, Symbol, Symbol)>,
     /// Pods that a finalizer keeps.
     held: BTreeSet<(Kind, Symbol, Symbol)>,
+    managed: Managed,
 }
 
 fn place(key: &ObjectKey) -> (Kind, Symbol, Symbol) {
@@ -92,6 +94,7 @@ impl Api {
         let Some(object) = self.objects.remove(&place(key)) else { return false };
         self.ending.remove(&place(key));
         self.held.remove(&place(key));
+        self.managed.forget(&place(key));
         self.version += 1;
         self.log.push((object.kind(), WatchEvent::Deleted(object.key())));
         true
@@ -200,7 +203,9 @@ impl Api {
             }
             ApiCall::Bind { pod, node, marks } => self.bind(pod, node, marks, now),
             ApiCall::PatchStatus { pod, patch } => self.patch(pod, patch, now),
-            ApiCall::Patch { of, version, body, .. } => self.patch_object(of, version.as_deref(), body),
+            ApiCall::Patch { of, part, version, body } => {
+                self.patch_object(of, *part, version.as_deref(), body)
+            }
             ApiCall::Delete { of } => self.delete_gracefully(of, now),
         }
     }
@@ -252,15 +257,25 @@ impl Api {
     fn patch_object(
         &mut self,
         key: &ObjectKey,
+        part: Part,
         version: Option<&str>,
         body: &PatchBody,
     ) -> Result<Answer, CallError> {
         let object = self.meant(key)?;
         self.same_version(key, version.unwrap_or_default(), object.version())?;
-        let Some(patched) = body.applied(&object) else {
+        let mut kept = None;
+        let patched = match body {
+            PatchBody::Apply(intent) => {
+                let managed = kept.insert(self.managed.clone());
+                merged(&managed.apply(place(key), part, intent), &object)
+            }
+            body => body.applied(&object),
+        };
+        let Some(patched) = patched else {
             let text = format!("{} {:?} has no such field", plural(&key.kind), key.name);
             return Err(refused(422, "Invalid", text));
         };
+        self.managed = kept.unwrap_or_else(|| std::mem::take(&mut self.managed));
         self.put(patched);
         Ok(Answer::Written { version: self.version.to_string().into_boxed_str() })
     }

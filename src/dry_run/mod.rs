@@ -8,6 +8,7 @@ pub mod cases;
 pub mod disruption_controller;
 pub mod dump;
 pub mod load;
+mod managed;
 pub mod namespaces;
 pub mod volume_controller;
 mod recorder;

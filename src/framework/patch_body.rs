@@ -2,6 +2,7 @@
 //! in memory. A new kind of patch is a variant of [`PatchBody`] with an arm in each of its functions.
 
 use super::calls::ConditionPatch;
+use super::intent::Intent;
 use crate::model::objects::persistent_volume::BOUND_BY_CONTROLLER;
 use crate::model::objects::persistent_volume_claim::SELECTED_NODE;
 use crate::model::{
@@ -43,6 +44,9 @@ pub enum PatchBody {
     },
     /// Part `Object` of any object: annotations and labels that a policy sets or removes. It is a JSON merge patch.
     Metadata(MetadataChange),
+    /// Any part of any object: all that a field manager wants of it, by server-side apply. It is forced: what another manager
+    /// wants of these fields gives way.
+    Apply(Intent),
 }
 
 /// The reason of the condition `DisruptionTarget` of a victim of preemption.
@@ -54,9 +58,20 @@ impl PatchBody {
         matches!(self, Self::Metadata(_))
     }
 
+    /// The field manager of server-side apply.
+    pub fn manager(&self) -> Option<&Symbol> {
+        match self {
+            Self::Apply(intent) => Some(&intent.manager),
+            _ => None,
+        }
+    }
+
     /// The patch of an object. `version`: it is refused with 409 unless the object is at this version.
     /// `now`: the present time as `metav1.Time`, for fields that hold the time of the write.
     pub fn json(&self, of: &ObjectKey, version: Option<&str>, now: &str) -> Value {
+        if let Self::Apply(intent) = self {
+            return intent.json(of);
+        }
         let mut patch = json!({"metadata": preconditions(of, version.unwrap_or_default())});
         match self {
             Self::DisruptionTarget { message, generation } => {
@@ -98,6 +113,7 @@ impl PatchBody {
                     }
                 }
             }
+            Self::Apply(_) => {}
         }
         patch
     }
@@ -122,6 +138,7 @@ impl PatchBody {
                 Some(Object::Other(Arc::new(claim)))
             }
             (Self::Metadata(change), to) => changed(change, to),
+            (Self::Apply(intent), to) => merged(&Value::Object(intent.fields.clone()), to),
             _ => None,
         }
     }
@@ -144,6 +161,22 @@ fn changed(change: &MetadataChange, object: &Object) -> Option<Object> {
         Object::Other(object) => {
             let object = looked_up(object.as_ref())?;
             Some(Object::Other(Arc::new(object.changed(change))))
+        }
+    }
+}
+
+/// An object after a JSON merge patch; `None` when the patch does not fit objects of this kind.
+pub fn merged(patch: &Value, object: &Object) -> Option<Object> {
+    match object {
+        Object::Node(node) => Some(Object::Node(Arc::new(node.merged(patch)?))),
+        Object::Pod(_) => {
+            let more = patch.as_object()?.keys().any(|field| field != "metadata");
+            MetadataChange::of_patch(patch).filter(|_| !more).and_then(|change| changed(&change, object))
+        }
+        Object::Namespace(_) => None,
+        Object::Other(object) => {
+            let object = looked_up(object.as_ref())?.merged(patch)?;
+            Some(Object::Other(Arc::new(object)))
         }
     }
 }

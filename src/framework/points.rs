@@ -8,15 +8,14 @@ use super::cycle_state::StateSlot;
 use super::diagnosis::NodeToStatus;
 use super::events::{ClusterEvent, EventRegistration, QueueingHint};
 use super::handle::{Actor, Handle};
+use super::intent::Write;
 use super::plugin_id::PluginId;
 use super::preemption::{AppliedRules, RuleNotes};
 use super::queued::{QueuedPodInfo, SortKey};
 use super::reads::Interest;
 use super::simulation::Simulation;
 use super::status::Status;
-use crate::model::{
-    MetadataChange, NodeId, NodeInfo, NodeSet, ObjectKey, PodInfo, PodKey, Snapshot, Symbol, Time, bits,
-};
+use crate::model::{NodeId, NodeInfo, NodeSet, ObjectKey, PodInfo, PodKey, Snapshot, Symbol, Time, bits};
 use serde::Serialize;
 
 /// Before a pod may enter the queue.
@@ -542,7 +541,7 @@ pub trait AfterBind: Sync {
     /// The value of the mark that the Binding of this pod carries; `None`: there is nothing to write for it.
     fn mark(&self, h: &Handle) -> Option<Symbol>;
     /// What is to be written now for a pod on this node, one object after the other.
-    fn writes(&self, h: &Handle, node: NodeId) -> Vec<(ObjectKey, MetadataChange)>;
+    fn writes(&self, h: &Handle, node: NodeId) -> Vec<Write>;
 }
 
 /// After the binding.

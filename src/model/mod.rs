@@ -14,6 +14,7 @@ mod resource;
 mod labels;
 mod marks;
 pub mod metrics;
+mod merge_patch;
 mod metadata_change;
 mod node_selector;
 mod taints;
@@ -56,6 +57,7 @@ pub use labels::{
     value_problem,
 };
 pub use marks::PodMarks;
+pub use merge_patch::merge;
 pub use metadata_change::{AFTER_BIND, MetadataChange, after_bind_mark};
 pub use metrics::{
     BadReading, LONGEST_WINDOW, Load, MOST_SAMPLES, Measured, Metrics, POLL_PERIOD, Reading, Usage,

@@ -77,6 +77,13 @@ fn shape(field: &FieldDef, defs: &mut Map<String, Value>) -> Value {
         Shape::List(of) => json!({ "type": ["array", "null"], "items": reference(of, defs) }),
         Shape::WordOr(words, of) => json!({ "anyOf": [{ "enum": words }, reference(of, defs)] }),
         Shape::Expressions => json!({ "type": "object", "additionalProperties": expression() }),
+        Shape::Fields => {
+            defs.entry("fields").or_insert_with(|| {
+                let inner = json!({ "anyOf": [expression(), { "$ref": "#/$defs/fields" }] });
+                json!({ "type": "object", "minProperties": 1, "additionalProperties": inner })
+            });
+            json!({ "$ref": "#/$defs/fields" })
+        }
         Shape::Texts => json!({ "type": "object", "additionalProperties": { "type": "string" } }),
         // The reader refuses it by name.
     }

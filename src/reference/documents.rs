@@ -114,6 +114,7 @@ fn value(shape: Shape) -> String {
         Shape::List(_) => "list".to_owned(),
         Shape::WordOr(known, _) => format!("{}, or a map", words(known)),
         Shape::Expressions => "map of expressions".to_owned(),
+        Shape::Fields => "map of expressions and maps".to_owned(),
         Shape::Texts => "map of texts".to_owned(),
     }
 }

@@ -15,10 +15,10 @@ use super::calls::{Owner, object_key};
 use super::cycle::guard;
 use super::io::Effect;
 use crate::framework::{
-    Answer, ApiCall, CallError, Cycle, EventRecord, EventType, Part, PatchBody, PluginId, Status, Ticket,
+    Answer, CallError, Cycle, EventRecord, EventType, PatchBody, PluginId, Status, Ticket, Write,
 };
 use crate::model::{
-    Duration, Kind, MetadataChange, ObjectKey, PodInfo, PodKey, PodMarks, Symbol, Time, after_bind_mark,
+    Duration, Kind, MetadataChange, PodInfo, PodKey, PodMarks, Symbol, Time, after_bind_mark,
 };
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -57,7 +57,7 @@ enum Stage {
     /// For its turn.
     Waiting(Time),
     /// For the answer to a call; the others follow.
-    Working { ticket: Ticket, rest: VecDeque<(ObjectKey, MetadataChange)> },
+    Working { ticket: Ticket, rest: VecDeque<Write> },
     /// Everything is written; the watch has not shown it yet.
     Done { version: Box<str> },
 }
@@ -268,18 +268,11 @@ impl Scheduler {
         }
     }
 
-    fn next_write(
-        &mut self,
-        key: &Key,
-        mut rest: VecDeque<(ObjectKey, MetadataChange)>,
-        failures: u32,
-    ) -> bool {
-        let Some((of, change)) = rest.pop_front() else { return false };
+    fn next_write(&mut self, key: &Key, mut rest: VecDeque<Write>, failures: u32) -> bool {
+        let Some(write) = rest.pop_front() else { return false };
         let ticket = Ticket(self.next_ticket);
         self.next_ticket += 1;
-        let body = PatchBody::Metadata(change);
-        let call = ApiCall::Patch { of, part: Part::Object, version: None, body };
-        self.outbox.call(ticket, call, Owner::Mark(key.0.clone(), key.1.clone()));
+        self.outbox.call(ticket, write.call(), Owner::Mark(key.0.clone(), key.1.clone()));
         self.after_binds.put(key, Mark { stage: Stage::Working { ticket, rest }, failures });
         true
     }
@@ -361,25 +354,25 @@ impl Scheduler {
 }
 
 /// The writes with the removal of the mark in the last one, which is about the pod.
-fn with_mark_removed(
-    writes: Vec<(ObjectKey, MetadataChange)>,
-    pod: &PodInfo,
-    plugin: &Symbol,
-) -> VecDeque<(ObjectKey, MetadataChange)> {
+fn with_mark_removed(writes: Vec<Write>, pod: &PodInfo, plugin: &Symbol) -> VecDeque<Write> {
     let mut last = MetadataChange::default();
-    let mut calls: VecDeque<(ObjectKey, MetadataChange)> = VecDeque::new();
-    for (of, change) in writes {
-        if of.kind == Kind::Pod && of.uid == pod.uid {
-            last.then(change);
-            continue;
-        }
-        match calls.iter_mut().find(|(known, _)| *known == of) {
-            Some((_, known)) => known.then(change),
-            None => calls.push_back((of, change)),
+    let mut calls: VecDeque<Write> = VecDeque::new();
+    for write in writes {
+        match write {
+            Write { of, body: PatchBody::Metadata(change), .. }
+                if of.kind == Kind::Pod && of.uid == pod.uid =>
+            {
+                last.then(change);
+            }
+            write => {
+                if !calls.iter_mut().any(|known| known.take_in(&write)) {
+                    calls.push_back(write);
+                }
+            }
         }
     }
     last.annotations.insert(after_bind_mark(plugin.as_str()), None);
-    calls.push_back((object_key(pod), last));
+    calls.push_back(Write::metadata(object_key(pod), last));
     calls
 }
 

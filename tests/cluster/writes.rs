@@ -256,13 +256,14 @@ fn the_rights_that_plan_prints_for_writes_are_enough_and_each_is_needed() {
         format!(
             "/// Writes to its pod, its node and its class.\npolicy writer {{\n  let class = \
              lookup(\"PriorityClass\", pod.labels[\"class\"] ?? \"\")\n  before bind {{\n    annotate node \
-             {{\"example.com/{space}\": pod.name}}\n  }}\n  after bind {{\n    label pod {{\"written\": \"yes\"}}\n    \
+             {{\"example.com/{space}\": pod.name}}\n    patch node {{\"status\": {{\"capacity\": \
+             {{\"example.com/{space}\": \"1\"}}}}}}\n  }}\n  after bind {{\n    label pod {{\"written\": \"yes\"}}\n    \
              annotate class {{\"example.com/{space}\": pod.name}}\n    event pod normal \"Written\" \"all is \
              written\"\n  }}\n}}\n"
         )
     };
     let rules = single(&planned(plane, &text("x"), "planned-x"));
-    assert!(rules.len() >= 4, "{rules:#?}");
+    assert!(rules.len() >= 5, "{rules:#?}");
     for without in std::iter::once(None).chain((0..rules.len()).map(Some)) {
         let load = Workload::new(plane, "planned", 1);
         let space = load.namespace.as_str();
@@ -281,9 +282,12 @@ fn the_rights_that_plan_prints_for_writes_are_enough_and_each_is_needed() {
         let ours = SchedulerProcess::start(plane, &setup);
         plane.create(&[objects::with_label(load.pod("a", "100m"), "class", space)]);
         let done = || {
+            let Some(node) = plane.node_of(space, "a") else { return false };
             let pod = plane.get_json(["pod", "a", "--namespace", space]);
             let class = plane.get_json(["priorityclass", space]);
             pod["metadata"]["labels"]["written"] == "yes"
+                && plane.get_json(["node", &node])["status"]["capacity"][format!("example.com/{space}")]
+                    == "1"
                 && class["metadata"]["annotations"][format!("example.com/{space}")] == "a"
                 && says(plane, space, "a", "all is written")
         };
@@ -309,4 +313,145 @@ fn the_rights_that_plan_prints_for_writes_are_enough_and_each_is_needed() {
             }
         }
     }
+}
+
+/// A custom kind with a status of its own.
+fn requests(group: &str) -> Value {
+    let open = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+    let schema = json!({"type": "object", "properties": {"spec": open, "status": open}});
+    json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": format!("requests.{group}")},
+        "spec": {
+            "group": group, "scope": "Namespaced",
+            "names": {"kind": "Request", "listKind": "RequestList", "plural": "requests", "singular": "request"},
+            "versions": [{
+                "name": "v1", "served": true, "storage": true, "subresources": {"status": {}},
+                "schema": {"openAPIV3Schema": schema},
+            }],
+        },
+    })
+}
+
+/// The field managers of an object that apply, with the subresource.
+fn appliers(object: &Value) -> Vec<(String, String)> {
+    let all = object["metadata"]["managedFields"].as_array().cloned().unwrap_or_default();
+    let text = |of: &Value, field: &str| of[field].as_str().unwrap_or_default().to_owned();
+    let all = all.iter().filter(|of| of["operation"] == "Apply");
+    let mut all: Vec<_> = all.map(|of| (text(of, "manager"), text(of, "subresource"))).collect();
+    all.sort();
+    all
+}
+
+#[test]
+fn a_patch_is_all_that_a_policy_wants_of_an_object() {
+    let plane = ControlPlane::shared();
+    let load = Workload::new(plane, "applied", 1);
+    let space = load.namespace.as_str();
+    let group = format!("{space}.example.com");
+    plane.create(&[requests(&group)]);
+    let request = |name: &str| {
+        json!({
+            "apiVersion": format!("{group}/v1"), "kind": "Request",
+            "metadata": {"name": name, "namespace": space}, "spec": {"kept": true, "node": "elsewhere"},
+        })
+    };
+    wait_until("the kind is served", SOON, || {
+        plane.kubectl(["get", &format!("requests.{group}")]).status.success()
+    });
+    plane.create(&[request("r")]);
+    let text = format!(
+        "/// Answers requests.\npolicy answers {{\n  applies when has(pod.labels[\"checked\"])\n  let request = \
+         lookup(\"{group}/v1/Request\", pod.namespace, pod.labels[\"request\"] ?? \"\") missing skip\n  before bind {{\n    \
+         patch request {{\"spec\": {{\"node\": node.name, \"zone\": pod.labels[\"zone\"], \"cpu\": pod.requests.cpu, \
+         \"names\": [pod.name]}},\n      \"status\": {{\"phase\": \"Placed\"}}}}\n  }}\n  after bind {{\n    patch node \
+         {{\"metadata\": {{\"labels\": {{\"example.com/last\": pod.name}}}}, \"status\": {{\"capacity\": \
+         {{\"example.com/answers\": \"1\"}}}}}}\n  }}\n}}\n"
+    );
+    plane.create(&[map(&load, &text)]);
+    let ours = SchedulerProcess::start(plane, &Setup::new(&load.scheduler).policies_from(space));
+    let asking = |name: &str, request: &str, zone: Option<&str>| {
+        let mut pod = objects::with_label(pod(&load, name, "100m"), "request", request);
+        if let Some(zone) = zone {
+            pod = objects::with_label(pod, "zone", zone);
+        }
+        plane.create(&[pod]);
+    };
+    let resource = format!("requests.{group}");
+    let found = |name: &str| plane.get_json([&resource, name, "--namespace", space, "--show-managed-fields"]);
+
+    asking("one", "r", Some("a"));
+    wait_until("the first pod is bound", SOON, || plane.node_of(space, "one").is_some());
+    let (node, first) = (plane.node_of(space, "one").unwrap(), found("r"));
+    let wanted = json!({"kept": true, "node": node, "zone": "a", "cpu": "100m", "names": ["one"]});
+    assert_eq!((&first["spec"], &first["status"]), (&wanted, &json!({"phase": "Placed"})), "{first:#}");
+    let manager = || "bayplan/answers".to_owned();
+    assert_eq!(appliers(&first), [(manager(), String::new()), (manager(), "status".to_owned())], "{first:#}");
+    wait_until("the node is patched, and the mark is gone", SOON, || {
+        let of = plane.get_json(["node", &node, "--show-managed-fields"]);
+        of["metadata"]["labels"]["example.com/last"] == "one"
+            && of["status"]["capacity"]["example.com/answers"] == "1"
+            && appliers(&of).len() == 2
+            && annotation(plane, space, "one", "after-bind.bayplan.dev/answers").is_none()
+    });
+
+    // What is left out now is removed; what others want stays.
+    asking("two", "r", None);
+    wait_until("the second pod is bound", SOON, || plane.node_of(space, "two").is_some());
+    let wanted = json!({"kept": true, "node": node, "cpu": "100m", "names": ["two"]});
+    assert_eq!(found("r")["spec"], wanted);
+
+    // A kind whose status is no part of its own: the refusal says so, and the pod is not bound.
+    plane.kubectl_ok([
+        "patch",
+        "crd",
+        &resource,
+        "--type=json",
+        "-p",
+        r#"[{"op": "remove", "path": "/spec/versions/0/subresources"}]"#,
+    ]);
+    asking("three", "r", None);
+    wait_until("the missing status is an event", SOON, || {
+        says(plane, space, "three", "has no subresource `status`")
+    });
+    assert_eq!(plane.node_of(space, "three"), None);
+    assert_eq!(ours.said().matches("panicked").count(), 0, "{}", ours.said());
+}
+
+/// A patch names the UID, so that the API server does not make an object again that is gone.
+#[test]
+fn a_patch_of_an_object_that_is_gone_makes_none() {
+    let plane = ControlPlane::shared();
+    let load = Workload::new(plane, "gone", 1);
+    let space = load.namespace.as_str();
+    let text = "/// Marks budgets.\npolicy budgets {\n  applies when has(pod.labels[\"checked\"])\n  let budget = \
+                lookup(\"policy/v1/PodDisruptionBudget\", pod.namespace, \"b\")\n  before bind {\n    patch budget \
+                {\"metadata\": {\"labels\": {\"example.com/pod\": pod.name}}}\n  }\n}\n";
+    let budget = json!({
+        "apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "b", "namespace": space},
+        "spec": {"maxUnavailable": 1, "selector": {"matchLabels": {"none": "none"}}},
+    });
+    plane.create(&[map(&load, text), budget]);
+    let proxy = HttpProxy::start(&plane.url());
+    let kubeconfig = plane.kubeconfig_at(&proxy.url(), &User::new("admin", &[]).token());
+    let setup = Setup::new(&load.scheduler).policies_from(space).kubeconfig(kubeconfig);
+    let ours = SchedulerProcess::start(plane, &setup);
+    plane.create(&[pod(&load, "a", "100m")]);
+    wait_until("the budget is patched", SOON, || {
+        let of = plane.get_json(["poddisruptionbudget", "b", "--namespace", space]);
+        of["metadata"]["labels"]["example.com/pod"] == "a"
+    });
+
+    // The outcome of the patch stays unknown until the budget is gone; then it is sent again.
+    let path = "/poddisruptionbudgets/b";
+    proxy.rule(Rule::fails(Method::PATCH, path, 500, "InternalError", "an error").times(5));
+    plane.create(&[pod(&load, "b", "100m")]);
+    wait_until("a patch was sent", SOON, || {
+        proxy.seen(&Method::PATCH, path).iter().any(|seen| seen.ruled == Some(500))
+    });
+    plane.kubectl_ok(["delete", "poddisruptionbudget", "b", "--namespace", space]);
+    wait_until("the API server refused it", SOON, || says(plane, space, "b", "before bind: writing to"));
+    wait_until("the pod is bound, as nothing is to be patched", SOON, || plane.node_of(space, "b").is_some());
+    assert!(!plane.kubectl(["get", "poddisruptionbudget", "b", "--namespace", space]).status.success());
+    assert_eq!(ours.said().matches("panicked").count(), 0, "{}", ours.said());
 }

@@ -304,3 +304,28 @@ fn lists_of_optional_elements_have_the_methods_of_lists() {
         assert!(said.contains(".present()"), "{said}");
     }
 }
+
+// ---- what is written
+
+#[test]
+fn two_policies_clash_where_a_patch_of_one_writes_what_the_other_does() {
+    let clash = |first: &str, second: &str| {
+        let policy =
+            |name: &str, act: &str| format!("/// A policy.\npolicy {name} {{ before bind {{ {act} }} }}\n");
+        let (_, said, _) = said("claims.bay", &format!("{}{}", policy("a", first), policy("b", second)));
+        said.iter()
+            .filter(|said| said.code.id == "BP0221")
+            .map(|said| said.message.clone())
+            .collect::<Vec<_>>()
+    };
+    let patch =
+        r#"patch node {"metadata": {"labels": {"example.com/x": "1"}}, "spec": {"unschedulable": true}}"#;
+    assert_eq!(
+        clash(patch, r#"label node {"example.com/x": "2"}"#),
+        ["`b` writes the label `example.com/x` of the node, as `a` does"]
+    );
+    assert_eq!(clash(r#"annotate node {"example.com/x": "2"}"#, patch), [""; 0]);
+    let same = r#"patch node {"spec": {"unschedulable": false}}"#;
+    assert_eq!(clash(patch, same), ["`b` writes the field `spec.unschedulable` of the node, as `a` does"]);
+    assert_eq!(clash(patch, r#"patch node {"status": {"capacity": {"example.com/x": "1"}}}"#), [""; 0]);
+}

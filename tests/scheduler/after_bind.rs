@@ -6,11 +6,11 @@ use crate::support::policies::compile;
 use bayplan::dry_run::Fault;
 use bayplan::framework::{
     Actor, AfterBind, ApiCall, CallError, Handle, PatchBody, Plugin, PostBind, PreFilter, Reads, Ticket,
+    Write,
 };
 use bayplan::model::objects::projection::Projection;
 use bayplan::model::{
-    Duration, Kind, KindName, LookedUp, MetadataChange, NodeId, Object, ObjectKey, OwnerReference, PodInfo,
-    Symbol, looked_up,
+    Duration, Kind, KindName, LookedUp, NodeId, Object, ObjectKey, OwnerReference, PodInfo, Symbol, looked_up,
 };
 use bayplan::plugins::policy::{ExemptPods, plugins};
 use bayplan::scheduler::{Input, Options, Profiles, Scheduler};
@@ -286,7 +286,7 @@ impl AfterBind for Forgetful {
     fn mark(&self, h: &Handle) -> Option<Symbol> {
         self.0.after_bind()?.mark(h)
     }
-    fn writes(&self, _: &Handle, _: NodeId) -> Vec<(ObjectKey, MetadataChange)> {
+    fn writes(&self, _: &Handle, _: NodeId) -> Vec<Write> {
         Vec::new()
     }
 }

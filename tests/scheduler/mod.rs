@@ -17,6 +17,7 @@ mod memos;
 mod modes;
 mod outbox;
 mod outcomes;
+mod patches;
 mod pod_lifecycle;
 mod preemption;
 mod refuser;

@@ -23,12 +23,15 @@ pub fn claims(policy: &Policy) -> Vec<Claim> {
     let queue =
         policy.queue.iter().map(|queue| Claim { what: "orders the queue".to_owned(), span: queue.span });
     let claim = |verb: WriteVerb, entry: &WriteEntry, of: &dyn std::fmt::Display| {
-        let kind = match verb {
-            WriteVerb::Annotate => "annotation",
-            WriteVerb::Label => "label",
-            WriteVerb::Patch => "field",
+        let within = entry.within.iter().map(|name| &**name).collect::<Vec<_>>();
+        let (kind, key) = match (verb, &within[..]) {
+            (WriteVerb::Annotate, _) | (_, ["metadata", "annotations"]) => {
+                ("annotation", entry.key.to_string())
+            }
+            (WriteVerb::Label, _) | (_, ["metadata", "labels"]) => ("label", entry.key.to_string()),
+            (WriteVerb::Patch, _) => ("field", entry.path()),
         };
-        Claim { what: format!("writes the {kind} `{}` of {of}", entry.key), span: entry.span }
+        Claim { what: format!("writes the {kind} `{key}` of {of}"), span: entry.span }
     };
     let writes = policy.reserves.iter().flat_map(|reserve| &reserve.writes);
     let marks = writes

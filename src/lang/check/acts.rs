@@ -59,7 +59,14 @@ impl<'a> Checker<'a> {
                 BlockKind::Write(of) if of.verb != WriteVerb::Patch && point != Point::Failure => {
                     self.act(of.when.as_ref(), statement.span, |this| this.write(of))
                 }
+                BlockKind::Write(of) if point != Point::Failure => {
+                    self.act(of.when.as_ref(), statement.span, |this| this.patch(of))
+                }
                 BlockKind::Event(of) => self.act(of.when.as_ref(), statement.span, |this| this.event(of)),
+                BlockKind::Write(of) if of.verb == WriteVerb::Patch => {
+                    self.no_patch(statement.span, "`after failure` does not patch");
+                    continue;
+                }
                 other => {
                     self.refused_in_block(other, statement.span);
                     continue;
@@ -98,7 +105,7 @@ impl<'a> Checker<'a> {
     }
 
     /// The object that is written, or that an event is about.
-    fn target(&mut self, name: &'a ast::Name, verb: &str) -> Option<Target> {
+    pub(super) fn target(&mut self, name: &'a ast::Name, verb: &str) -> Option<Target> {
         if &*name.text == "pod" {
             return Some(Target::Pod);
         }

@@ -3,7 +3,7 @@
 //! Checking never fails. A part with a mistake has the type `Unknown`, about which nothing more is reported,
 //! and a policy with a mistake is left out of the result. `scope` resolves names and what a statement sees,
 //! `unfold` bounds the size of a policy with its lets and defs written out, `statements`, `scores`, `waits`,
-//! `preempt`, `groups` and `ledgers` check statements, the other files expressions; `facts` holds what conditions have shown, under the
+//! `patches`, `preempt`, `groups` and `ledgers` check statements, the other files expressions; `facts` holds what conditions have shown, under the
 //! numbers of `numbering`.
 
 // A value that does not fit is handed back whole; boxing it would cost more than it saves.
@@ -31,6 +31,7 @@ mod operators;
 mod modes;
 mod outcome;
 mod overloads;
+mod patches;
 mod preempt;
 mod reasons;
 mod scope;

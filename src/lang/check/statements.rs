@@ -97,6 +97,7 @@ impl<'a> Checker<'a> {
                 }
             }
         }
+        self.patched_at_two_points(&result.acts);
     }
 
     /// A statement that this release does not have.

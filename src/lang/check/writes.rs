@@ -6,7 +6,7 @@ use crate::diag::{Diagnostic, Span, codes};
 use crate::lang::language::statements::StatementId;
 use crate::lang::syntax::ast::{self, BlockKind, Literal, WriteVerb};
 use crate::lang::typed::reads::Reads;
-use crate::lang::typed::{Expr, Reserve, Write, WriteEntry};
+use crate::lang::typed::{Expr, Reserve, Write, WriteEntry, WriteForm};
 use crate::lang::types::Type;
 use crate::model::{key_problem, value_problem};
 
@@ -27,6 +27,9 @@ impl<'a> Checker<'a> {
                 BlockKind::Write(write) if write.verb != WriteVerb::Patch => {
                     let write = self.mark(write, statement.span);
                     writes.push(write);
+                }
+                BlockKind::Write(_) => {
+                    self.no_patch(statement.span, "`reserve` does not patch");
                 }
                 other => self.refused_in_block(other, statement.span),
             }
@@ -103,16 +106,22 @@ impl<'a> Checker<'a> {
             }
             return None;
         };
-        if let Some(problem) = key_problem(&key) {
+        self.own_key(&key, of.key.span);
+        let (within, form) = (Box::default(), WriteForm::Plain);
+        Some(WriteEntry { within, key, value: value?, form, removes, span: of.key.span })
+    }
+
+    /// A key of annotations or labels that policies may write.
+    pub(super) fn own_key(&mut self, key: &str, span: Span) {
+        if let Some(problem) = key_problem(key) {
             let message = format!("`{key}` is not a valid key: {problem}");
-            self.mistake(&codes::WRONG_WRITE, of.key.span, message, "write a key such as `example.com/zone`");
+            self.mistake(&codes::WRONG_WRITE, span, message, "write a key such as `example.com/zone`");
         }
         let domain = key.split_once('/').map_or("", |(domain, _)| domain);
         if domain == OWN_DOMAIN || domain.strip_suffix(OWN_DOMAIN).is_some_and(|rest| rest.ends_with('.')) {
             let message = format!("keys of `{OWN_DOMAIN}` belong to the scheduler");
-            self.mistake(&codes::WRONG_WRITE, of.key.span, message, "write a key of your own domain");
+            self.mistake(&codes::WRONG_WRITE, span, message, "write a key of your own domain");
         }
-        Some(WriteEntry { key, value: value?, removes, span: of.key.span })
     }
 
     fn written_value(&mut self, write: &ast::Write, of: &'a ast::Entry) -> Option<Expr> {

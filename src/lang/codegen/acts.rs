@@ -3,9 +3,10 @@
 use super::closures::{BoolFn, ValueFn};
 use super::{Env, Lowering};
 use crate::lang::language::fields::ObjectType;
-use crate::lang::syntax::ast::WriteVerb;
+use crate::lang::syntax::ast::{Text, WriteVerb};
 use crate::lang::typed::{
     Act, Acts, Does, EventOf, Expr, ExprKind, GroupId, MemoId, Point, Policy, Reason, Target, WriteEntry,
+    WriteForm,
 };
 use crate::lang::types::Type;
 use crate::lang::types::range::Range;
@@ -52,8 +53,12 @@ pub enum CompiledTarget {
 
 /// A key that is written.
 pub struct CompiledEntry {
+    /// Of `patch`: the fields above the key.
+    pub within: Box<[Text]>,
     /// The key.
     pub key: Symbol,
+    /// How the value is written.
+    pub form: WriteForm,
     /// A text; while it is absent, the key stays as it is. `None`: the key is removed.
     pub value: Option<ValueFn>,
 }
@@ -98,6 +103,8 @@ fn lowered(lowering: &mut Lowering<'_>, policy: &Policy, act: &Act) -> CompiledA
                     (!entry.removes).then(|| lowering.value(&entry.value))
                 };
                 let entries = entries.iter().map(|entry| CompiledEntry {
+                    within: entry.within.clone(),
+                    form: entry.form,
                     key: Symbol::new(&entry.key),
                     value: value(lowering, entry),
                 });

@@ -76,6 +76,8 @@ pub enum Shape {
     WordOr(&'static [&'static str], &'static ObjectDef),
     /// A map from names to expressions.
     Expressions,
+    /// A map from names to expressions, or to further such maps.
+    Fields,
     /// A map from names to texts.
     Texts,
 }
@@ -533,13 +535,20 @@ const ANNOTATE: FieldDef = needed(
 const LABEL: FieldDef = needed("label", Shape::Identifier, "The object that gets labels.");
 const SET: FieldDef =
     needed("set", Shape::Expressions, "Keys, and expressions for their values; `null` removes the key.");
+const PATCH: FieldDef =
+    needed("patch", Shape::Identifier, "The object whose fields are set by server-side apply.");
+const FIELDS: FieldDef = needed(
+    "fields",
+    Shape::Fields,
+    "All that the policy wants of the object: fields, and expressions or maps of further fields.",
+);
 const ACTIVATE: FieldDef =
     needed("activate", Shape::Identifier, "The group whose unschedulable members are tried again.");
 
 static BEFORE_BIND: ObjectDef = ObjectDef {
     name: "statement of `beforeBind`",
-    forms: &[&["annotate", "set"], &["label", "set"]],
-    fields: &[ANNOTATE, LABEL, SET, WHEN],
+    forms: &[&["annotate", "set"], &["label", "set"], &["patch", "fields"]],
+    fields: &[ANNOTATE, LABEL, SET, PATCH, FIELDS, WHEN],
 };
 
 const REMEMBER: FieldDef = needed("remember", Shape::Identifier, "The memo that is set for the pod's key.");
@@ -554,6 +563,7 @@ static AFTER_BIND: ObjectDef = ObjectDef {
     forms: &[
         &["annotate", "set"],
         &["label", "set"],
+        &["patch", "fields"],
         &["event", "type", "reason", "text"],
         &["activate"],
         &["remember", "value"],
@@ -562,6 +572,8 @@ static AFTER_BIND: ObjectDef = ObjectDef {
         ANNOTATE,
         LABEL,
         SET,
+        PATCH,
+        FIELDS,
         needed("event", Shape::Identifier, "The object that the event is about."),
         field(
             "type",

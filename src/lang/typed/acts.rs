@@ -41,7 +41,7 @@ pub enum Does {
     Activate(GroupId),
     /// `remember M = E`: sets a memo under the pod's key; an absent value forgets it.
     Remember(MemoId, Expr),
-    /// `annotate X {…}`, `label X {…}`
+    /// `annotate X {…}`, `label X {…}`, `patch X {…}`
     Write(Target, WriteVerb, Vec<WriteEntry>),
     /// `event X normal "R" "text"`
     Event(Target, EventOf),
@@ -67,6 +67,11 @@ pub enum Target {
     Node,
     /// An object that is looked up; while it is absent nothing is done.
     Object(Expr, Arc<ObjectKind>),
+}
+
+/// The field manager of what a policy writes with `patch`.
+pub fn field_manager(policy: &str) -> String {
+    format!("bayplan/{policy}")
 }
 
 impl Target {

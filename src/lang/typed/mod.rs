@@ -5,7 +5,7 @@
 //! type, a place, and a range if it is a number. Names are ids of the policy's tables; variables of
 //! macros and parameters of defs are slots.
 
-mod acts;
+pub mod acts;
 mod exceptions;
 mod expr;
 mod ids;
@@ -405,14 +405,51 @@ pub struct Write {
 /// A key that is written.
 #[derive(Clone, Debug)]
 pub struct WriteEntry {
-    /// A valid key of annotations or labels.
+    /// Of `patch`: the fields above the key, from the top of the object.
+    pub within: Box<[Text]>,
+    /// A valid key of annotations or labels; of `patch` the name of a field.
     pub key: Text,
-    /// A `string?`; while it is absent, the key stays as it is.
+    /// A `string?`; while it is absent, the key stays as it is. Of `patch` any value that a field has; while it is absent, the
+    /// field is left out.
     pub value: Expr,
+    /// How the value is written.
+    pub form: WriteForm,
     /// The value is the literal `none`: the key is removed.
     pub removes: bool,
     /// The key in the text.
     pub span: Span,
+}
+
+/// How the value of a field is written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum WriteForm {
+    /// As JSON has it: a text, a truth value, a number, a time as a text, a list of these.
+    Plain,
+    /// Millicores, as a quantity.
+    Millicores,
+    /// Bytes or pieces, as a quantity.
+    Whole,
+}
+
+impl WriteEntry {
+    /// Whether `patch` writes it to the status of the object.
+    pub fn is_status(&self) -> bool {
+        &**self.within.first().unwrap_or(&self.key) == "status"
+    }
+
+    /// Where it is in the object, as far as the statement tells: `status.node`.
+    pub fn path(&self) -> String {
+        let mut path = String::new();
+        for name in self.within.iter().chain([&self.key]) {
+            let plain = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+            match (plain, path.is_empty()) {
+                (true, true) => path.push_str(name),
+                (true, false) => path.extend([".", name]),
+                (false, _) => path.push_str(&format!("[{name:?}]")),
+            }
+        }
+        path
+    }
 }
 
 /// `permit { … }`

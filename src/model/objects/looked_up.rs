@@ -3,6 +3,7 @@
 //! A kind of the table that policies look up too is kept twice: as its struct for plugins, and as this for policies.
 
 use super::super::labels::{Annotations, Labels};
+use super::super::merge_patch::merge;
 use super::super::metadata_change::MetadataChange;
 use super::super::pod::OwnerReference;
 use super::super::time::Time;
@@ -89,6 +90,15 @@ impl LookedUp {
         changed.metadata.annotations = change.annotations_of(&self.metadata.annotations);
         changed.metadata.labels = change.labels_of(&self.metadata.labels);
         changed
+    }
+
+    /// The object after a merge patch. `None`: the patch changes metadata beside annotations and labels.
+    pub fn merged(&self, patch: &Value) -> Option<Self> {
+        let mut changed = self.changed(&MetadataChange::of_patch(patch)?);
+        let mut fields = (*self.fields).clone();
+        merge(&mut fields, patch);
+        changed.fields = Arc::new(fields);
+        Some(changed)
     }
 
     /// The kind.

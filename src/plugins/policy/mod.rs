@@ -28,6 +28,7 @@ mod hints;
 mod left_alone;
 mod ledger_reads;
 mod memo_reads;
+mod patches;
 mod permit;
 mod pod_inputs;
 mod preempt;

@@ -3,9 +3,9 @@
 
 use super::PolicyPlugin;
 use super::attempt::{Absent, Attempt};
+use super::patches::intents;
 use crate::framework::{
-    Actor, AfterBind, ApiCall, BindTask, CallError, Handle, Part, PatchBody, PreBind, PreFlight, Status,
-    TaskPoll, Wake,
+    Actor, AfterBind, BindTask, CallError, Handle, PreBind, PreFlight, Status, TaskPoll, Wake, Write,
 };
 use crate::lang::codegen::{CompiledAct, CompiledDoes, CompiledEntry, CompiledTarget, Env};
 use crate::lang::eval::context::EvalContext;
@@ -19,7 +19,7 @@ use std::sync::Arc;
 const AGAIN: Duration = Duration::from_seconds(1);
 
 /// One object after the other.
-type Writes = Vec<(ObjectKey, MetadataChange)>;
+type Writes = Vec<Write>;
 
 /// The object that an act is about; `None` while it is absent.
 pub(super) fn object_of<'a>(
@@ -48,7 +48,7 @@ pub(super) fn object_of<'a>(
 /// The keys that a write sets and removes.
 fn change(verb: WriteVerb, entries: &[CompiledEntry], env: &mut Env<'_, '_>) -> MetadataChange {
     let mut change = MetadataChange::default();
-    for CompiledEntry { key, value } in entries {
+    for CompiledEntry { key, value, .. } in entries {
         let text = match value.as_ref().map(|value| value(env)) {
             None => None,
             Some(Value::String(text)) => Some(text),
@@ -78,9 +78,17 @@ impl PolicyPlugin {
                 continue;
             }
             let Some(of) = object_of(target, &mut env, context) else { continue };
+            if *verb == WriteVerb::Patch {
+                for intent in intents(&of, self.compiled.name(), entries, &mut env) {
+                    if !writes.iter_mut().any(|known: &mut Write| known.take_in(&intent)) {
+                        writes.push(intent);
+                    }
+                }
+                continue;
+            }
             let change = change(*verb, entries, &mut env);
             if !change.is_empty() {
-                writes.push((of, change));
+                writes.push(Write::metadata(of, change));
             }
         }
         writes
@@ -145,7 +153,7 @@ impl PreBind for PolicyPlugin {
 struct WriteTask {
     policy: Symbol,
     /// The first one is sent.
-    rest: VecDeque<(ObjectKey, MetadataChange)>,
+    rest: VecDeque<Write>,
 }
 
 impl BindTask for WriteTask {
@@ -160,13 +168,13 @@ impl BindTask for WriteTask {
             // The write sets the same keys again.
             Wake::Answer(_, Err(CallError::Unknown(_))) => return waits(Some(a.now + AGAIN)),
             Wake::Answer(_, Err(error)) => {
-                let of = self.rest.front().map_or("", |(of, _)| of.name.as_str());
+                let of = self.rest.front().map_or("", |write| write.of.name.as_str());
                 let text = format!("{}/before bind: writing to {of:?}: {}", self.policy, error.message());
                 return Err(Status::error(text));
             }
         }
-        let Some((of, change)) = self.rest.front().cloned() else { return Ok(TaskPoll::Done) };
-        a.call(ApiCall::Patch { of, part: Part::Object, version: None, body: PatchBody::Metadata(change) });
+        let Some(write) = self.rest.front().cloned() else { return Ok(TaskPoll::Done) };
+        a.call(write.call());
         waits(None)
     }
 

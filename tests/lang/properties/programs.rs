@@ -177,7 +177,8 @@ impl<'r> Programs<'r> {
             let block = self.random.of(&["before bind", "after bind"]);
             text.push_str(&format!(
                 "  {block} {{\n    annotate pod {{\"example.com/c\": {written}, \"example.com/d\": none}} when {when}\n    \
-                 label node {{\"example.com/e\": \"yes\"}}\n  }}\n"
+                 label node {{\"example.com/e\": \"yes\"}}\n    patch node {{\"metadata\": {{\"labels\": \
+                 {{\"example.com/f\": {written}}}}}, \"spec\": {{\"unschedulable\": {when}}}}} when {when}\n  }}\n"
             ));
         }
         text.push_str("}\n");

@@ -506,31 +506,39 @@ impl PolicyWriter<'_, '_> {
 
     fn write(&mut self, fields: &mut Fields, write: &Write) -> Result<(), NoTwin> {
         put(fields, write.verb.word(), &self.object(&write.object)?);
-        let ExprKind::Map(entries) = &write.value.kind else {
-            return Err(NoTwin::new(write.value.span, "documents have keys and values here"));
+        let set = self.written(&write.value)?;
+        let key = if write.verb == WriteVerb::Patch { "fields" } else { "set" };
+        fields.push((key.to_owned(), Node::Map(set)));
+        if let Some(when) = &write.when {
+            put(fields, "when", &self.cel(when)?);
+        }
+        Ok(())
+    }
+
+    /// The keys and values of a write.
+    fn written(&mut self, value: &Expr) -> Result<Fields, NoTwin> {
+        let ExprKind::Map(entries) = &value.kind else {
+            return Err(NoTwin::new(value.span, "documents have keys and values here"));
         };
         let mut set = Fields::new();
         for entry in entries {
             let ExprKind::Literal(Literal::String(key)) = &entry.key.kind else {
                 return Err(NoTwin::new(entry.key.span, "keys are plain texts in documents"));
             };
-            if matches!(entry.value.kind, ExprKind::Literal(Literal::None | Literal::Null)) {
-                put(&mut set, &yaml::scalar(key), "null");
-                continue;
+            let key = yaml::scalar(key);
+            match &entry.value.kind {
+                ExprKind::Literal(Literal::None | Literal::Null) => put(&mut set, &key, "null"),
+                ExprKind::Map(_) => set.push((key, Node::Map(self.written(&entry.value)?))),
+                _ if Writer::new(self.to).may_be_absent(&entry.value) => {
+                    return Err(NoTwin::new(
+                        entry.value.span,
+                        "CEL has no value here while it is absent: write `?? …`",
+                    ));
+                }
+                _ => put(&mut set, &key, &self.cel(&entry.value)?),
             }
-            if Writer::new(self.to).may_be_absent(&entry.value) {
-                return Err(NoTwin::new(
-                    entry.value.span,
-                    "CEL has no value here while it is absent: write `?? …`",
-                ));
-            }
-            put(&mut set, &yaml::scalar(key), &self.cel(&entry.value)?);
         }
-        fields.push(("set".to_owned(), Node::Map(set)));
-        if let Some(when) = &write.when {
-            put(fields, "when", &self.cel(when)?);
-        }
-        Ok(())
+        Ok(set)
     }
 
     fn when(&mut self, fields: &mut Fields, when: Option<&Expr>) -> Result<(), NoTwin> {

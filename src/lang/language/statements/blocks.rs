@@ -202,15 +202,18 @@ policy zone-label {
 
 pub(super) static PATCH: StatementDef = StatementDef {
     words: "patch",
-    stands: WRITING,
+    stands: &[Home::Block(StatementId::BeforeBind), Home::Block(StatementId::AfterBind)],
     rule: "write",
     syntax: "patch OBJECT {FIELD: E, …} [when E]",
-    built: false,
-    doc: "Sets fields of an object by server-side apply.",
-    example: r#"/// Writes the chosen node into the status of a request.
-policy answer {
-  let request = lookup("example.com/v1/NodeRequest", pod.name)
-  before bind { patch request {"status": {"node": node.name}} }
+    doc: "Sets fields of an object, or of its status, by server-side apply. The map is all that the policy wants of the \
+          object: a field that it set before and that is left out now, or whose value is absent, is removed. The patches \
+          of an object in one block are one map. The field manager is `bayplan/POLICY`, and what other managers want of \
+          these fields gives way. Values are texts, numbers, truth values, amounts, times, and lists of these; fields \
+          below are maps. Of pods, and of metadata, only annotations and labels are written.",
+    example: r#"/// Closes the node of a test that must be alone from now on.
+policy last-test {
+  applies when pod.labels["test"] == "last"
+  after bind { patch node {"spec": {"unschedulable": true}} }
 }"#,
     ..StatementDef::BASE
 };

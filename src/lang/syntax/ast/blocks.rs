@@ -60,7 +60,7 @@ pub enum BlockKind {
     Guard(Require),
     /// `add E when C`, in `ledger`; not built.
     Add(Give),
-    /// `annotate`, `label` or `patch`; not built.
+    /// `annotate`, `label` or `patch`.
     Write(Write),
     /// `event X normal "R" "text" when C`; not built.
     Event(Event),

@@ -82,26 +82,34 @@ impl Reader<'_> {
 
     /// A write, if the item is one; the inner `None` is a mistake.
     fn write(&mut self, item: Node<'_>) -> Option<Option<BlockKind>> {
-        let verbs = [WriteVerb::Annotate, WriteVerb::Label];
+        let verbs = [WriteVerb::Annotate, WriteVerb::Label, WriteVerb::Patch];
         let (object, verb) = verbs.into_iter().find_map(|verb| Some((self.get(item, verb.word())?, verb)))?;
         Some(self.write_to(item, object, verb))
     }
 
     fn write_to(&mut self, item: Node<'_>, object: Node<'_>, verb: WriteVerb) -> Option<BlockKind> {
         let object = self.name(object);
-        let set = self.get(item, "set")?;
-        let mut entries = Vec::new();
-        if let TreeValue::Map(found) = &set.tree.value {
-            for entry in found {
-                let key = ExprKind::Literal(Literal::String(Text::from(entry.key.as_str())));
-                let key = Expr { kind: key, span: self.places.key(entry) };
-                let value = self.expression(set.inner(&entry.value, self.text()));
-                entries.push(Entry { key, value: value?, optional: false });
-            }
-        }
-        let value = Expr { kind: ExprKind::Map(entries), span: self.places.whole(set.tree) };
+        let set = self.get(item, if verb == WriteVerb::Patch { "fields" } else { "set" })?;
+        let value = self.written(set)?;
         let when = self.when(item)?;
         Some(BlockKind::Write(Write { verb, object: object?, value, when }))
+    }
+
+    /// A map of keys and values, which may be maps.
+    fn written(&mut self, set: Node<'_>) -> Option<Expr> {
+        let TreeValue::Map(found) = &set.tree.value else { return None };
+        let mut entries = Vec::new();
+        for entry in found {
+            let key = ExprKind::Literal(Literal::String(Text::from(entry.key.as_str())));
+            let key = Expr { kind: key, span: self.places.key(entry) };
+            let inner = set.inner(&entry.value, self.text());
+            let value = match &entry.value.value {
+                TreeValue::Map(_) => self.written(inner),
+                _ => self.expression(inner),
+            };
+            entries.push(Entry { key, value: value?, optional: false });
+        }
+        Some(Expr { kind: ExprKind::Map(entries), span: self.places.whole(set.tree) })
     }
 
     pub(super) fn permit_statement(&mut self, item: Node<'_>) -> Option<BlockKind> {

@@ -168,7 +168,21 @@ impl Checker<'_> {
                 }
             },
             Shape::Expressions => self.map_of(tree, "expressions"),
+            Shape::Fields => self.fields(tree),
             Shape::Texts => self.map_of(tree, "texts"),
+        }
+    }
+
+    /// A map of expressions and of further such maps.
+    fn fields(&mut self, tree: &Tree) {
+        let TreeValue::Map(entries) = &tree.value else {
+            return self.wanted(tree, "a map of fields", "");
+        };
+        for entry in entries {
+            match &entry.value.value {
+                TreeValue::Map(_) => self.fields(&entry.value),
+                _ => self.scalar(&entry.value, "an expression"),
+            }
         }
     }
 

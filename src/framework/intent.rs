@@ -1,0 +1,131 @@
+//! [`Intent`]: what one field manager wants of an object, for server-side apply; [`Write`]: one write of a policy.
+
+use super::calls::{ApiCall, Part};
+use super::patch_body::PatchBody;
+use crate::model::{Kind, MetadataChange, ObjectKey, Symbol};
+use serde_json::{Map, Value, json};
+
+/// All that a field manager wants of an object, or of its status. What it wanted before and wants no more is removed,
+/// unless another manager wants it too.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Intent {
+    /// The field manager.
+    pub manager: Symbol,
+    /// The fields, from the top of the object; never its identity.
+    pub fields: Map<String, Value>,
+}
+
+impl Intent {
+    /// The body of the request: the fields, and which object they are of. With its UID, so that an object that is gone is
+    /// not made again.
+    pub fn json(&self, of: &ObjectKey) -> Value {
+        let mut fields = Value::Object(self.fields.clone());
+        let (version, kind) = match &of.kind {
+            Kind::LookedUp(name) => (name.api_version().to_owned(), name.kind()),
+            kind => kind.row().map(|row| (row.api_version(), row.name)).unwrap_or_default(),
+        };
+        fields["apiVersion"] = json!(version);
+        fields["kind"] = json!(kind);
+        fields["metadata"]["name"] = json!(of.name.as_str());
+        for (field, value) in [("namespace", &of.namespace), ("uid", &of.uid)] {
+            if !value.is_empty() {
+                fields["metadata"][field] = json!(value.as_str());
+            }
+        }
+        fields
+    }
+
+    /// Takes the fields of a further intent of the same manager in.
+    fn join(&mut self, other: &Self) {
+        let mut fields = Value::Object(std::mem::take(&mut self.fields));
+        crate::model::merge(&mut fields, &Value::Object(other.fields.clone()));
+        if let Value::Object(fields) = fields {
+            self.fields = fields;
+        }
+    }
+}
+
+/// One write of a policy to an object.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Write {
+    /// The object.
+    pub of: ObjectKey,
+    /// Which part of it.
+    pub part: Part,
+    /// What is written.
+    pub body: PatchBody,
+}
+
+impl Write {
+    /// Annotations and labels of an object.
+    pub fn metadata(of: ObjectKey, change: MetadataChange) -> Self {
+        Self { of, part: Part::Object, body: PatchBody::Metadata(change) }
+    }
+
+    /// Takes a later write in, if one call can make both. Returns whether it can.
+    pub fn take_in(&mut self, later: &Self) -> bool {
+        if (&self.of, self.part) != (&later.of, later.part) {
+            return false;
+        }
+        match (&mut self.body, &later.body) {
+            (PatchBody::Metadata(change), PatchBody::Metadata(later)) => change.then(later.clone()),
+            (PatchBody::Apply(intent), PatchBody::Apply(later)) if intent.manager == later.manager => {
+                intent.join(later);
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    /// The call that makes it.
+    pub fn call(self) -> ApiCall {
+        ApiCall::Patch { of: self.of, part: self.part, version: None, body: self.body }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::KindName;
+
+    fn intent(fields: Value) -> Intent {
+        let Value::Object(fields) = fields else { panic!() };
+        Intent { manager: "bayplan/p".into(), fields }
+    }
+
+    fn write(part: Part, fields: Value) -> Write {
+        let of = ObjectKey {
+            kind: Kind::LookedUp(KindName::parse("example.com/v1/Request").unwrap_or_else(|| panic!())),
+            namespace: "shop".into(),
+            name: "a".into(),
+            uid: "u-1".into(),
+        };
+        Write { of, part, body: PatchBody::Apply(intent(fields)) }
+    }
+
+    #[test]
+    fn an_intent_names_its_object_with_its_uid() {
+        let write = write(Part::Status, json!({"status": {"node": "n1"}}));
+        let wanted = json!({
+            "apiVersion": "example.com/v1", "kind": "Request",
+            "metadata": {"name": "a", "namespace": "shop", "uid": "u-1"}, "status": {"node": "n1"},
+        });
+        assert_eq!(write.body.json(&write.of, None, ""), wanted);
+        let of = ObjectKey { kind: Kind::Node, namespace: "".into(), name: "n1".into(), uid: "".into() };
+        let labels = json!({"metadata": {"labels": {"a": "b"}}});
+        let wanted = json!({
+            "apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1", "labels": {"a": "b"}},
+        });
+        assert_eq!(intent(labels).json(&of), wanted);
+    }
+
+    #[test]
+    fn patches_of_one_part_of_an_object_are_one_intent() {
+        let mut first = write(Part::Object, json!({"spec": {"a": 1, "b": {"c": 2}}}));
+        assert!(first.take_in(&write(Part::Object, json!({"spec": {"b": {"d": 3}}}))));
+        assert_eq!(first.body, PatchBody::Apply(intent(json!({"spec": {"a": 1, "b": {"c": 2, "d": 3}}}))));
+        assert!(!first.take_in(&write(Part::Status, json!({}))));
+        let labels = Write::metadata(first.of.clone(), MetadataChange::default());
+        assert!(!first.take_in(&labels));
+    }
+}
