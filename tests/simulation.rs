@@ -34,6 +34,8 @@ mod trials;
 mod volumes;
 #[path = "simulation/world.rs"]
 mod world;
+#[path = "simulation/writes.rs"]
+mod writes;
 
 use bayplan::testing::Random;
 use moves::Move;
@@ -363,6 +365,11 @@ fn policies_that_forget_the_clock_are_caught() {
 fn a_driver_that_forgets_steps_of_the_wall_clock_is_caught() {
     let mutant = Some(Mutant::ForgetSteps);
     catches(Options { mutant, policies: true, clock_steps: true, ..Options::default() });
+}
+
+#[test]
+fn a_mark_that_is_removed_too_early_is_caught() {
+    catches_policies(Mutant::RemoveMarks);
 }
 
 #[test]

@@ -398,6 +398,9 @@ impl World {
         hold!(s.bindings().is_empty(), "10: {:?} are being bound", s.bindings());
         hold!(s.suspended().is_none(), "10: an attempt waits for extenders");
         self.objects_are_those_of_the_server()?;
+        if self.options.policies {
+            self.everything_is_written()?;
+        }
         for (key, state) in s.pod_states() {
             hold!(!state.is_assumed(), "10: {key:?} is {state:?}");
             // With policies a scheduler that starts from nothing is asked instead.

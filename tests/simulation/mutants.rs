@@ -66,6 +66,8 @@ pub(crate) enum Mutant {
     AffinityWakesNothing,
     /// The driver does not hand over what extenders answer.
     ForgetExtenders,
+    /// The mark of what is left to do after a binding goes before it is done.
+    RemoveMarks,
     /// Every extension point panics now and then. The scheduler must live on: this one is no mistake to be caught.
     Panics,
 }
@@ -248,6 +250,9 @@ impl Plugin for Mutated {
     fn post_bind(&self) -> Option<&dyn PostBind> {
         self.inner.post_bind().map(|_| self as &dyn PostBind)
     }
+    fn after_bind(&self) -> Option<&dyn AfterBind> {
+        self.inner.after_bind().map(|_| self as &dyn AfterBind)
+    }
 }
 
 impl PreEnqueue for Mutated {
@@ -352,6 +357,22 @@ impl PostBind for Mutated {
     fn post_bind(&self, a: &mut Actor, node: NodeId) {
         self.may_panic_in("post_bind", a);
         self.inner.post_bind().unwrap().post_bind(a, node);
+    }
+}
+
+impl AfterBind for Mutated {
+    fn mark(&self, h: &Handle) -> Option<Symbol> {
+        self.may_panic_at("mark", h);
+        self.inner.after_bind().unwrap().mark(h)
+    }
+    fn writes(&self, h: &Handle, node: NodeId) -> Vec<Write> {
+        self.may_panic_at("writes", h);
+        let mut writes = self.inner.after_bind().unwrap().writes(h, node);
+        if self.mutant == Mutant::RemoveMarks {
+            // The mark goes with the annotations of the pod.
+            writes.retain(|write| matches!(write.body, PatchBody::Metadata(_)));
+        }
+        writes
     }
 }
 

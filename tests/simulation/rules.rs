@@ -134,6 +134,12 @@ pub(crate) const POOL: &[&str] = &[
         let desk = lookup("example.com/v1/Desk", "default", pod.labels["team"] ?? "")
         ledger taken: int by desk.labels["tier"] ?? "none" { add int(desk.spec.room) ?? 1 when desk.annotations["open"] != "no" }
         prefilter { reject "the seats of the tier are taken" when taken[desk.labels["tier"] ?? "none"] >= most } }"#,
+    r#"policy notes { after bind {
+        patch pod {"metadata": {"annotations": {"example.com/noted": node.name}}}
+        annotate pod {"example.com/seen": "yes", "example.com/gone": none} } }"#,
+    r#"policy desk-notes { applies when has(pod.labels["team"])
+        let desk = lookup("example.com/v1/Desk", "default", pod.labels["team"] ?? "")
+        after bind { patch desk {"status": {"last": pod.name, "node": node.name}} } }"#,
 ];
 
 static COMPILED: LazyLock<Vec<Arc<CompiledPolicy>>> =
@@ -285,7 +291,7 @@ pub(crate) struct Rules {
 
 impl Rules {
     /// The policies that judge a pod under a revision.
-    fn set_for(&self, revision: u64, profile: &str) -> Result<Vec<Arc<CompiledPolicy>>, String> {
+    pub(crate) fn set_for(&self, revision: u64, profile: &str) -> Result<Vec<Arc<CompiledPolicy>>, String> {
         let set = self.sets.get(&revision).ok_or_else(|| format!("12: no revision {revision}"))?;
         Ok(set.iter().filter(|of| profile != "labelled" || of.name() != "clean").cloned().collect())
     }

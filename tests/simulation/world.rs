@@ -320,7 +320,8 @@ impl World {
                     if !self.tickets.insert(ticket) {
                         self.break_(format!("{ticket:?} was given out twice"));
                     }
-                    if let Err(broken) = self.endings.sent(&call, &self.open) {
+                    let said = self.written_as_said(&call, &self.open);
+                    if let Err(broken) = self.endings.sent(&call, &self.open).and(said) {
                         self.break_(broken);
                     }
                     self.open.push(Open { ticket, call });
