@@ -178,7 +178,7 @@ impl<'a> Checker<'a> {
         has
     }
 
-    /// A field that is no map.
+    /// A field that is not a map.
     fn field_value(
         &mut self,
         within: &Within,
@@ -224,7 +224,7 @@ impl<'a> Checker<'a> {
                 "`patch` writes no lists of maps: with them it would take their other elements away"
                     .to_owned()
             }
-            (Type::Dyn, _) => "values are texts, numbers, truth values, amounts, times, and lists of these; \
+            (Type::Dyn, _) => "values are texts, numbers, bools, amounts, times, and lists of these; \
                                fields below are written as a map `{…}`"
                 .to_owned(),
             _ => String::new(),

@@ -423,7 +423,7 @@ pub struct WriteEntry {
 /// How the value of a field is written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum WriteForm {
-    /// As JSON has it: a text, a truth value, a number, a time as a text, a list of these.
+    /// As JSON has it: a text, a bool, a number, a time as a text, a list of these.
     Plain,
     /// Millicores, as a quantity.
     Millicores,

@@ -3,6 +3,8 @@
 
 use super::faults::{self, Fault, KINDS};
 use super::{overlaps, said, shown, wanted};
+use bayplan::diag::SourceMap;
+use bayplan::lang;
 use bayplan::testing::Random;
 use std::collections::BTreeMap;
 
@@ -10,7 +12,10 @@ use std::collections::BTreeMap;
 const DOCUMENT: &str = include_str!("statements.yaml");
 
 /// The fields of `spec` whose uses are counted.
-const STATEMENTS: [&str; 9] = [
+const STATEMENTS: [&str; 12] = [
+    "mode",
+    "enforceWhen",
+    "modeUntil",
     "ledgers",
     "memos",
     "sources",
@@ -25,6 +30,36 @@ const STATEMENTS: [&str; 9] = [
 /// What a use becomes when it is broken: the field of `spec`, a text below it, and what stands there instead. Each is a
 /// mistake.
 const BROKEN: &[(&str, &str, &str)] = &[
+    ("mode", "mode: audit", "mode: audited"),
+    ("mode", "mode: audit", "mode: [audit]"),
+    ("mode", "mode: audit", "mdoe: audit"),
+    ("enforceWhen", "sample(pod.name, 0.1)", "sample(pod.name)"),
+    ("enforceWhen", "sample(pod.name, 0.1)", "sample(pod.priority, 0.1)"),
+    ("enforceWhen", "sample(pod.name, 0.1)", "sampel(pod.name, 0.1)"),
+    ("enforceWhen", "sample(pod.name, 0.1)", "node.ready"),
+    ("enforceWhen", "sample(pod.name, 0.1)", "pod.priority"),
+    ("modeUntil", "2027-01-31", "2027-02-31"),
+    ("modeUntil", "2027-01-31", "tomorrow"),
+    ("gates", "mode: warn", "mode: wran"),
+    ("prefilter", "mode: warn", "mode: warn until 2027-01-31"),
+    ("prefilter", "mode: warn", "mode: true"),
+    ("beforeBind", "patch: node", "patch: nodes"),
+    ("beforeBind", "patch: node", "pacth: node"),
+    ("beforeBind", "spec:", "sepc:"),
+    ("beforeBind", "unschedulable: pod.priority > 8", "unschedulabel: pod.priority > 8"),
+    ("beforeBind", "unschedulable: pod.priority > 8", "unschedulable: pod.priority"),
+    ("beforeBind", "unschedulable: pod.priority > 8", "unschedulable: null"),
+    ("beforeBind", "unschedulable: pod.priority > 8", "unschedulable: {}"),
+    ("beforeBind", "unschedulable: pod.priority > 8", "taints: '[node]'"),
+    ("beforeBind", "example.com/slots: \"\\\"1\\\"\"", "example.com/slots: node.pods.count()"),
+    ("beforeBind", "capacity:", "capcity:"),
+    ("afterBind", "patch: class", "patch: members"),
+    ("afterBind", "example.com/pod: pod.name", "bayplan.dev/pod: pod.name"),
+    ("afterBind", "example.com/pod: pod.name", "example.com/pod: pod.priority"),
+    ("afterBind", "annotations:", "finalizers:"),
+    ("afterBind", "description: pod.namespace", "descripton: pod.namespace"),
+    ("afterBind", "description: pod.namespace", "description: pod.labels"),
+    ("afterBind", "description: pod.namespace", "kind: pod.namespace"),
     ("ledgers", "type: int", "type: double"),
     ("ledgers", "type: cpu", "type: bytes"),
     ("ledgers", "by: pod.namespace", "by: pod.labels[\"team\"]"),
@@ -82,6 +117,10 @@ const BROKEN: &[(&str, &str, &str)] = &[
 
 /// The bytes of a field of `spec`.
 fn section(name: &str) -> std::ops::Range<usize> {
+    if let Some(at) = DOCUMENT.find(&format!("\n  {name}: ")) {
+        let end = DOCUMENT[at + 1..].find('\n').unwrap() + at + 2;
+        return at + 1..end;
+    }
     let start = DOCUMENT.find(&format!("\n  {name}:\n")).unwrap_or_else(|| panic!("{name}")) + 1;
     let head = DOCUMENT[start..].find('\n').unwrap() + start + 1;
     let is_next = |line: &str| line.starts_with("  ") && !line.starts_with("  -") && !line.starts_with("   ");
@@ -161,4 +200,87 @@ fn injected_mistakes_overlap_their_report_in_every_statement() {
     println!("{found} of {all} mistakes overlap their report: {counts:?}");
     assert_eq!(counts.len(), STATEMENTS.len(), "{counts:?}");
     assert!(found * 20 >= all * 19, "{found} of {all}, {counts:?}\n{}", missed.join("\n"));
+}
+
+/// A policy that uses a file, and the files that there are.
+const USING: &str = "use \"lib/half.bay\"\n/// Keeps half of each node free.\npolicy half-empty {\n  filter free { require \
+                     node.requested.cpu <= half(node) else \"node(s) half full\" }\n}\n";
+const FILES: [(&str, &str); 5] = [
+    ("rules/lib/half.bay", "def half(n: node): cpu = n.allocatable.cpu / 2\n"),
+    (
+        "rules/lib/twice.bay",
+        "def half(n: node): cpu = n.allocatable.cpu * 2\ndef half(n: node): cpu = 1cpu\n",
+    ),
+    ("rules/lib/circle.bay", "use \"../a.bay\"\ndef half(n: node): cpu = 1cpu\n"),
+    (
+        "rules/lib/policy.bay",
+        "/// A policy.\npolicy of-lib { filter f { require node.ready else \"no\" } }\n",
+    ),
+    ("rules/lib/text.txt", "def half(n: node): cpu = 1cpu\n"),
+];
+
+/// What a part of it becomes when it is broken.
+const BROKEN_FILES: &[(&str, &str)] = &[
+    ("use \"lib/half.bay\"", "use \"lib/hafl.bay\""),
+    ("use \"lib/half.bay\"", "use lib/half.bay"),
+    ("use \"lib/half.bay\"", "use \"lib/half.bay"),
+    ("use \"lib/half.bay\"", "use half from \"lib/half.bay\""),
+    ("use \"lib/half.bay\"", "use \"lib/half.bay\" as half"),
+    ("use \"lib/half.bay\"", "use \"\""),
+    ("use \"lib/half.bay\"", "use"),
+    ("use \"lib/half.bay\"", "use \"half.bay\""),
+    ("use \"lib/half.bay\"", "use \"/rules/lib/half.bay\""),
+    ("use \"lib/half.bay\"", "use \"../../lib/half.bay\""),
+    ("use \"lib/half.bay\"", "use \"lib\""),
+    ("use \"lib/half.bay\"", "use \"https://example.com/half.bay\""),
+    ("use \"lib/half.bay\"", "use \"lib/circle.bay\""),
+    ("use \"lib/half.bay\"", "use \"a.bay\""),
+    ("use \"lib/half.bay\"", "import \"lib/half.bay\""),
+    ("use \"lib/half.bay\"", "include \"lib/half.bay\""),
+    ("use \"lib/half.bay\"", "use \"lib/half.bay\" \"lib/policy.bay\""),
+    ("half(node)", "hafl(node)"),
+    ("half(node)", "half()"),
+    ("half(node)", "half(pod)"),
+    ("half(node)", "lib.half(node)"),
+    ("half(node)", "half(node, 2)"),
+];
+
+#[test]
+fn broken_uses_of_files_are_reported_on_their_line() {
+    let said_of = |text: &str| {
+        let mut sources = SourceMap::new();
+        let id = sources.add("rules/a.bay", text);
+        FILES.iter().for_each(|(name, text)| {
+            sources.add(*name, *text);
+        });
+        let given = lang::Given {
+            size: Default::default(),
+            schemas: &Default::default(),
+            arguments: &|_| Vec::new(),
+            sources: Some(&sources),
+        };
+        let said = lang::compile_given(sources.get(id).unwrap(), given).1;
+        let said: Vec<_> = said.into_iter().filter(|said| said.span.source == id).collect();
+        (sources, said)
+    };
+    let (sources, said) = said_of(USING);
+    assert!(said.is_empty(), "{}", shown(&sources, &said));
+    let mut missed = Vec::new();
+    for (right, wrong) in BROKEN_FILES {
+        let start = USING.find(right).unwrap();
+        let broken = USING.replacen(right, wrong, 1);
+        let (sources, said) = said_of(&broken);
+        let fault = Fault { range: start..start + wrong.len(), certain: true };
+        if !on_its_line(&broken, &said, &fault) {
+            missed.push(format!("{wrong}\n{}", shown(&sources, &said)));
+        }
+    }
+    let found = BROKEN_FILES.len() - missed.len();
+    println!("{found} of {} broken uses of files are reported on their line", BROKEN_FILES.len());
+    assert!(
+        found * 20 >= BROKEN_FILES.len() * 19,
+        "{found} of {}\n{}",
+        BROKEN_FILES.len(),
+        missed.join("\n")
+    );
 }

@@ -208,7 +208,7 @@ pub(super) static PATCH: StatementDef = StatementDef {
     doc: "Sets fields of an object, or of its status, by server-side apply. The map is all that the policy wants of the \
           object: a field that it set before and that is left out now, or whose value is absent, is removed. The patches \
           of an object in one block are one map. The field manager is `bayplan/POLICY`, and what other managers want of \
-          these fields gives way. Values are texts, numbers, truth values, amounts, times, and lists of these; fields \
+          these fields gives way. Values are texts, numbers, bools, amounts, times, and lists of these; fields \
           below are maps. Of pods, and of metadata, only annotations and labels are written.",
     example: r#"/// Closes the node of a test that must be alone from now on.
 policy last-test {
