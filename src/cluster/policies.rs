@@ -283,6 +283,15 @@ fn look(expr: &Expr, any_namespace: &mut bool) {
 mod tests {
     use super::*;
 
+    /// The policies of the texts, without exceptions of other objects.
+    fn made_of(
+        texts: &Texts,
+        size: Size,
+        schemas: &Arc<Schemas>,
+    ) -> Result<Vec<Compiled<Policy>>, Vec<Problem>> {
+        compile("n/a", texts, size, schemas, &ExceptionTexts::new())
+    }
+
     fn stands_in(text: &str) -> Option<String> {
         stands_in_under("p.bay", text)
     }
@@ -290,9 +299,9 @@ mod tests {
     fn stands_in_under(key: &str, text: &str) -> Option<String> {
         let texts = [(key.to_owned(), text.to_owned())].into();
         let none = Arc::default();
-        assert!(compile("n/a", &texts, Size::default(), &none).is_err(), "{text}");
+        assert!(made_of(&texts, Size::default(), &none).is_err(), "{text}");
         let held = stand_in("n/a", &texts, false)?;
-        assert!(compile("n/a", &held, Size::default(), &none).is_ok(), "{held:?}");
+        assert!(made_of(&held, Size::default(), &none).is_ok(), "{held:?}");
         held.into_values().next()
     }
 
@@ -310,7 +319,7 @@ mod tests {
             ];
             all.map(|(key, text)| (key.to_owned(), text)).into()
         };
-        let made = |texts: &Texts| compile("n/a", texts, Size::default(), &Arc::default()).unwrap();
+        let made = |texts: &Texts| made_of(texts, Size::default(), &Arc::default()).unwrap();
         let before = made(&texts("1cpu", "2cpu"));
         assert_eq!(before.iter().map(|of| &*of.name).collect::<Vec<_>>(), ["a", "d"]);
         assert_eq!(before[0].texts.keys().collect::<Vec<_>>(), ["a.bay", "b.bay", "c.bay"]);
@@ -325,7 +334,7 @@ mod tests {
         }
         let mut without = texts("1cpu", "2cpu");
         without.remove("c.bay");
-        let problems = compile("n/a", &without, Size::default(), &Arc::default()).unwrap_err();
+        let problems = made_of(&without, Size::default(), &Arc::default()).unwrap_err();
         let places: Vec<_> = problems.iter().map(|it| (&*it.key, it.line, &*it.code)).collect();
         assert_eq!(places, [("a.bay", 1, "BP0230"), ("b.bay", 1, "BP0230")]);
     }

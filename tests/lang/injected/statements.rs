@@ -258,6 +258,7 @@ fn broken_uses_of_files_are_reported_on_their_line() {
             schemas: &Default::default(),
             arguments: &|_| Vec::new(),
             sources: Some(&sources),
+            exceptions: None,
         };
         let said = lang::compile_given(sources.get(id).unwrap(), given).1;
         let said: Vec<_> = said.into_iter().filter(|said| said.span.source == id).collect();
