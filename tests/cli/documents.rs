@@ -125,6 +125,7 @@ fn fits(value: &Value, schema: &Value, root: &Value) -> Result<(), String> {
             "pattern" => {
                 regex::Regex::new(rule.as_str().unwrap()).unwrap().is_match(value.as_str().unwrap_or("?"))
             }
+            "minProperties" => value.as_object().is_none_or(|of| of.len() as u64 >= rule.as_u64().unwrap()),
             "required" => {
                 rule.as_array().unwrap().iter().all(|name| value.get(name.as_str().unwrap()).is_some())
             }

@@ -87,6 +87,7 @@ impl ObjectDef {
     pub fn phrase(&self, article: &str) -> String {
         match self.name {
             KIND | "metadata" | "spec" | "missing" => format!("`{}`", self.name),
+            name if article == "a" && name.starts_with(['a', 'e', 'i', 'o', 'u']) => format!("an {name}"),
             name => format!("{article} {name}"),
         }
     }

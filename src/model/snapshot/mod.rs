@@ -41,7 +41,7 @@ pub(super) struct NodeRow {
     pub(super) node: Arc<Node>,
     pub(super) alive: bool,
     pub(super) pods: Vec<Arc<PodInfo>>,
-    /// When this scheduler assumed each of them: [`PodEntry::assumed_at`] for those who read all pods of a node.
+    /// When this scheduler assumed each of them: [`PodEntry::assumed_at`] to read it with all pods of a node.
     pub(super) assumed_at: Vec<Option<Time>>,
     pub(super) requested: Resource,
     pub(super) nonzero: (i64, i64),

@@ -79,7 +79,7 @@ pub struct PolicyPlugin {
     waits_key: IndexKey,
     /// It applies to no pod.
     suspended: bool,
-    /// Its rules do not decide: it is asked beside the plugin whose policy they are of.
+    /// Its rules do not decide: it runs beside the plugin of the policy that has them.
     counts: bool,
     /// Preemption asks its prefilters again: one may let the pod pass once others are evicted.
     asks_again: bool,
