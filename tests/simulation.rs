@@ -193,10 +193,13 @@ fn rules_that_decide_though_they_must_not_are_noticed() {
 
 #[test]
 fn exceptions_change_nothing_for_other_pods() {
+    // A mark has the revision of its policy, whose text has the exceptions.
+    let mark = regex::Regex::new(r#"(after-bind\.bayplan\.dev/[a-z-]+": )"[0-9a-f]{16}""#).unwrap();
     // The end of an exception may be a step of its own, without effects.
     let acted = |trials: Trials, seed: u64| {
         let (steps, _) = played(&with_trials(seed, trials)).unwrap();
-        steps.into_iter().filter(|effects| !effects.is_empty()).collect::<Vec<_>>()
+        let effects = steps.iter().filter(|effects| !effects.is_empty());
+        effects.map(|effects| mark.replace_all(effects, "$1").into_owned()).collect::<Vec<_>>()
     };
     for seed in 0..32 {
         let (without, with) = (acted(Trials::None, seed), acted(Trials::Except, seed));

@@ -3,6 +3,7 @@
 
 use crate::rules::{POOL, compile};
 use bayplan::lang::policy_set::CompiledPolicy;
+use bayplan::model::Time;
 use bayplan::scheduler::Effect;
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
@@ -72,6 +73,8 @@ impl Trials {
 
 /// The last day of exceptions: [`BEGIN`](crate::world::BEGIN) is shortly before its end.
 const LAST_DAY: &str = "2001-09-09";
+/// The end of that day.
+pub(crate) const END_OF_EXCEPTIONS: Time = Time(1_000_080_000_000_000);
 
 /// A policy with an exception from all of it and from each rule that may have one.
 fn excepted(text: &str, pods: &str) -> Arc<CompiledPolicy> {

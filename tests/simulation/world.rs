@@ -9,6 +9,7 @@ use crate::mutants::Mutant;
 use crate::objects::Claimer;
 use crate::plugins::{Fragile, Gang, Labelled, Reader, Reserver, Slow, basics, framework};
 use crate::rules::Rules;
+use crate::trials::END_OF_EXCEPTIONS;
 use crate::trials::{Trials, without_trials};
 use crate::volumes::{self, Disks};
 use bayplan::dry_run::{Api, DisruptionController, WatchEvent};
@@ -505,12 +506,16 @@ impl World {
             self.control_all();
             self.control_budgets();
             self.deliver_all();
+            // Runs that are compared pass this instant at the same move, with exceptions and without.
+            let end = END_OF_EXCEPTIONS;
+            let end_of_exceptions = (self.options.compares && self.now < end).then_some(end);
             if let Some(open) = (!self.open.is_empty()).then(|| self.open.remove(0)) {
                 let answer = self.answer(&open.call, None);
                 self.step(Input::Reply(open.ticket, answer));
             } else if self.scheduler.wants_cycle() {
                 self.step(Input::Cycle);
-            } else if let Some(next) = self.scheduler.next_wakeup() {
+            } else if let Some(next) = self.scheduler.next_wakeup().into_iter().chain(end_of_exceptions).min()
+            {
                 self.advance(next.max(self.now));
             } else if self.end_pods() {
                 // The victims of preemption are gone.

@@ -169,6 +169,13 @@ pub fn key_number(index: &IndexKey, key: &Key) -> u64 {
     hasher.finish()
 }
 
+/// The number of a ledger, whatever the key, in [`MovedPart::Group`]: of sums that an end of an exception moves.
+pub fn ledger_number(index: &IndexKey) -> u64 {
+    let mut hasher = FxHasher::default();
+    index.hash(&mut hasher);
+    hasher.finish()
+}
+
 /// The sums of a ledger.
 #[derive(Clone)]
 pub struct LedgerIndex {
@@ -478,7 +485,11 @@ impl Index for LedgerIndex {
 
     fn expire(&mut self, snapshot: &Snapshot, moved: &mut Moves) {
         self.ended = self.ended_at(snapshot);
+        let before = moved.0.len();
         self.count_again(snapshot, |_| true, moved);
+        if moved.0.len() > before {
+            moved.0.push((MovedPart::Group(ledger_number(&self.by.key)), Kinds::GROUPS));
+        }
     }
 
     fn fork(&self) -> Box<dyn Index> {

@@ -6,7 +6,7 @@ use crate::lang::analysis::same::same;
 use crate::lang::eval::amounts::Amount;
 use crate::lang::eval::context::EvalContext;
 use crate::lang::eval::interpret::Evaluator;
-use crate::lang::eval::ledgers::{Key, LedgerIndex, key_number};
+use crate::lang::eval::ledgers::{Key, LedgerIndex, key_number, ledger_number};
 use crate::lang::language::fields::ChangedBy;
 use crate::lang::typed::reads::{Polarity, ReadOf, ReadPath, Reads};
 use crate::lang::typed::walk::each_part;
@@ -105,10 +105,14 @@ impl LedgerRead {
         Some(keys.map(|key| Ordered(convert::keep(&evaluator.value(key)))).collect())
     }
 
-    /// The numbers under which log records and events name the sums that the pod of a context reads; `None`: any sum.
-    pub(super) fn numbers(&self, policy: &Policy, context: EvalContext<'_>) -> Option<Vec<u64>> {
+    /// The numbers under which log records and events name the sums that the pod of a context reads: all of the ledger
+    /// where its keys cannot be computed.
+    pub(super) fn numbers(&self, policy: &Policy, context: EvalContext<'_>) -> Vec<u64> {
         let index = &policy[self.ledger].index;
-        Some(self.keys(policy, context)?.iter().map(|key| key_number(index, key)).collect())
+        match self.keys(policy, context) {
+            Some(keys) => keys.iter().map(|key| key_number(index, key)).collect(),
+            None => vec![ledger_number(index)],
+        }
     }
 
     /// Which actions of placed pods can move a sum in the direction that helps.

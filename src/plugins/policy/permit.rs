@@ -62,7 +62,7 @@ impl PolicyPlugin {
             Some(group_number(index, &self.group_values(*group, context)?))
         };
         let policy = &self.compiled.policy;
-        let sums = rules.ledgers.iter().flat_map(|read| read.numbers(policy, context).unwrap_or_default());
+        let sums = rules.ledgers.iter().flat_map(|read| read.numbers(policy, context));
         let memos = memo_numbers(policy, &rules.memos, context);
         let mut groups: Vec<u64> = rules.groups.iter().filter_map(number).chain(sums).chain(memos).collect();
         groups.sort_unstable();
