@@ -104,20 +104,16 @@ pub(super) async fn patch_status(
     api.send_now(request).await.map(|bytes| Answer::Written { version: version_in(&bytes) })
 }
 
-/// What the API server says of a path that it does not serve. It names an object that it does not find.
-const NO_PATH: &str = "the server could not find the requested resource";
-
-/// Says what is missing where a kind has no status of its own.
+/// Says what may be missing where a status is not found: of an object that is gone and of a kind without a status of its
+/// own the API server says the same.
 fn without_subresource(error: ApiError, of: &ObjectKey, part: Part) -> ApiError {
     match error {
-        ApiError::Status { code: 404, reason, message, retry_after }
-            if part == Part::Status && message == NO_PATH =>
-        {
+        ApiError::Status { code: 404, reason, message, retry_after } if part == Part::Status => {
             let kind = match &of.kind {
                 Kind::LookedUp(kind) => kind.as_str(),
                 kind => kind.row().map_or("", |row| row.name),
             };
-            let message = format!("{message}: {kind} has no subresource `status`");
+            let message = format!("{message}: it is gone, or {kind} has no subresource `status`");
             ApiError::Status { code: 404, reason, message, retry_after }
         }
         error => error,
