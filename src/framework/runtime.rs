@@ -22,6 +22,7 @@ use super::status::{Code, Status};
 use super::unchecked::{Impact, NotChecked};
 use super::waits::Waits;
 use crate::model::{IndexError, NodeId, NodeInfo, NodeSet, PodInfo, Snapshot, Symbol, Time, Want};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 /// The plugins of one profile.
@@ -265,6 +266,12 @@ impl Framework {
     /// A plugin.
     pub fn plugin(&self, id: PluginId) -> Option<&dyn Plugin> {
         self.plugins.get(id.index()).map(|plugin| &**plugin)
+    }
+
+    /// Whether the answers of a plugin depend on the time; one that panics may.
+    pub fn reads_clock(&self, id: PluginId) -> bool {
+        self.plugin(id)
+            .is_some_and(|plugin| catch_unwind(AssertUnwindSafe(|| plugin.reads().clock)).unwrap_or(true))
     }
 
     /// The name of a plugin; empty for [`PluginId::NONE`].

@@ -150,7 +150,9 @@ impl Scheduler {
         let waiting: Vec<PodKey> = self.bindings.waiting().iter().cloned().collect();
         for pod in waiting {
             let Some(binding) = self.bindings.take(&pod) else { continue };
-            self.ask_waits(binding, |wait| wait.renewal.again.is_some(), now, out);
+            let framework = binding.cycle.framework.clone();
+            let concerns = |wait: &Wait| wait.successor.is_some() || framework.reads_clock(wait.plugin);
+            self.ask_waits(binding, concerns, now, out);
         }
     }
 

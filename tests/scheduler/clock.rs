@@ -80,6 +80,21 @@ fn a_gate_that_reads_the_clock_opens_when_the_wall_clock_is_stepped() {
 }
 
 #[test]
+fn a_pod_that_time_alone_would_never_help_is_tried_again_when_the_wall_clock_is_stepped_back() {
+    let closes = after(Duration::from_seconds(-60));
+    let mut run = Run::new(&format!(
+        "policy clocked {{ applies to all pods filter f {{ reject \"too late\" when now() >= timestamp(\"{closes}\") }} }}"
+    ));
+    run.step(Input::Upserted(pod("p").uid("p").cpu("1").object()));
+    run.step(Input::Cycle);
+    assert_eq!(run.place("p"), Some(QueuePlace::Unschedulable));
+    assert_eq!(run.scheduler.next_wakeup(), None, "time does not help it");
+    run.now = run.now + Duration::from_seconds(20);
+    run.step(Input::WallClock(Duration::from_seconds(-120)));
+    assert!(run.scheduler.wants_cycle(), "the pod is tried again: {:?}", run.place("p"));
+}
+
+#[test]
 fn an_event_that_helps_no_pod_does_not_lose_an_instant_that_has_come() {
     let opens = after(HOUR);
     let mut run = Run::new(&format!(

@@ -548,9 +548,10 @@ impl SchedulingQueue {
         }
     }
 
-    /// The wall clock was stepped: the next [`SchedulingQueue::tick`] tries the pods again that time may help.
+    /// The wall clock was stepped: the next [`SchedulingQueue::tick`] tries the pods again that a reader of the
+    /// clock refused.
     pub(super) fn wall_clock_stepped(&mut self, now: Time) {
-        self.unschedulable.ring_all(now);
+        self.unschedulable.ring_readers_of_the_clock(now);
     }
 
     /// A pod that a gate has held long enough, with the text of the gate.

@@ -26,6 +26,12 @@ impl Group {
         }
         event.is_wildcard() || self.refused_by.iter().any(|plugin| self.hints.waits_for(plugin, event))
     }
+
+    /// Whether the gate or a rejecting plugin reads the clock.
+    fn reads_clock(&self) -> bool {
+        let reads = |plugin| self.hints.framework.reads_clock(plugin);
+        self.gated_by.map_or_else(|| self.refused_by.iter().any(reads), reads)
+    }
 }
 
 /// Pods waiting for an event.
@@ -91,12 +97,11 @@ impl Unschedulable {
         }
     }
 
-    /// Sets every instant at which time may help a pod to `now`, unless it is earlier.
-    pub(super) fn ring_all(&mut self, now: Time) {
-        let later = self.alarms.split_off(&(now, u64::MAX));
-        for ((_, number), pod) in later {
-            self.alarm_of.insert(number, now);
-            self.alarms.insert((now, number), pod);
+    /// Sets the instant at which time may help to `now`, for every pod that a plugin refused which reads the clock.
+    pub(super) fn ring_readers_of_the_clock(&mut self, now: Time) {
+        let reading = self.groups.iter().filter(|group| group.reads_clock()).flat_map(|group| &group.pods);
+        for (number, pod) in reading.map(|(number, pod)| (*number, pod.clone())).collect::<Vec<_>>() {
+            self.set_alarm(number, &pod, Some(now));
         }
     }
 
