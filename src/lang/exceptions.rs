@@ -99,10 +99,7 @@ fn in_file(file: &ast::File, source: &Source) -> impl Iterator<Item = OutsideExc
     file.items.iter().filter_map(move |item| {
         let ItemKind::Except(except) = &item.kind else { return None };
         let target = except.target.as_ref()?;
-        let (policy, rule) = match target.text.split_once('/') {
-            Some((policy, rule)) => (policy, Some(rule)),
-            None => (&*target.text, None),
-        };
+        let (policy, rule) = except.about()?;
         Some(OutsideException {
             policy: Text::from(policy),
             rule: rule.map(Text::from),

@@ -250,3 +250,54 @@ fn a_policy_that_decides_for_some_pods_is_written_in_both_languages() {
     assert!(back.contains("mode enforce when sample(pod.name, 0.1) else warn until 2027-01-31"), "{back}");
     assert!(errors("p.bay", &back).is_empty());
 }
+
+/// The exceptions of the policies of a text: the rule, the last day, the reason and whether it is about every pod.
+fn exceptions(name: &str, text: &str) -> Vec<(Option<String>, String, String, bool)> {
+    let mut sources = SourceMap::new();
+    let id = sources.add(name.to_owned(), text);
+    let (policies, _) = lang::compile_for(sources.get(id).unwrap(), size(), &|_| Vec::new());
+    let all = policies.iter().flat_map(|policy| &policy.exceptions).map(|of| {
+        let rule = of.rule.as_ref().map(ToString::to_string);
+        (rule, of.until.to_string(), of.because.to_string(), of.when.is_none())
+    });
+    let mut all: Vec<_> = all.collect();
+    all.sort();
+    all
+}
+
+#[test]
+fn exceptions_are_written_in_both_languages() {
+    let text = r#"except teams/own until 2099-03-31 because "OPS-4: all of them"
+/// Keeps teams apart.
+policy teams {
+  except until 2099-01-31 because "OPS-1: it moves" when pod.namespace == "old"
+  prefilter {
+    except until 2099-01-31 because "OPS-2: \"quoted\"" when pod.priority > 8
+    reject "x" when pod.priority > 7 }
+  filter own {
+    except until 2099-02-28 because "OPS-3: b" when pod.labels["b"] == "c"
+    require node.ready else "z" }
+  score best {
+    except until 2099-01-31 because "OPS-5: c"
+    give 100 when node.ready }
+  permit {
+    except until 2099-01-31 because "OPS-6: d" when has(pod.labels["d"])
+    reject "p" when pod.priority > 3 }
+}
+except teams until 2099-03-31 because "OPS-7: e" when pod.priority < 0
+"#;
+    let all = exceptions("p.bay", text);
+    assert_eq!(all.len(), 7, "{all:?}");
+    let document = converted("p.bay", text).unwrap();
+    assert_eq!(exceptions("p.yaml", &document), all, "{document}");
+    let back = converted("p.yaml", &document).unwrap();
+    assert_eq!(exceptions("p.bay", &back), all, "{back}");
+    let elsewhere = "except other until 2099-03-31 because \"OPS-7: e\"\n/// A.\npolicy a { filter f { require node.ready else \"x\" } }\n";
+    let why = "1: a document has exceptions from its own policy only: leave this one in a `.bay` text";
+    assert_eq!(converted("p.bay", elsewhere).unwrap_err(), [why]);
+    let of_one = "/// A.\npolicy a {\n  prefilter { reject \"x\" when pod.priority > 7 }\n  \
+                  prefilter { except until 2099-01-31 because \"OPS-1: a\"\n    reject \"y\" when pod.priority > 8 }\n}\n";
+    let why =
+        "4: an exception of a document is from all rules of its name: write one `prefilter`, or one `permit`";
+    assert_eq!(converted("p.bay", of_one).unwrap_err(), [why]);
+}

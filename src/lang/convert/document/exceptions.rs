@@ -2,7 +2,45 @@
 
 use super::{Fields, NoTwin, PolicyWriter, put};
 use crate::diag::Span;
-use crate::lang::syntax::ast::{BlockKind, Except, Statement, StatementKind};
+use crate::lang::syntax::ast::{BlockKind, Except, Item, ItemKind, Policy, Statement, StatementKind};
+use std::mem::discriminant;
+
+/// Exceptions from one of several `prefilter` or `permit` of a policy: documents name all of them.
+pub(super) fn of_one_of_several(policy: &Policy) -> Vec<NoTwin> {
+    let is_one =
+        |kind: &StatementKind| matches!(kind, StatementKind::Prefilter(_) | StatementKind::Permit(_));
+    let of_kind = |statement: &Statement| {
+        let same = |of: &&Statement| discriminant(&of.kind) == discriminant(&statement.kind);
+        policy.statements.iter().filter(same).count()
+    };
+    let several = policy.statements.iter().filter(|of| is_one(&of.kind) && of_kind(of) > 1);
+    let inside = several.filter_map(|of| of.kind.block()).flat_map(|block| &block.statements);
+    let exceptions = inside.filter(|inner| matches!(inner.kind, BlockKind::Except(_)));
+    let why =
+        "an exception of a document is from all rules of its name: write one `prefilter`, or one `permit`";
+    exceptions.map(|inner| NoTwin::new(inner.span, why)).collect()
+}
+
+/// The exceptions of a file from one of its policies, outside of it.
+pub(super) fn outside<'a>(
+    items: &'a [Item],
+    policy: &'a str,
+) -> impl Iterator<Item = (&'a Except, Option<&'a str>, Span)> {
+    items.iter().filter_map(move |item| {
+        let ItemKind::Except(except) = &item.kind else { return None };
+        let (of, rule) = except.about()?;
+        (of == policy).then_some((except, rule, item.span))
+    })
+}
+
+/// Whether the policy of an exception is among the items.
+pub(super) fn is_about_policy_of(items: &[Item], except: &Except) -> bool {
+    let is = |item: &Item| {
+        matches!(&item.kind, ItemKind::Policy(policy)
+            if except.about().is_some_and(|(of, _)| *of == *policy.name.text))
+    };
+    items.iter().any(is)
+}
 
 impl PolicyWriter<'_, '_> {
     /// The exceptions that a rule says.

@@ -9,7 +9,7 @@ use super::yaml::{self, Item, Node};
 use super::{NoTwin, Types, literals};
 use crate::diag::{Source, Span};
 use crate::lang::language::documents::{API_VERSION, KIND, SPEC};
-use crate::lang::syntax::ast::*;
+use crate::lang::syntax::ast::{self, *};
 use crate::lang::uses::UsedFile;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
@@ -68,7 +68,7 @@ pub(super) fn write(
                         _ => None,
                     },
                 ));
-                let spec = writer.spec(policy);
+                let spec = writer.spec(policy, &file.items);
                 let inside = std::mem::take(&mut writer.above);
                 if !text.is_empty() {
                     text.push_str("---\n");
@@ -86,7 +86,14 @@ pub(super) fn write(
                 yaml::map(&mut text, &document, "");
             }
             ItemKind::Use(_) => above.extend(remarks.take(item.span)),
-            ItemKind::Except(_) | ItemKind::Broken(_) => {
+            // It goes to its policy.
+            ItemKind::Except(except) if exceptions::is_about_policy_of(&file.items, except) => {}
+            ItemKind::Except(_) => {
+                let text =
+                    "a document has exceptions from its own policy only: leave this one in a `.bay` text";
+                without.push(NoTwin::new(item.span, text));
+            }
+            ItemKind::Broken(_) => {
                 without.push(NoTwin::new(item.span, "documents have nothing for this statement"));
             }
         }
@@ -180,12 +187,19 @@ fn put_raw(fields: &mut Fields, key: &str, text: impl ToString) {
 }
 
 impl PolicyWriter<'_, '_> {
-    fn spec(&mut self, policy: &Policy) -> Fields {
+    /// What a policy says, with the exceptions from it that the file has beside it.
+    fn spec(&mut self, policy: &Policy, items: &[ast::Item]) -> Fields {
         if let Some((version, _)) = policy.version {
             self.fields.insert("version", Node::Scalar(version.to_string()));
         }
         for statement in &policy.statements {
             if let Err(no_twin) = self.statement(statement) {
+                self.without.push(no_twin);
+            }
+        }
+        self.without.extend(exceptions::of_one_of_several(policy));
+        for (except, rule, span) in exceptions::outside(items, &policy.name.text) {
+            if let Err(no_twin) = self.exception(except, rule, span) {
                 self.without.push(no_twin);
             }
         }

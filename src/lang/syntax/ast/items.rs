@@ -140,3 +140,11 @@ pub struct Except {
     /// For which pods.
     pub when: Option<Expr>,
 }
+
+impl Except {
+    /// The policy that an exception outside of policies is about, and the rule of it; `None` inside of one.
+    pub fn about(&self) -> Option<(&str, Option<&str>)> {
+        let target = &*self.target.as_ref()?.text;
+        Some(target.split_once('/').map_or((target, None), |(policy, rule)| (policy, Some(rule))))
+    }
+}
