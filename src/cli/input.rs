@@ -298,7 +298,9 @@ impl Policies {
                 None => "read the text of the policy too, or name the policy as its text does".to_owned(),
             };
             let said = Diagnostic::new(&codes::EXCEPTION_WITHOUT_EFFECT, of.target, message);
-            self.diagnostics.push(said.with_help(help));
+            if !of.allows(&said) {
+                self.diagnostics.push(said.with_help(help));
+            }
         }
     }
 }

@@ -7,7 +7,7 @@
 
 use super::syntax;
 use super::syntax::ast::{self, ItemKind, Text};
-use crate::diag::{Source, SourceId, Span};
+use crate::diag::{Diagnostic, Source, SourceId, Span, codes};
 use std::sync::Arc;
 
 /// An exception at the top level of a text.
@@ -25,6 +25,8 @@ pub struct OutsideException {
     pub span: Span,
     /// The text in which it stands.
     text: Arc<str>,
+    /// What comments of its text allow of it.
+    allowed: Vec<Text>,
 }
 
 impl OutsideException {
@@ -36,6 +38,14 @@ impl OutsideException {
     /// The text in which it stands.
     pub fn text(&self) -> &str {
         &self.text
+    }
+
+    /// Whether a comment of its text allows a finding about it.
+    pub fn allows(&self, said: &Diagnostic) -> bool {
+        let span = self.span;
+        said.span.source == span.source
+            && span.contains(said.span)
+            && self.allowed.iter().any(|slug| codes::find(slug) == Some(said.code))
     }
 
     /// The statement as it is written.
@@ -88,6 +98,11 @@ impl Outside {
         self.all.iter().filter(move |of| &*of.policy == policy)
     }
 
+    /// Whether a comment of another text allows a finding about one of them.
+    pub(super) fn allow(&self, said: &Diagnostic) -> bool {
+        self.all.iter().any(|of| of.allows(said))
+    }
+
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.all.is_empty()
@@ -100,6 +115,8 @@ fn in_file(file: &ast::File, source: &Source) -> impl Iterator<Item = OutsideExc
         let ItemKind::Except(except) = &item.kind else { return None };
         let target = except.target.as_ref()?;
         let (policy, rule) = except.about()?;
+        let comments = file.allows.iter().filter(|of| of.target.is_some_and(|on| on.contains(item.span)));
+        let allowed = comments.flat_map(|of| &of.slugs).map(|slug| slug.text.clone()).collect();
         Some(OutsideException {
             policy: Text::from(policy),
             rule: rule.map(Text::from),
@@ -107,6 +124,7 @@ fn in_file(file: &ast::File, source: &Source) -> impl Iterator<Item = OutsideExc
             except: except.clone(),
             span: item.span,
             text: text.clone(),
+            allowed,
         })
     })
 }

@@ -91,7 +91,8 @@ pub fn compile_given(source: &Source, given: Given<'_>) -> (Vec<Policy>, Vec<Dia
     }
     let (alone, mut said_alone) = compile_parsed(source, (&file, mistakes), given, &outside.of_file(source));
     for of in refused.filter(|of| alone.iter().any(|policy| policy.name == of.policy)) {
-        said_alone.push(check::exceptions::with_which_it_is_refused(of, &said));
+        let refused = check::exceptions::with_which_it_is_refused(of, &said);
+        said_alone.extend((!of.allows(&refused)).then_some(refused));
     }
     (alone, said_alone)
 }
@@ -123,7 +124,7 @@ fn compile_parsed(
         policies.clear();
     }
     policies.retain(|policy| analysis::cost::check(policy, size, &mut said));
-    lint::lint(source, file, &mut policies, &mut said);
+    lint::lint(source, (file, outside), &mut policies, &mut said);
     uses::at_their_use(source.id(), &used, &mut said);
     if !file.scalars.is_empty() {
         syntax::document::settle_fixes(source.text(), &file.scalars, &mut said);

@@ -4,6 +4,7 @@ mod commands;
 mod convert;
 mod documents;
 mod escapes;
+mod exceptions;
 mod json_output;
 mod lint;
 mod look_ups;

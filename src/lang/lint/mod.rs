@@ -15,17 +15,25 @@ mod shadow;
 mod table;
 mod text_direction;
 pub mod ways_out;
+mod without_policy;
 mod written_already;
 
 pub use due::due;
 pub use table::{LINTS, Lint};
 
 use crate::diag::{Diagnostic, Source};
+use crate::lang::exceptions::Outside;
 use crate::lang::syntax::ast::File;
 use crate::lang::typed::Policy;
 
 /// Runs the lints that look at the text, the tree or whole policies, and takes out what comments allow.
-pub fn lint(source: &Source, file: &File, policies: &mut [Policy], diagnostics: &mut Vec<Diagnostic>) {
+/// Exceptions from other texts have the comments of theirs.
+pub fn lint(
+    source: &Source,
+    (file, outside): (&File, &Outside),
+    policies: &mut [Policy],
+    diagnostics: &mut Vec<Diagnostic>,
+) {
     text_direction::check(source, diagnostics);
     missing_doc::check(file, diagnostics);
     for policy in policies.iter() {
@@ -37,7 +45,10 @@ pub fn lint(source: &Source, file: &File, policies: &mut [Policy], diagnostics: 
         written_already::check(policy, source, diagnostics);
     }
     due::suppose(policies, diagnostics);
+    without_policy::suppose(file, diagnostics);
     allow::apply(file, diagnostics);
+    diagnostics.retain(|said| said.span.source == source.id() || !outside.allow(said));
+    without_policy::settle(file, diagnostics);
     due::settle(policies, diagnostics);
     diagnostics.sort_by_key(|d| (d.span.source, d.span.start, d.span.end, d.code.id));
 }

@@ -1,0 +1,140 @@
+//! Commands on exceptions: in a policy, in another file, and in another ConfigMap than their policy.
+
+use crate::support::command::{Folder, bayplan_in, folder};
+use jiff::{Timestamp, ToSpan, tz::TimeZone};
+use serde_json::Value;
+
+const POLICY: &str = "\
+/// Keeps pods off the nodes of other teams.
+policy nodes {
+  filter own {
+    except until 2099-06-30 because \"OPS-130: shared runners\" when pod.labels[\"app\"] == \"runner\"
+    require node.labels[\"team\"] == pod.labels[\"team\"] else \"node(s) of another team\"
+  }
+}
+";
+const ELSEWHERE: &str =
+    "except nodes until 2099-01-31 because \"OPS-2: the web moves\" when pod.labels[\"app\"] == \"web\"\n";
+const CLUSTER: &str = "\
+apiVersion: v1
+kind: Node
+metadata: {name: n, labels: {team: blue}}
+status: {allocatable: {cpu: '4', memory: 8Gi, pods: '10'}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: web, namespace: default, labels: {app: web}}
+spec: {containers: [{name: c, image: i}]}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: runner, namespace: default, labels: {app: runner}}
+spec: {containers: [{name: c, image: i}]}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: other, namespace: default, labels: {app: other}}
+spec: {containers: [{name: c, image: i}]}
+";
+
+fn json(folder: &Folder, arguments: &[&str]) -> Value {
+    let ended = bayplan_in(folder, &[arguments, &["-o", "json"]].concat());
+    serde_json::from_str(&ended.out).unwrap_or_else(|error| panic!("{error}: {}{}", ended.out, ended.err))
+}
+
+/// A day that many days from now.
+fn day(from_now: i64) -> String {
+    let today = Timestamp::now().to_zoned(TimeZone::UTC).date();
+    (today + from_now.days()).to_string()
+}
+
+/// The codes that lint reports, with file and line.
+fn findings(folder: &Folder) -> Vec<(String, u64, String)> {
+    let ended = bayplan_in(folder, &["lint", ".", "--format", "json"]);
+    let json: Value = serde_json::from_str(&ended.out).unwrap();
+    let text = |of: &Value| of.as_str().unwrap().to_owned();
+    let all = json["diagnostics"].as_array().unwrap().iter();
+    all.map(|of| (text(&of["file"]), of["start"]["line"].as_u64().unwrap(), text(&of["code"]))).collect()
+}
+
+#[test]
+fn an_exception_of_another_file_joins_its_policy_in_every_command() {
+    let at = folder(&[("a.bay", POLICY), ("b.bay", ELSEWHERE), ("cluster.yaml", CLUSTER)]);
+    let ran = ["--policies", ".", "--cluster", "cluster.yaml"];
+    let placed = json(&at, &[&["dry-run"][..], &ran].concat());
+    let node = |name: &str| {
+        let pods = placed["decisions"].as_array().unwrap();
+        let pod = pods.iter().find(|pod| pod["pod"].as_str().unwrap().ends_with(name)).unwrap();
+        pod["node"].as_str().unwrap().to_owned()
+    };
+    assert_eq!([node("web"), node("runner"), node("other")], ["n", "n", ""], "{placed:#}");
+
+    let explained = |pod: &str| json(&at, &[&["explain", pod][..], &ran].concat())["exceptions"].clone();
+    let web = serde_json::json!([
+        {"rule": "nodes", "until": "2099-01-31", "because": "OPS-2: the web moves", "place": "b.bay:1"}
+    ]);
+    let runner = serde_json::json!([
+        {"rule": "nodes/own", "until": "2099-06-30", "because": "OPS-130: shared runners", "place": "a.bay:4"}
+    ]);
+    assert_eq!((explained("web"), explained("runner")), (web, runner));
+    assert!(explained("other").as_array().is_none_or(Vec::is_empty));
+    let shown = bayplan_in(&at, &[&["explain", "web"][..], &ran].concat()).out;
+    assert!(shown.contains("LEFT ALONE BY") && shown.contains("OPS-2: the web moves"), "{shown}");
+
+    let plan = json(&at, &["plan", "a.bay", "b.bay"]);
+    let planned: Vec<(Option<&str>, &str)> = plan["policies"][0]["exceptions"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|of| (of["rule"].as_str(), of["until"].as_str().unwrap()))
+        .collect();
+    assert_eq!(planned, [(None, "2099-01-31"), (Some("own"), "2099-06-30")]);
+}
+
+#[test]
+fn an_exception_of_another_config_map_joins_its_policy() {
+    let map = |name: &str, key: &str, text: &str| {
+        let lines: String = text.lines().map(|line| format!("    {line}\n")).collect();
+        format!(
+            "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}, labels: {{bayplan.dev/policy: \"\"}}}}\ndata:\n  {key}: |\n{lines}"
+        )
+    };
+    let maps = format!("{CLUSTER}{}{}", map("rules", "a.bay", POLICY), map("old", "b.bay", ELSEWHERE));
+    let at = folder(&[("all.yaml", &maps)]);
+    let explained = json(&at, &["explain", "web", "--cluster", "all.yaml"]);
+    assert_eq!(explained["node"].as_str(), Some("n"), "{explained:#}");
+    assert_eq!(explained["exceptions"][0]["because"], "OPS-2: the web moves", "{explained:#}");
+}
+
+#[test]
+fn lint_reports_ends_and_exceptions_without_effect() {
+    let (over, soon, later) = (day(-1), day(3), day(30));
+    let elsewhere = format!(
+        "except nodes until {over} because \"over\"\nexcept nodes until {soon} because \"ends soon\"\nexcept nodes until {later} because \"later\"\n// bayplan: allow(exception-ends) because it is known\nexcept nodes until {soon} because \"allowed\"\nexcept nodez until {later} because \"no such policy\"\nexcept nodes/owm until {later} because \"no such rule\"\n// bayplan: allow(exception-without-effect) because its policy comes later\nexcept later until {later} because \"allowed\"\n"
+    );
+    let at = folder(&[("a.bay", POLICY), ("b.bay", &elsewhere)]);
+    let expected = [(1, "BP0453"), (2, "BP0453"), (6, "BP0454"), (7, "BP0454")];
+    let expected: Vec<_> =
+        expected.map(|(line, code)| ("b.bay".to_owned(), line, code.to_owned())).into_iter().collect();
+    assert_eq!(findings(&at), expected);
+    let said = bayplan_in(&at, &["lint", "."]);
+    let text = format!("{}{}", said.out, said.err);
+    for wanted in [
+        "the exception is over",
+        "the exception ends in 3 days",
+        "did you mean `nodes`?",
+        "did you mean `nodes/own`?",
+    ] {
+        assert!(text.contains(wanted), "{wanted}: {text}");
+    }
+}
+
+#[test]
+fn a_mistake_in_an_exception_is_reported_in_its_file_and_never_in_the_policy() {
+    let wrong = "except nodes until 2099-01-31 because \"x\" when pod.labls[\"app\"] == \"web\"\nexcept nodes until 2099-01-31 because \"no node is known\" when node.ready\nexcept nodes until 2099-13-31 because \"no such day\"\n";
+    let at = folder(&[("a.bay", POLICY), ("b.bay", wrong)]);
+    let expected = [(1, "BP0101"), (2, "BP0205"), (3, "BP0112")];
+    let expected: Vec<_> =
+        expected.map(|(line, code)| ("b.bay".to_owned(), line, code.to_owned())).into_iter().collect();
+    assert_eq!(findings(&at), expected);
+}
