@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 const DOCUMENT: &str = include_str!("statements.yaml");
 
 /// The fields of `spec` whose uses are counted.
-const STATEMENTS: [&str; 12] = [
+const STATEMENTS: [&str; 13] = [
     "mode",
     "enforceWhen",
     "modeUntil",
@@ -25,6 +25,7 @@ const STATEMENTS: [&str; 12] = [
     "afterBind",
     "afterFailure",
     "prefilter",
+    "exceptions",
 ];
 
 /// What a use becomes when it is broken: the field of `spec`, a text below it, and what stands there instead. Each is a
@@ -113,6 +114,50 @@ const BROKEN: &[(&str, &str, &str)] = &[
     ("afterFailure", "release: members", "release: resting"),
     ("afterFailure", "activate: members", "activate: load"),
     ("afterFailure", "when: pod.priority > 3", "when: node.ready"),
+    ("exceptions", "until: 2099-01-31", "until: 2099-02-31"),
+    ("exceptions", "until: 2099-01-31", "until: next year"),
+    ("exceptions", "until: 2099-01-31", "utnil: 2099-01-31"),
+    ("exceptions", "until: 2099-01-31", "until: [2099-01-31]"),
+    ("exceptions", "because: 'OPS-1: it moves'", "becuase: 'OPS-1: it moves'"),
+    ("exceptions", "because: 'OPS-1: it moves'", "because: [OPS-1]"),
+    ("exceptions", "rule: prefilter", "rule: prefliter"),
+    ("exceptions", "rule: prefilter", "rules: [prefilter]"),
+    ("exceptions", "rule: prefilter", "rule: gates"),
+    ("exceptions", "pod.priority > 7", "pod.priority"),
+    ("exceptions", "pod.priority > 7", "pod.prioritiy > 7"),
+    ("exceptions", "pod.priority > 7", "node.ready"),
+    ("exceptions", "pod.priority > 7", "priority > 7"),
+];
+
+/// A policy, and an exception from it beside it.
+const BESIDE: &str = "except teams/own until 2099-01-31 because \"OPS-1: it moves\" when pod.labels[\"old\"] == \"yes\"\n\
+                      /// Keeps teams apart.\npolicy teams {\n  param most = 3\n  filter own { require \
+                      node.pods.count() < most else \"node(s) full\" }\n}\n";
+
+/// What a part of it becomes when it is broken.
+const BROKEN_BESIDE: &[(&str, &str)] = &[
+    ("except teams/own", "except teams own"),
+    ("except teams/own", "except teams/own/all"),
+    ("except teams/own", "except"),
+    ("except teams/own", "except from teams/own"),
+    ("except teams/own", "exception teams/own"),
+    ("until 2099-01-31", "until 2099-01-32"),
+    ("until 2099-01-31", "until \"2099-01-31\""),
+    ("until 2099-01-31", "until tomorrow"),
+    ("until 2099-01-31 ", ""),
+    ("until 2099-01-31", "until"),
+    ("because \"OPS-1: it moves\" ", ""),
+    ("because \"OPS-1: it moves\"", "because it moves"),
+    ("because \"OPS-1: it moves\"", "because \"OPS-1: it moves"),
+    ("because \"OPS-1: it moves\"", "because"),
+    ("when pod.labels", "if pod.labels"),
+    ("when pod.labels", "unless pod.labels"),
+    ("pod.labels[\"old\"] == \"yes\"", "pod.labels[\"old\"]"),
+    ("pod.labels[\"old\"] == \"yes\"", "pod.labls[\"old\"] == \"yes\""),
+    ("pod.labels[\"old\"] == \"yes\"", "node.labels[\"old\"] == \"yes\""),
+    ("pod.labels[\"old\"] == \"yes\"", "pod.priority > most"),
+    ("pod.labels[\"old\"] == \"yes\"", "pod.labels[\"old\"] = \"yes\""),
+    ("pod.labels[\"old\"] == \"yes\"", ""),
 ];
 
 /// The bytes of a field of `spec`.
@@ -266,22 +311,39 @@ fn broken_uses_of_files_are_reported_on_their_line() {
     };
     let (sources, said) = said_of(USING);
     assert!(said.is_empty(), "{}", shown(&sources, &said));
+    report_broken(USING, BROKEN_FILES, said_of);
+}
+
+/// At least nineteen of twenty broken parts of a text are reported on their line.
+fn report_broken(
+    text: &str,
+    broken_parts: &[(&str, &str)],
+    said_of: impl Fn(&str) -> (SourceMap, Vec<bayplan::diag::Diagnostic>),
+) {
     let mut missed = Vec::new();
-    for (right, wrong) in BROKEN_FILES {
-        let start = USING.find(right).unwrap();
-        let broken = USING.replacen(right, wrong, 1);
+    for (right, wrong) in broken_parts {
+        let start = text.find(right).unwrap_or_else(|| panic!("{right}"));
+        let broken = text.replacen(right, wrong, 1);
         let (sources, said) = said_of(&broken);
         let fault = Fault { range: start..start + wrong.len(), certain: true };
         if !on_its_line(&broken, &said, &fault) {
             missed.push(format!("{wrong}\n{}", shown(&sources, &said)));
         }
     }
-    let found = BROKEN_FILES.len() - missed.len();
-    println!("{found} of {} broken uses of files are reported on their line", BROKEN_FILES.len());
-    assert!(
-        found * 20 >= BROKEN_FILES.len() * 19,
-        "{found} of {}\n{}",
-        BROKEN_FILES.len(),
-        missed.join("\n")
-    );
+    let (all, found) = (broken_parts.len(), broken_parts.len() - missed.len());
+    println!("{found} of {all} broken parts are reported on their line");
+    assert!(found * 20 >= all * 19, "{found} of {all}\n{}", missed.join("\n"));
+}
+
+#[test]
+fn broken_exceptions_beside_policies_are_reported_on_their_line() {
+    let said_of = |text: &str| {
+        let mut sources = SourceMap::new();
+        let id = sources.add("a.bay", text);
+        let said = lang::compile(sources.get(id).unwrap()).1;
+        (sources, said)
+    };
+    let (sources, said) = said_of(BESIDE);
+    assert!(said.is_empty(), "{}", shown(&sources, &said));
+    report_broken(BESIDE, BROKEN_BESIDE, said_of);
 }
