@@ -149,9 +149,8 @@ pub struct Lowering<'p> {
     fault_slots: FxHashSet<SlotId>,
     /// Whether answers that hold for a whole attempt are kept: in statements that simulations ask.
     remembers_steady: bool,
-    /// How many of them there are, and sums of ledgers.
+    /// How many of them there are.
     steady: usize,
-    sums: usize,
     /// What a pod adds to each ledger that is read.
     ledger_entries: BTreeMap<LedgerId, Arc<EntryFn>>,
 }
@@ -171,7 +170,6 @@ impl<'p> Lowering<'p> {
             fault_slots: FxHashSet::default(),
             remembers_steady: false,
             steady: 0,
-            sums: 0,
             ledger_entries: BTreeMap::new(),
         }
     }

@@ -14,15 +14,39 @@ use crate::model::Generation;
 use rustc_hash::{FxHashMap, FxHasher};
 use smallvec::SmallVec;
 use std::hash::{Hash, Hasher};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, OnceLock};
 
-/// Most answers that are kept of an expression. Keys may be as many as there are pods.
-const MOST: usize = 4096;
+/// In how many lists the answers are.
+const LISTS: usize = 256;
+/// Most answers of a list. Keys may be as many as there are pods.
+const MOST: usize = 16;
 
 /// What expressions of one policy gave in an attempt, by number and by the values of their keys. They hold for one state
-/// of the cluster, as long as nothing but simulations changes it.
+/// of the cluster, as long as nothing but simulations changes it. Simulations share them, and add to the ends of lists.
 #[derive(Default)]
-pub struct Answers(Mutex<Known>);
+pub struct Answers(OnceLock<Lists>);
+
+struct Lists {
+    /// The state of the cluster.
+    of: Generation,
+    lists: Box<[List]>,
+}
+
+type List = OnceLock<Box<Known>>;
+
+/// An answer of the expression with a number, for one combination of keys.
+struct Known {
+    number: usize,
+    keys: Box<[Constant]>,
+    answer: Answer,
+    next: List,
+}
+
+#[derive(Clone)]
+enum Answer {
+    Value(Constant),
+    Sum(Arc<Summands>),
+}
 
 impl std::fmt::Debug for Answers {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -30,34 +54,40 @@ impl std::fmt::Debug for Answers {
     }
 }
 
-/// Answers of an expression by the hash of its keys, several where hashes are equal.
-type ByKeys = FxHashMap<u64, Vec<(Box<[Constant]>, Constant)>>;
-
-#[derive(Default)]
-struct Known {
-    /// The state of the cluster.
-    of: Option<Generation>,
-    answers: Vec<ByKeys>,
-    sums: Vec<Option<Arc<Summands>>>,
-}
-
 impl Answers {
-    /// What is known of this state of the cluster.
-    fn known<T>(&self, of: Generation, then: impl FnOnce(&mut Known) -> T) -> T {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.of != Some(of) {
-            *known = Known { of: Some(of), ..Known::default() };
+    /// The answer of an expression for these keys in a state of the cluster; else `compute`, which is kept.
+    fn get(
+        &self,
+        of: Generation,
+        (number, keys): (usize, &[Value<'_>]),
+        compute: impl FnOnce() -> Answer,
+    ) -> Answer {
+        let new = || Lists { of, lists: (0..LISTS).map(|_| List::default()).collect() };
+        let known = self.0.get_or_init(new);
+        let mut hasher = FxHasher::default();
+        number.hash(&mut hasher);
+        keys.iter().for_each(|key| key.hash(&mut hasher));
+        let list = known.lists.get((hasher.finish() >> 32) as usize % LISTS).filter(|_| known.of == of);
+        let Some(mut at) = list else { return compute() };
+        let is = |known: &Known| {
+            known.number == number && known.keys.iter().zip(keys).all(|(key, other)| key.order(other).is_eq())
+        };
+        for _ in 0..MOST {
+            let Some(known) = at.get() else {
+                let answer = compute();
+                let keys = keys.iter().map(convert::keep).collect();
+                at.get_or_init(|| {
+                    Box::new(Known { number, keys, answer: answer.clone(), next: List::default() })
+                });
+                return answer;
+            };
+            if is(known) {
+                return known.answer.clone();
+            }
+            at = &known.next;
         }
-        then(&mut known)
+        compute()
     }
-}
-
-/// The place of a number in a list that grows.
-fn at<T: Default>(of: &mut Vec<T>, at: usize) -> Option<&mut T> {
-    if of.len() <= at {
-        of.resize_with(at + 1, T::default);
-    }
-    of.get_mut(at)
 }
 
 /// What a ledger has under the key of each element of a list, without a simulation.
@@ -105,27 +135,13 @@ impl Lowering<'_> {
         Some(as_value(move |env| {
             let Some(answers) = env.answers else { return compute(env) };
             let generation = env.context.snapshot.generation();
-            let values: SmallVec<[Value<'_>; 2]> = keys.iter().map(|key| key(env)).collect();
-            let mut hasher = FxHasher::default();
-            values.iter().for_each(|value| value.hash(&mut hasher));
-            let hash = hasher.finish();
-            let is =
-                |keys: &[Constant]| keys.iter().zip(&values).all(|(key, value)| key.order(value).is_eq());
-            let found = answers.known(generation, |known| {
-                let of = known.answers.get(number)?.get(&hash)?;
-                of.iter().find(|(keys, _)| is(keys)).map(|(_, answer)| answer.clone())
-            });
-            if let Some(answer) = found {
-                return answer;
+            let keys: SmallVec<[Value<'_>; 2]> = keys.iter().map(|key| key(env)).collect();
+            let answer =
+                answers.get(generation, (number, &keys), || Answer::Value(convert::keep(&compute(env))));
+            match answer {
+                Answer::Value(value) => value,
+                Answer::Sum(_) => Value::Absent,
             }
-            let answer = compute(env);
-            let kept = (values.iter().map(convert::keep).collect(), convert::keep(&answer));
-            answers.known(generation, |known| {
-                if let Some(of) = at(&mut known.answers, number).filter(|of| of.len() < MOST) {
-                    of.entry(hash).or_default().push(kept);
-                }
-            });
-            answer
         }))
     }
 
@@ -140,8 +156,8 @@ impl Lowering<'_> {
         self.remembers_steady = false;
         let (over, key, plain) = (self.value(&of.over), self.value(key), self.macro_value(of, ty));
         self.remembers_steady = true;
-        let (number, slot, ty, index) = (self.sums, of.slot, ty.clone(), policy[ledger].index.clone());
-        self.sums += 1;
+        let (number, slot, ty, index) = (self.steady, of.slot, ty.clone(), policy[ledger].index.clone());
+        self.steady += 1;
         let summands = move |env: &mut Env<'_, '_>, ledger: &LedgerIndex| {
             let mut made = Summands { values: Vec::new(), places: FxHashMap::default() };
             for (element, _) in loops::elements(over(env), false) {
@@ -156,17 +172,10 @@ impl Lowering<'_> {
             let (context, Some(answers)) = (env.context, env.answers) else { return plain(env) };
             let Some(ledger) = context.snapshot.index::<LedgerIndex>(&index) else { return plain(env) };
             let generation = context.snapshot.generation();
-            let known = answers.known(generation, |known| known.sums.get(number).cloned().flatten());
-            let known = known.unwrap_or_else(|| {
-                let made = summands(env, ledger);
-                answers.known(generation, |known| {
-                    if let Some(place) = at(&mut known.sums, number) {
-                        *place = Some(made.clone());
-                    }
-                });
-                made
-            });
-            known.sum(&ty, &ledger.moved_sums(context.moved, context.snapshot))
+            match answers.get(generation, (number, &[]), || Answer::Sum(summands(env, ledger))) {
+                Answer::Sum(known) => known.sum(&ty, &ledger.moved_sums(context.moved, context.snapshot)),
+                Answer::Value(_) => Value::Absent,
+            }
         }))
     }
 }
