@@ -78,6 +78,25 @@ impl PolicyPlugin {
         Ok(false)
     }
 
+    /// Whether one of some rules holds for a pod that may be evicted from a node.
+    fn any_about(
+        &self,
+        rules: fn(&CompiledPreempt) -> &[CompiledVictim],
+        (h, node, victim): (&Handle<'_>, NodeInfo<'_>, &PodInfo),
+        faults: &mut RuleFaults,
+    ) -> Result<bool, Status> {
+        let mut made = None;
+        let (Some(preempt), Some(attempt)) = (self.preempts(), self.begun(h, &mut made)) else {
+            return Ok(false);
+        };
+        let rules = rules(preempt);
+        if rules.is_empty() {
+            return Ok(false);
+        }
+        let mut env = self.simulating(self.context(h, Some(attempt)).on(node), attempt);
+        self.any_holds(rules, &mut env, victim, faults)
+    }
+
     /// The refusal of the first of these that refuses.
     fn first_refusal(
         &self,
@@ -132,15 +151,7 @@ impl PreemptionRules for PolicyPlugin {
         victim: &PodInfo,
         faults: &mut RuleFaults,
     ) -> Result<bool, Status> {
-        let mut made = None;
-        let (Some(preempt), Some(attempt)) = (self.preempts(), self.begun(h, &mut made)) else {
-            return Ok(false);
-        };
-        if preempt.victims.is_empty() {
-            return Ok(false);
-        }
-        let mut env = self.simulating(self.context(h, Some(attempt)).on(node), attempt);
-        self.any_holds(&preempt.victims, &mut env, victim, faults)
+        self.any_about(|preempt| &preempt.victims, (h, node, victim), faults)
     }
 
     fn protects(
@@ -150,15 +161,7 @@ impl PreemptionRules for PolicyPlugin {
         victim: &PodInfo,
         faults: &mut RuleFaults,
     ) -> Result<bool, Status> {
-        let mut made = None;
-        let (Some(preempt), Some(attempt)) = (self.preempts(), self.begun(h, &mut made)) else {
-            return Ok(false);
-        };
-        if preempt.protects.is_empty() {
-            return Ok(false);
-        }
-        let mut env = self.simulating(self.context(h, Some(attempt)).on(node), attempt);
-        self.any_holds(&preempt.protects, &mut env, victim, faults)
+        self.any_about(|preempt| &preempt.protects, (h, node, victim), faults)
     }
 
     fn judge(
