@@ -283,11 +283,16 @@ policy teams {
   permit {
     except until 2099-01-31 because "OPS-6: d" when has(pod.labels["d"])
     reject "p" when pod.priority > 3 }
+  gate "g" when pod.priority > 2
+  except gate until 2099-02-28 because "OPS-8: f" when pod.priority == 5
+  reserve {
+    except until 2099-02-28 because "OPS-9: g" when pod.priority == 6
+    annotate pod {"example.com/a": "b"} }
 }
 except teams until 2099-03-31 because "OPS-7: e" when pod.priority < 0
 "#;
     let all = exceptions("p.bay", text);
-    assert_eq!(all.len(), 7, "{all:?}");
+    assert_eq!(all.len(), 9, "{all:?}");
     let document = converted("p.bay", text).unwrap();
     assert_eq!(exceptions("p.yaml", &document), all, "{document}");
     let back = converted("p.yaml", &document).unwrap();
@@ -297,7 +302,6 @@ except teams until 2099-03-31 because "OPS-7: e" when pod.priority < 0
     assert_eq!(converted("p.bay", elsewhere).unwrap_err(), [why]);
     let of_one = "/// A.\npolicy a {\n  prefilter { reject \"x\" when pod.priority > 7 }\n  \
                   prefilter { except until 2099-01-31 because \"OPS-1: a\"\n    reject \"y\" when pod.priority > 8 }\n}\n";
-    let why =
-        "4: an exception of a document is from all rules of its name: write one `prefilter`, or one `permit`";
+    let why = "4: an exception of a document is from all blocks of its word: write them as one";
     assert_eq!(converted("p.bay", of_one).unwrap_err(), [why]);
 }

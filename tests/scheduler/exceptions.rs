@@ -50,16 +50,14 @@ fn a_filter_leaves_pods_alone_up_to_the_end_of_the_day() {
 
 #[test]
 fn every_kind_of_rule_leaves_pods_alone() {
+    let until = format!("until {} because \"it moves\" when pod.name == \"a\"", today());
     let excepted = |rules: &str| {
         let mut run = Run::of(&format!(
             r#"policy p {{
               group mates = p in pods where p.namespace == pod.namespace
               {}
             }}"#,
-            rules.replace(
-                "EXCEPT",
-                &format!("except until {} because \"it moves\" when pod.name == \"a\"", today())
-            )
+            rules.replace("EXCEPT", "except UNTIL").replace("UNTIL", &until)
         ));
         run.step(Input::Upserted(node("second").cpu("1").object()));
         run.add(pod("a").cpu("100m"));
@@ -86,6 +84,11 @@ fn every_kind_of_rule_leaves_pods_alone() {
         r#"EXCEPT gate "no" when pod.priority == 0"#,
         r#"EXCEPT let x = pod.labels["x"] missing reject "no" filter f { require x == "y" else "no" }"#,
         r#"EXCEPT reserve { reject "no" when node.ready }"#,
+        r#"reserve { EXCEPT reject "no" when node.ready }"#,
+        r#"except reserve UNTIL reserve { reject "no" when node.ready }"#,
+        r#"except gate UNTIL gate "no" when pod.priority == 0"#,
+        r#"except f UNTIL filter f { require !node.ready else "no" }"#,
+        r#"except prefilter UNTIL prefilter { reject "no" }"#,
     ] {
         assert_eq!(excepted(rules), (vec!["a".to_owned()], 1), "{rules}");
     }

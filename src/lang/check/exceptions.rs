@@ -34,12 +34,20 @@ impl<'a> Checker<'a> {
                 StatementKind::Prefilter(_) => {
                     (Text::from("prefilter"), Excepted::Prefilters(Some(statement.span)))
                 }
+                StatementKind::Reserve(_) => {
+                    (Text::from("reserve"), Excepted::Reserves(Some(statement.span)))
+                }
                 StatementKind::Permit(_) => (Text::from("permit"), Excepted::Permits(Some(statement.span))),
                 _ => continue,
             };
             let inside = statement.kind.block().into_iter().flat_map(|block| &block.statements);
             for inner in inside {
                 if let BlockKind::Except(except) = &inner.kind {
+                    if let Some(named) = &except.target {
+                        let message = format!("an exception in `{rule}` is from `{rule}`");
+                        let help = "remove the name, or move the exception out of the block";
+                        self.mistake(&codes::MISPLACED_STATEMENT, named.span, message, help);
+                    }
                     self.except((except, inner.span), (Some(rule.clone()), about), result);
                 }
             }
@@ -157,9 +165,10 @@ impl<'a> Checker<'a> {
 
 /// The way out for an exception from a rule that is not there.
 fn no_rule(policy: &Policy, before: &str, rule: &str) -> String {
+    let rule = rule.rsplit('/').next().unwrap_or(rule);
     match suggest::nearest(rule, Excepted::names(policy)) {
         Some(near) => format!("did you mean `{before}{near}`?"),
-        None => "exceptions name a filter, a score, `prefilter` or `permit`".to_owned(),
+        None => "exceptions name a filter, a score, `gate`, `prefilter`, `reserve` or `permit`".to_owned(),
     }
 }
 

@@ -11,7 +11,6 @@ use crate::lang::syntax::ast::*;
 pub(super) fn write(source: &Source, file: &File, types: &Types) -> Result<String, Vec<NoTwin>> {
     let mut writer = LanguageWriter {
         inside: None,
-        excepted: Vec::new(),
         types,
         remarks: Remarks::of(source, file),
         without: Vec::new(),
@@ -32,7 +31,6 @@ pub(super) fn write(source: &Source, file: &File, types: &Types) -> Result<Strin
         }
         let version = policy.version.map(|(version, _)| format!(" version {version}")).unwrap_or_default();
         writer.open(&format!("policy {}{version}", policy.name.text));
-        writer.excepted = exceptions_of_rules(policy);
         for statement in &policy.statements {
             writer.statement(statement);
         }
@@ -46,8 +44,6 @@ pub(super) fn write(source: &Source, file: &File, types: &Types) -> Result<Strin
 struct LanguageWriter<'a> {
     /// The mode of the block that is written next.
     inside: Option<Text>,
-    /// The exceptions of the policy's rules, by rule: they are written in its block.
-    excepted: Vec<Except>,
     types: &'a Types,
     remarks: Remarks,
     without: Vec<NoTwin>,
@@ -132,8 +128,6 @@ impl LanguageWriter<'_> {
                 let otherwise = otherwise.unwrap_or_default();
                 self.line(&format!("mode {}{when}{otherwise}{until}", mode.mode.text));
             }
-            // That of a rule is written in its block.
-            StatementKind::Except(except) if except.target.is_some() => {}
             StatementKind::Except(except) => self.except(except),
             StatementKind::Prefilter(block) => self.block_by_mode("prefilter", block, statement.span),
             StatementKind::Reserve(block) => self.block("reserve", block, statement.span),
@@ -199,7 +193,8 @@ impl LanguageWriter<'_> {
     fn except(&mut self, except: &Except) {
         let when = self.when(except.when.as_ref());
         let because = literals::quoted(&except.because.text);
-        self.line(&format!("except until {} because {because}{when}", except.until.text));
+        let rule = except.target.as_ref().map(|rule| format!("{} ", rule.text)).unwrap_or_default();
+        self.line(&format!("except {rule}until {} because {because}{when}", except.until.text));
     }
 
     fn declared_let(&mut self, of: &Let) {
@@ -256,13 +251,6 @@ impl LanguageWriter<'_> {
         self.open(head);
         if let Some(mode) = self.inside.take() {
             self.line(&format!("mode {mode}"));
-        }
-        // `filter NAME`, `score NAME …`, `prefilter`, `permit`
-        let rule = head.strip_prefix("filter ").or(head.strip_prefix("score ")).unwrap_or(head);
-        let rule = rule.split(' ').next().unwrap_or_default();
-        let of_rule = |of: &&Except| of.target.as_ref().is_some_and(|target| *target.text == *rule);
-        for except in self.excepted.iter().filter(of_rule).cloned().collect::<Vec<_>>() {
-            self.except(&except);
         }
         for inner in &block.statements {
             if inner.span.start != span.start {
@@ -381,15 +369,6 @@ impl LanguageWriter<'_> {
             if details.is_empty() { String::new() } else { format!(" with {{{}}}", details.join(", ")) };
         format!("{resolvable}\"{text}\"{with}")
     }
-}
-
-/// The exceptions of the rules of a policy.
-fn exceptions_of_rules(policy: &Policy) -> Vec<Except> {
-    let of = |statement: &Statement| match &statement.kind {
-        StatementKind::Except(except) if except.target.is_some() => Some(except.clone()),
-        _ => None,
-    };
-    policy.statements.iter().filter_map(of).collect()
 }
 
 /// `mode M ` of a statement without a block.

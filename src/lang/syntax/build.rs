@@ -218,7 +218,7 @@ impl<'a> Builder<'a> {
                 StatementKind::Source(SourceDecl { name, value })
             }
             Rule::mode => StatementKind::Mode(self.mode(pair)?),
-            Rule::except_ => StatementKind::Except(self.except(pair)?),
+            Rule::except_ | Rule::except_item => StatementKind::Except(self.except(pair)?),
             _ => {
                 let span = self.place(&pair);
                 return self.refuse(&codes::SYNTAX, span, "a policy has no such statement", None);
@@ -476,7 +476,7 @@ impl<'a> Builder<'a> {
         match rule {
             Rule::let_ => return Ok(BlockKind::Let(self.let_(pair)?)),
             Rule::mode => return Ok(BlockKind::Mode(self.mode(pair)?)),
-            Rule::except_ => return Ok(BlockKind::Except(self.except(pair)?)),
+            Rule::except_ | Rule::except_item => return Ok(BlockKind::Except(self.except(pair)?)),
             _ => {}
         }
         let inner = pair.parts();

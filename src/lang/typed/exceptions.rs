@@ -40,10 +40,14 @@ pub enum Excepted {
     Policy,
     /// A filter or score, by its name.
     Named(Span),
-    /// All blocks of this word: `prefilter` or `permit`; or the one at a place.
+    /// All `prefilter`, or the one at a place.
     Prefilters(Option<Span>),
+    /// The same of `reserve`.
+    Reserves(Option<Span>),
     /// The same of `permit`.
     Permits(Option<Span>),
+    /// All gates.
+    Gates,
 }
 
 impl Excepted {
@@ -51,22 +55,28 @@ impl Excepted {
     pub fn named(policy: &Policy, name: &str) -> Option<Self> {
         let filters = policy.filters.iter().map(|of| (&of.name, of.span));
         let mut named = filters.chain(policy.scores.iter().map(|of| (&of.name, of.span)));
-        match named.find(|(of, _)| ***of == *name) {
-            Some((_, span)) => Some(Self::Named(span)),
-            None if name == "prefilter" && !policy.prefilters.is_empty() => Some(Self::Prefilters(None)),
-            None if name == "permit" && !policy.permits.is_empty() => Some(Self::Permits(None)),
-            None => None,
-        }
+        let own = named.find(|(of, _)| ***of == *name).map(|(_, span)| Self::Named(span));
+        own.or_else(|| words(policy).find(|(word, _)| *word == name).map(|(_, about)| about))
     }
 
     /// The names that [`Excepted::named`] knows.
     pub fn names(policy: &Policy) -> Vec<&str> {
         let mut names: Vec<&str> = policy.filters.iter().map(|of| &*of.name).collect();
         names.extend(policy.scores.iter().map(|of| &*of.name));
-        names.extend((!policy.prefilters.is_empty()).then_some("prefilter"));
-        names.extend((!policy.permits.is_empty()).then_some("permit"));
+        names.extend(words(policy).map(|(word, _)| word));
         names
     }
+}
+
+/// The words of the policy's rules that have no name.
+fn words(policy: &Policy) -> impl Iterator<Item = (&'static str, Excepted)> {
+    let all = [
+        ("gate", Excepted::Gates, policy.gates.is_empty()),
+        ("prefilter", Excepted::Prefilters(None), policy.prefilters.is_empty()),
+        ("reserve", Excepted::Reserves(None), policy.reserves.is_empty()),
+        ("permit", Excepted::Permits(None), policy.permits.is_empty()),
+    ];
+    all.into_iter().filter(|(_, _, is_empty)| !is_empty).map(|(word, about, _)| (word, about))
 }
 
 fn bool_at(kind: ExprKind, span: Span) -> Expr {
@@ -169,6 +179,15 @@ impl Policy {
                         PrefilterStatement::Only(only) => {
                             only.when = Some(leave.and_not(only.when.take(), only.span));
                         }
+                    }
+                }
+            }
+            Excepted::Gates => self.gates.iter_mut().for_each(|gate| leave.check(gate)),
+            Excepted::Reserves(at) => {
+                for reserve in self.reserves.iter_mut().filter(|of| is(at, of.span)) {
+                    reserve.checks.iter_mut().for_each(|check| leave.check(check));
+                    for write in &mut reserve.writes {
+                        write.when = Some(leave.and_not(write.when.take(), write.span));
                     }
                 }
             }

@@ -5,10 +5,11 @@ use crate::diag::Span;
 use crate::lang::syntax::ast::{BlockKind, Except, Item, ItemKind, Policy, Statement, StatementKind};
 use std::mem::discriminant;
 
-/// Exceptions from one of several `prefilter` or `permit` of a policy: documents name all of them.
+/// Exceptions from one of several `prefilter`, `reserve` or `permit` of a policy: documents name all of them.
 pub(super) fn of_one_of_several(policy: &Policy) -> Vec<NoTwin> {
-    let is_one =
-        |kind: &StatementKind| matches!(kind, StatementKind::Prefilter(_) | StatementKind::Permit(_));
+    let is_one = |kind: &StatementKind| {
+        matches!(kind, StatementKind::Prefilter(_) | StatementKind::Reserve(_) | StatementKind::Permit(_))
+    };
     let of_kind = |statement: &Statement| {
         let same = |of: &&Statement| discriminant(&of.kind) == discriminant(&statement.kind);
         policy.statements.iter().filter(same).count()
@@ -16,8 +17,7 @@ pub(super) fn of_one_of_several(policy: &Policy) -> Vec<NoTwin> {
     let several = policy.statements.iter().filter(|of| is_one(&of.kind) && of_kind(of) > 1);
     let inside = several.filter_map(|of| of.kind.block()).flat_map(|block| &block.statements);
     let exceptions = inside.filter(|inner| matches!(inner.kind, BlockKind::Except(_)));
-    let why =
-        "an exception of a document is from all rules of its name: write one `prefilter`, or one `permit`";
+    let why = "an exception of a document is from all blocks of its word: write them as one";
     exceptions.map(|inner| NoTwin::new(inner.span, why)).collect()
 }
 
@@ -49,6 +49,7 @@ impl PolicyWriter<'_, '_> {
         let rule = match &statement.kind {
             StatementKind::Filter(of) => &of.name.text,
             StatementKind::Score(of) => &of.name.text,
+            StatementKind::Reserve(_) => "reserve",
             StatementKind::Permit(_) => "permit",
             _ => "prefilter",
         };

@@ -324,7 +324,10 @@ impl PolicyWriter<'_, '_> {
             StatementKind::Ledger(ledger) => self.ledger(ledger, span)?,
             StatementKind::Memo(memo) => self.memo(memo, span)?,
             StatementKind::Source(source) => self.source(source, span)?,
-            StatementKind::Except(except) => self.exception(except, None, span)?,
+            StatementKind::Except(except) => {
+                let rule = except.target.as_ref().map(|rule| &*rule.text);
+                self.exception(except, rule, span)?;
+            }
             _ => return Err(NoTwin::new(span, "documents have nothing for this statement")),
         }
         self.exceptions_in(statement)
