@@ -8,7 +8,9 @@
 //!                                    └── back-off ┘                                                    ▼ forgotten
 //! ```
 //!
-//! What is written is computed again at every try. The work ends, counted, when the plugin or the pod is gone.
+//! What is written is computed again at every try. The work ends, counted, when the plugin or the pod is gone. Marks that
+//! were found, as after a restart, are worked off one by one while pods are placed: there may be many, and each costs the
+//! API server what a binding costs.
 
 use super::Scheduler;
 use super::calls::{Owner, object_key};
@@ -25,6 +27,8 @@ use std::sync::Arc;
 
 /// Most marks that are worked off at once; the calls of the others wait here.
 const AT_ONCE: usize = 32;
+/// Most marks that were found on pods and are worked off at once while pods are placed.
+const FOUND_AT_ONCE: usize = 1;
 /// The pause after the first try that failed; it doubles with each further one.
 const FIRST_PAUSE: Duration = Duration::from_seconds(1);
 /// The longest pause.
@@ -37,11 +41,20 @@ type Key = (PodKey, Symbol);
 #[derive(Clone, Default)]
 pub(super) struct AfterBinds {
     open: BTreeMap<Key, Mark>,
+    /// Those of this instance's bindings.
+    own: Work,
+    /// Those that were found on bound pods.
+    found: Work,
+    ended: BTreeMap<(Symbol, &'static str), u64>,
+}
+
+/// Marks of one origin.
+#[derive(Clone, Default)]
+struct Work {
     /// Those that wait for their turn, by the earliest instant.
     due: BTreeSet<(Time, Key)>,
     /// How many wait for the answer to a call.
     working: usize,
-    ended: BTreeMap<(Symbol, &'static str), u64>,
 }
 
 /// One mark.
@@ -50,6 +63,8 @@ struct Mark {
     stage: Stage,
     /// How often writing failed.
     failures: u32,
+    /// It was found on the pod: no binding of this instance has it.
+    found: bool,
 }
 
 #[derive(Clone)]
@@ -63,17 +78,33 @@ enum Stage {
 }
 
 impl AfterBinds {
+    /// A mark waits for its turn; one that is not known yet was `found` or not.
+    fn begin(&mut self, key: &Key, now: Time, found: bool) {
+        self.put(key, Mark { stage: Stage::Waiting(now), failures: 0, found });
+    }
+
+    /// A mark that is known is in another stage.
+    fn set(&mut self, key: &Key, stage: Stage, failures: u32) {
+        let found = self.open.get(key).is_some_and(|mark| mark.found);
+        self.put(key, Mark { stage, failures, found });
+    }
+
     fn wait(&mut self, key: &Key, until: Time, failures: u32) {
-        self.put(key, Mark { stage: Stage::Waiting(until), failures });
+        self.set(key, Stage::Waiting(until), failures);
+    }
+
+    fn work(&mut self, found: bool) -> &mut Work {
+        if found { &mut self.found } else { &mut self.own }
     }
 
     fn put(&mut self, key: &Key, mark: Mark) {
         self.forget(key);
+        let work = self.work(mark.found);
         match &mark.stage {
             Stage::Waiting(until) => {
-                self.due.insert((*until, key.clone()));
+                work.due.insert((*until, key.clone()));
             }
-            Stage::Working { .. } => self.working += 1,
+            Stage::Working { .. } => work.working += 1,
             Stage::Done { .. } => {}
         }
         self.open.insert(key.clone(), mark);
@@ -81,14 +112,23 @@ impl AfterBinds {
 
     fn forget(&mut self, key: &Key) -> Option<Mark> {
         let mark = self.open.remove(key)?;
+        let work = self.work(mark.found);
         match &mark.stage {
             Stage::Waiting(until) => {
-                self.due.remove(&(*until, key.clone()));
+                work.due.remove(&(*until, key.clone()));
             }
-            Stage::Working { .. } => self.working -= 1,
+            Stage::Working { .. } => work.working -= 1,
             Stage::Done { .. } => {}
         }
         Some(mark)
+    }
+
+    /// The next mark that may be worked off, and when; `busy`: pods are placed.
+    fn next(&self, busy: bool) -> Option<&(Time, Key)> {
+        let all = self.own.working + self.found.working;
+        let may_found = !busy || self.found.working < FOUND_AT_ONCE;
+        let found = self.found.due.first().filter(|_| may_found);
+        self.own.due.first().into_iter().chain(found).min_by_key(|(at, _)| *at).filter(|_| all < AT_ONCE)
     }
 
     /// A mark is given up.
@@ -127,8 +167,13 @@ impl Scheduler {
     pub(super) fn bound_with_marks(&mut self, pod: &PodInfo, marks: &[Symbol], now: Time) {
         for plugin in marks {
             let key = (pod.key.clone(), plugin.clone());
-            if !self.after_binds.open.contains_key(&key) {
-                self.after_binds.wait(&key, now, 0);
+            match self.after_binds.open.get(&key) {
+                None => self.after_binds.begin(&key, now, false),
+                // The watch showed it before the answer to the Binding came.
+                Some(Mark { stage: Stage::Waiting(_), found: true, .. }) => {
+                    self.after_binds.begin(&key, now, false);
+                }
+                Some(_) => {}
             }
         }
     }
@@ -153,7 +198,7 @@ impl Scheduler {
         for plugin in pod.after_bind_marks().map(Symbol::new) {
             let key = (pod.key.clone(), plugin);
             if !known.contains(&key) && self.writer(pod, &key.1).is_some() {
-                self.after_binds.wait(&key, now, 0);
+                self.after_binds.begin(&key, now, true);
             }
         }
     }
@@ -214,38 +259,34 @@ impl Scheduler {
         Some((framework.clone(), id))
     }
 
+    /// Whether pods are being placed.
+    fn places_pods(&self) -> bool {
+        self.queue.has_work() || self.bindings.binds_open() > 0
+    }
+
     /// When the next mark is due.
     pub(super) fn next_mark(&self) -> Option<Time> {
-        let next = self.after_binds.due.first()?.0;
-        (self.after_binds.working < AT_ONCE).then_some(next)
+        self.after_binds.next(self.places_pods()).map(|(at, _)| *at)
     }
 
     /// Works off the marks that are due.
     pub(super) fn work_marks_off(&mut self, now: Time, out: &mut Vec<Effect>) {
-        if !self.leading || !self.synced || self.stale || self.after_binds.due.is_empty() {
+        if !self.leading || !self.synced || self.stale || self.after_binds.open.is_empty() {
             return;
         }
-        let mut room = AT_ONCE.saturating_sub(self.after_binds.working);
-        while room > 0 {
-            let Some((until, key)) = self.after_binds.due.first().cloned() else { return };
-            if until > now {
-                return;
-            }
-            if self.begin_mark(&key, now, out) {
-                room -= 1;
-            }
+        let busy = self.places_pods();
+        while let Some((_, key)) = self.after_binds.next(busy).filter(|(at, _)| *at <= now).cloned() {
+            self.begin_mark(&key, now, out);
         }
     }
 
-    /// Sends the first call for a mark. Returns whether there is one.
-    fn begin_mark(&mut self, key: &Key, now: Time, out: &mut Vec<Effect>) -> bool {
+    /// Sends the first call for a mark, or puts it off.
+    fn begin_mark(&mut self, key: &Key, now: Time, out: &mut Vec<Effect>) {
         let Some(pod) = self.cache.pod(&key.0).cloned() else {
-            self.end_mark(key, "pod");
-            return false;
+            return self.end_mark(key, "pod");
         };
         let Some((framework, id)) = self.writer(&pod, &key.1) else {
-            self.end_mark(key, "policy");
-            return false;
+            return self.end_mark(key, "policy");
         };
         let node = self.cache.snapshot.pod(&key.0).and_then(|entry| entry.placed);
         let cycle = Cycle::new(pod.clone(), framework.clone(), now);
@@ -259,22 +300,19 @@ impl Scheduler {
             Ok(writes) => {
                 let calls = with_mark_removed(writes, &pod, &key.1);
                 let failures = self.after_binds.open.get(key).map_or(0, |mark| mark.failures);
-                self.next_write(key, calls, failures)
+                self.next_write(key, calls, failures);
             }
-            Err(status) => {
-                self.mark_failed(key, &status.message(), now, out);
-                false
-            }
+            Err(status) => self.mark_failed(key, &status.message(), now, out),
         }
     }
 
-    fn next_write(&mut self, key: &Key, mut rest: VecDeque<Write>, failures: u32) -> bool {
-        let Some(write) = rest.pop_front() else { return false };
+    fn next_write(&mut self, key: &Key, mut rest: VecDeque<Write>, failures: u32) {
+        // The last one is about the pod.
+        let Some(write) = rest.pop_front() else { return self.end_mark(key, "pod") };
         let ticket = Ticket(self.next_ticket);
         self.next_ticket += 1;
         self.outbox.call(ticket, write.call(), Owner::Mark(key.0.clone(), key.1.clone()));
-        self.after_binds.put(key, Mark { stage: Stage::Working { ticket, rest }, failures });
-        true
+        self.after_binds.set(key, Stage::Working { ticket, rest }, failures);
     }
 
     /// A call for a mark was answered.
@@ -286,7 +324,7 @@ impl Scheduler {
         now: Time,
         out: &mut Vec<Effect>,
     ) {
-        let Some(Mark { stage: Stage::Working { ticket: open, rest }, failures }) =
+        let Some(Mark { stage: Stage::Working { ticket: open, rest }, failures, .. }) =
             self.after_binds.open.get(key).cloned()
         else {
             return;
@@ -300,7 +338,7 @@ impl Scheduler {
                     Answer::Written { version } => version,
                     _ => Box::default(),
                 };
-                self.after_binds.put(key, Mark { stage: Stage::Done { version }, failures: 0 });
+                self.after_binds.set(key, Stage::Done { version }, 0);
                 // The watch may have shown it before the answer came.
                 let seen = self.cache.pod(&key.0);
                 let gone = seen.is_none_or(|pod| {

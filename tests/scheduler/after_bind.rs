@@ -162,6 +162,31 @@ fn a_restart_between_binding_and_write_loses_nothing() {
 }
 
 #[test]
+fn marks_that_are_found_leave_the_api_server_to_bindings() {
+    let policy = "policy sticky { after bind { annotate pod {\"example.com/seen\": \"yes\"} } }";
+    let mut steps = Steps::new(profiles(policy), vec![node("n1").cpu("100").pods(200).object()]);
+    let found = |at: usize| pod(&format!("found-{at}")).annotation(MARK, "1").cpu("10m").on("n1").object();
+    let patches = |steps: &Steps| steps.calls().iter().filter(|call| call.starts_with("patch")).count();
+    steps.put(pod("p").cpu("1").object());
+    (0..50).for_each(|at| steps.put(found(at)));
+    assert_eq!(patches(&steps), 1, "a pod waits for its attempt: {:?}", steps.calls());
+    steps.cycles();
+    answer(&mut steps, None);
+    steps.watch();
+    assert_eq!(steps.calls(), ["bind p n1", "patch found-1"], "one after another while a binding is open");
+    answer(&mut steps, None);
+    assert!(
+        steps.calls().contains(&"patch p".to_owned()),
+        "its own mark is not put off: {:?}",
+        steps.calls()
+    );
+    assert_eq!(patches(&steps), 32, "nothing else is to be done");
+    steps.watch();
+    steps.serve();
+    assert_eq!(steps.scheduler.marks_left().count(), 0);
+}
+
+#[test]
 fn an_instance_that_does_not_lead_writes_nothing() {
     let mut steps = sticky();
     steps.step(Input::Lead(false));
