@@ -8,7 +8,7 @@ use crate::lang::eval::context::EvalContext;
 use crate::lang::eval::interpret::{Evaluator, Observer};
 use crate::lang::language::fields::ChangedBy;
 use crate::lang::language::functions::Prepared;
-use crate::lang::typed::walk::parts;
+use crate::lang::typed::walk::{each_part, parts};
 use crate::lang::typed::{ArithmeticOp, Expr, ExprKind, LetId, Policy, Root, SlotId, Victim};
 use crate::lang::types::value::Value;
 use crate::model::{PodInfo, Time};
@@ -193,7 +193,11 @@ pub fn reads_clock(policy: &Policy, expr: &Expr) -> bool {
         ExprKind::CallDef(def, args) => {
             args.iter().any(|arg| reads_clock(policy, arg)) || reads_clock(policy, &policy[*def].body)
         }
-        _ => parts(expr).into_iter().any(|child| reads_clock(policy, child)),
+        _ => {
+            let mut found = false;
+            each_part(expr, &mut |part| found = found || reads_clock(policy, part));
+            found
+        }
     }
 }
 
