@@ -77,6 +77,8 @@ struct Rule {
     refuses: Option<Refusing>,
     /// How far it may go.
     modes: Vec<Mode>,
+    /// The pods for which it decides, and its mode for the others, where it does not decide for all.
+    decides: Vec<String>,
 }
 
 /// What may help a refused pod, derived from what the rule reads.
@@ -176,28 +178,44 @@ fn asks_for_room(policy: &Policy, check: &Check) -> bool {
 /// How far a policy may go: by rule, or by pod; and until when that is meant. `None` when all rules decide for all pods.
 fn mode_of(policy: &Policy, rules: &[Rule], sources: &SourceMap) -> Option<String> {
     let of = |mode: Mode| {
-        let rules = rules.iter().filter(|rule| rule.modes.contains(&mode));
+        let rules = rules.iter().filter(|rule| rule.modes.contains(&mode) && rule.decides.is_empty());
         rules.map(|rule| rule.name.as_str()).collect::<Vec<_>>()
     };
     let all = Mode::WORDS.into_iter().map(|(word, mode)| (word, of(mode)));
     let all: Vec<_> = all.filter(|(_, rules)| !rules.is_empty()).collect();
-    let mut text = match (&policy.modes.when, &all[..]) {
+    let some = rules.iter().any(|rule| !rule.decides.is_empty());
+    let mut parts: Vec<String> = Vec::new();
+    match (&policy.modes.when, &all[..]) {
         (Some(when), _) => {
             let condition = super::explain::tree::one_line(sources.text(when.span));
             let (mode, otherwise) = (policy.modes.policy.word(), policy.modes.otherwise.word());
-            format!("{mode} when {condition}, else {otherwise}")
+            parts.push(format!("{mode} when {condition}, else {otherwise}"));
         }
-        (None, [] | [("enforce", _)]) => return None,
-        (None, [(word, _)]) => (*word).to_owned(),
+        (None, [] | [("enforce", _)]) => {}
+        (None, [(word, _)]) if !some => parts.push((*word).to_owned()),
         (None, all) => {
-            let each = all.iter().map(|(word, rules)| format!("{word}: {}", rules.join(", ")));
-            each.collect::<Vec<_>>().join("; ")
+            parts.extend(all.iter().map(|(word, rules)| format!("{word}: {}", rules.join(", "))));
         }
-    };
-    for until in &policy.modes.until {
-        let _ = write!(text, "; {} is meant until {}", until.mode.word(), sources.text(until.span));
     }
-    Some(text)
+    for rule in rules {
+        parts.extend(rule.decides.iter().map(|decides| format!("{}: {decides}", rule.name)));
+    }
+    if parts.is_empty() {
+        return None;
+    }
+    for until in &policy.modes.until {
+        parts.push(format!("{} is meant until {}", until.mode.word(), sources.text(until.span)));
+    }
+    Some(parts.join("; "))
+}
+
+/// For which pods a rule decides, where it does not for all.
+fn decides_when(policy: &Policy, rule: typed::Rule<'_>, sources: &SourceMap) -> Vec<String> {
+    let of = |canary: &typed::Canary| {
+        let condition = super::explain::tree::one_line(sources.text(canary.decides.span));
+        format!("enforce when {condition}, else {}", canary.otherwise.word())
+    };
+    policy.canaries_of(rule).into_iter().map(of).collect()
 }
 
 /// An exception, as people read it.
@@ -277,6 +295,7 @@ impl Plan {
             place: place(place_of(rule)),
             refuses: Refusing::of(compiled, rule),
             modes: policy.modes_of(rule),
+            decides: decides_when(policy, rule, &read.sources),
         });
         let rules: Vec<Rule> = planned.collect();
         let conditions: Vec<String> = policy
@@ -420,6 +439,9 @@ impl Plan {
                 if rule.modes.iter().any(|mode| *mode != Mode::Enforce) {
                     let words: Vec<&str> = rule.modes.iter().map(|mode| mode.word()).collect();
                     plan["mode"] = json!(words.join(", "));
+                }
+                if !rule.decides.is_empty() {
+                    plan["mode"] = json!(rule.decides.join(", "));
                 }
                 plan
             })

@@ -90,8 +90,8 @@ pub trait Counting: Sync {
     fn placed(&self, h: &Handle, node: NodeId, out: &mut Vec<Would>);
     /// The attempt ended without a node. `evictions`: what the rules about evictions would have done.
     fn refused(&self, h: &Handle, evictions: WouldEffect, out: &mut Vec<Would>);
-    /// The rules about evictions.
-    fn preemption(&self) -> Option<&dyn PreemptionRules>;
+    /// The rules about evictions that count for the pod of the handle, those together that do so for the same pods.
+    fn preemption(&self, h: &Handle) -> Vec<&dyn PreemptionRules>;
     /// The rules that would refuse the pod, or some of these nodes.
     fn refusals(&self, h: &Handle, nodes: &NodeSet) -> Vec<WouldRefuse>;
 }
@@ -131,12 +131,11 @@ impl Framework {
         let mut all = Vec::new();
         for (id, rules) in self.counting() {
             ask(&mut all, |out| {
-                let evictions = rules.preemption().map(|rules| {
-                    let answer = self.post_filter_with(cycle, snapshot, (id, rules));
-                    effect(&answer)
-                });
-                let evictions = evictions.unwrap_or(WouldEffect::Same);
-                rules.refused(&cycle.handle(snapshot).for_plugin(id), evictions, out);
+                let h = cycle.handle(snapshot).for_plugin(id);
+                let each = rules.preemption(&h).into_iter();
+                let each = each.map(|rules| effect(&self.post_filter_with(cycle, snapshot, (id, rules))));
+                let evictions = each.max().unwrap_or(WouldEffect::Same);
+                rules.refused(&h, evictions, out);
             });
         }
         all

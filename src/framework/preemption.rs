@@ -21,10 +21,10 @@ pub trait PreemptionRules: Sync {
     /// Whether the rules speak of the pod that preempts.
     fn applies(&self, h: &Handle) -> bool;
     /// Whether they name the pods that may be evicted. Where the rules of no plugin do, pods of lower priority may be.
-    fn names_victims(&self) -> bool;
+    fn names_victims(&self, h: &Handle) -> bool;
     /// Why the pod evicts no other pod.
     fn never(&self, h: &Handle, faults: &mut RuleFaults) -> Result<(), Status>;
-    /// Whether a pod on the node is one of those that may be evicted. An `Error` ends preemption.
+    /// Whether a pod on the node is one of those that may be evicted; of rules that name none, no. An `Error` ends preemption.
     fn candidate(
         &self,
         h: &Handle,
@@ -109,7 +109,8 @@ impl RuleNotes {
 #[derive(Default)]
 pub struct AppliedRules<'r> {
     all: SmallVec<[(PluginId, &'r dyn PreemptionRules); 2]>,
-    names_victims: bool,
+    /// The plugins whose rules name the pods that may be evicted.
+    namers: PluginSet,
     notes: RuleNotes,
 }
 
@@ -118,8 +119,14 @@ impl<'r> AppliedRules<'r> {
     pub fn of(rules: impl IntoIterator<Item = (PluginId, &'r dyn PreemptionRules)>, h: Handle) -> Self {
         let all: SmallVec<_> =
             rules.into_iter().filter(|(id, rules)| rules.applies(&h.for_plugin(*id))).collect();
-        let names_victims = all.iter().any(|(_, rules): &(_, &dyn PreemptionRules)| rules.names_victims());
-        Self { all, names_victims, notes: RuleNotes::default() }
+        let mut namers = PluginSet::default();
+        for (id, rules) in &all {
+            let rules: &dyn PreemptionRules = *rules;
+            if rules.names_victims(&h.for_plugin(*id)) {
+                namers.insert(*id);
+            }
+        }
+        Self { all, namers, notes: RuleNotes::default() }
     }
 
     /// Whether no rule speaks of the pod.
@@ -129,7 +136,7 @@ impl<'r> AppliedRules<'r> {
 
     /// Whether rules, and not priorities, say which pods may be evicted.
     pub fn names_victims(&self) -> bool {
-        self.names_victims
+        !self.namers.is_empty()
     }
 
     /// The plugins, in the order of PostFilter.
@@ -179,7 +186,7 @@ impl<'r> AppliedRules<'r> {
 
     /// Whether a pod on the node may be evicted. Any plugin's protection counts.
     pub fn verdict(&mut self, h: Handle, node: NodeInfo, victim: &PodInfo) -> Result<Verdict, Status> {
-        if self.names_victims && self.all.len() == 1 {
+        if self.names_victims() && self.all.len() == 1 {
             let judged = self.ask(h, |rules, h, faults| rules.judge(h, node, victim, faults).map(Some))?;
             return Ok(match judged {
                 Some((_, Judged::Candidate)) => Verdict::Candidate,
@@ -190,21 +197,16 @@ impl<'r> AppliedRules<'r> {
                 None => Verdict::Other,
             });
         }
-        let candidate = match self.names_victims {
+        let candidate = match self.names_victims() {
             false => victim.priority < h.pod.priority,
             true => {
-                let named = self.ask(h, |rules, h, faults| {
-                    let named = rules.names_victims() && rules.candidate(h, node, victim, faults)?;
-                    Ok(named.then_some(()))
-                })?;
+                let named = self
+                    .ask(h, |rules, h, faults| Ok(rules.candidate(h, node, victim, faults)?.then_some(())))?;
                 named.is_some()
             }
         };
         if !candidate {
-            if self.names_victims {
-                let namers = self.all.iter().filter(|(_, rules)| rules.names_victims());
-                namers.for_each(|(id, _)| self.notes.refusing.insert(*id));
-            }
+            self.notes.refusing.union(&self.namers);
             return Ok(Verdict::Other);
         }
         let protects =

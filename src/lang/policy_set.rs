@@ -59,7 +59,7 @@ impl CompiledPolicy {
     /// Lowers a checked policy, and its rules that decide and those that count, each as a policy.
     pub fn new(policy: Policy, sources: &SourceMap) -> Self {
         let parts = (!policy.modes.all_enforce()).then(|| Parts {
-            decides: Arc::new(Self::of(policy.deciding(), sources)),
+            decides: Arc::new(Self::of(deciding(&policy), sources)),
             counts: policy.counting().map(|counting| Arc::new(Self::of(counting, sources))).collect(),
         });
         Self { parts, ..Self::of(policy, sources) }
@@ -142,6 +142,16 @@ impl CompiledPolicy {
     pub fn name(&self) -> &str {
         &self.policy.name
     }
+}
+
+/// The rules that decide. Those that decide for some pods read what says for which.
+fn deciding(policy: &Policy) -> Policy {
+    let mut deciding = policy.deciding();
+    if !policy.modes.canaries.is_empty() {
+        // What there is to say was said of the whole policy.
+        crate::lang::analysis::reads::derive(&mut deciding, &mut Vec::new());
+    }
+    deciding
 }
 
 /// The policies that run.

@@ -58,6 +58,10 @@ fn plan_says_for_which_pods_and_until_when_a_policy_decides() {
         ("", None),
         ("mode audit until 2031-01-31", Some("audit; audit is meant until 2031-01-31")),
         ("mode enforce when pod.name == \"a\" else warn", Some("enforce when pod.name == \"a\", else warn")),
+        (
+            "gate mode enforce when pod.name == \"a\" \"r\" when pod.priority > 1",
+            Some("gate: enforce when pod.name == \"a\", else audit"),
+        ),
     ] {
         let folder = folder(&[("moded.bay", &policy(mode))]);
         let path = folder.join("moded.bay");

@@ -305,3 +305,72 @@ except teams until 2099-03-31 because "OPS-7: e" when pod.priority < 0
     let why = "4: an exception of a document is from all blocks of its word: write them as one";
     assert_eq!(converted("p.bay", of_one).unwrap_err(), [why]);
 }
+
+#[test]
+fn rules_that_decide_for_some_pods_are_written_in_both_languages() {
+    let text = r#"/// A canary of each rule.
+policy canary {
+  gate mode enforce when pod.priority > 1 else warn until 2027-01-31 "held" when pod.priority > 5
+  prefilter { mode enforce when pod.priority > 2 until 2027-02-28
+    reject "x" when pod.priority > 8
+    reject "y" when pod.priority > 9 }
+  prefilter { reject "z" when pod.priority > 7 }
+  filter own { mode enforce when pod.priority > 3 else audit
+    require node.ready else "z" }
+  filter two { mode warn until 2027-01-30
+    reject "a" when pod.priority > 2
+    reject "b" when node.unschedulable }
+  score best { mode enforce when pod.priority > 4 else warn
+    give 100 when node.ready }
+  prefer mode enforce when pod.priority > 5 else audit 3 when node.ready
+  permit { mode enforce when pod.priority > 6
+    reject "p" when pod.priority > 3 }
+  preempt { mode enforce when pod.priority > 7 else warn
+    victim v when v.priority < 3
+    never "n" when pod.priority > 4 }
+}
+"#;
+    /// The condition of each canary in short, its other mode and how many places it has; the days.
+    fn canaries(name: &str, text: &str) -> Vec<String> {
+        let mut sources = SourceMap::new();
+        let id = sources.add(name.to_owned(), text);
+        let (policies, said) = lang::compile_for(sources.get(id).unwrap(), size(), &|_| Vec::new());
+        assert!(!said.iter().any(|said| said.is_error()), "{said:?}\n{text}");
+        let modes = &policies[0].modes;
+        let of = modes.canaries.iter().flat_map(|of| {
+            let condition = sources.text(of.decides.span).split('>').nth(1).unwrap_or_default().trim();
+            let shown = format!("{} {}", condition.trim_matches('"'), of.otherwise.word());
+            of.rules.iter().map(move |_| shown.clone())
+        });
+        let mut all: Vec<String> = of.collect();
+        all.sort();
+        let mut days: Vec<String> =
+            modes.until.iter().map(|until| format!("{} {:?}", until.mode.word(), until.end)).collect();
+        days.sort();
+        days.dedup();
+        all.extend(days);
+        all
+    }
+    let document = converted("p.bay", text).unwrap();
+    let back = converted("p.yaml", &document).unwrap();
+    let all = canaries("p.bay", text);
+    assert_eq!(all.len(), 9 + 3, "{all:?}");
+    assert_eq!(canaries("p.yaml", &document), all, "{document}");
+    assert_eq!(canaries("p.bay", &back), all, "{back}");
+    // Documents say it of each statement of a block.
+    let of_rules = |name: &str, text: &str| {
+        modes(name, text).into_iter().filter(|(rule, _)| rule != "mode").collect::<Vec<_>>()
+    };
+    assert_eq!(of_rules("p.bay", &back), of_rules("p.bay", text), "{back}");
+    assert_eq!(of_rules("p.yaml", &document), of_rules("p.bay", text), "{document}");
+}
+
+#[test]
+fn a_day_of_a_rule_in_a_document_needs_a_mode() {
+    let text = "apiVersion: bayplan.dev/v1\nkind: SchedulingPolicy\nmetadata: {name: p}\nspec:\n  filters:\n  - name: f\n    \
+                expression: node.ready\n    reason: x\n    modeUntil: '2027-01-31'\n";
+    let said = errors("p.yaml", text);
+    assert!(said.iter().any(|said| said.contains("`modeUntil` belongs to a `mode`")), "{said:?}");
+    let with = text.replace("    modeUntil", "    mode: audit\n    modeUntil");
+    assert!(errors("p.yaml", &with).is_empty(), "{:?}", errors("p.yaml", &with));
+}

@@ -339,8 +339,8 @@ impl PreemptionRules for OldState {
     fn applies(&self, h: &Handle) -> bool {
         self.0.preemption().unwrap().applies(h)
     }
-    fn names_victims(&self) -> bool {
-        self.0.preemption().unwrap().names_victims()
+    fn names_victims(&self, h: &Handle) -> bool {
+        self.0.preemption().unwrap().names_victims(h)
     }
     fn never(&self, h: &Handle, faults: &mut RuleFaults) -> Result<(), Status> {
         self.0.preemption().unwrap().never(h, faults)

@@ -250,3 +250,126 @@ fn a_policy_decides_for_some_pods_and_counts_for_the_others() {
     run.pass(20);
     assert_eq!(run.bound[3..], ["e", "c"]);
 }
+
+#[test]
+fn a_rule_decides_for_some_pods_and_counts_for_the_others() {
+    let policy = r#"policy canary {
+      let tried = ns.labels["canary"] == "yes"
+      gate mode enforce when tried else warn "held" when pod.labels["hold"] == "yes"
+      prefilter { mode enforce when tried else warn
+        reject "too dear" when pod.priority > 5
+        only nodes ["other"] when pod.labels["pin"] == "yes" }
+      filter large { mode enforce when tried
+        reject "large" when pod.labels["large"] == "yes"
+        require node.name == "n" else "not n" }
+      filter always { reject "always" when pod.labels["always"] == "yes" }
+      permit { mode enforce when tried else audit
+        reject "permit" when pod.labels["late"] == "yes" }
+    }"#;
+    let mut run = Run::of(policy);
+    let canary = bayplan::testing::namespace("canary").label("canary", "yes").object();
+    run.step(Input::Upserted(canary));
+    let labels = [("a", "none"), ("b", "hold"), ("c", "pin"), ("d", "large"), ("e", "always"), ("f", "late")];
+    for (name, label) in labels {
+        run.add(pod(name).label(label, "yes").cpu("10m"));
+        run.add(pod(&format!("{name}-tried")).namespace("canary").label(label, "yes").cpu("10m"));
+    }
+    assert_eq!(run.bound, ["a", "a-tried", "b", "c", "d", "f"]);
+    let of = |name: &str| -> Vec<String> {
+        let own = run.would.iter().filter_map(|would| would.strip_prefix(&format!("{name} canary/")));
+        own.map(str::to_owned).collect()
+    };
+    assert_eq!(of("a"), ["gate same", "prefilter same", "large same", "permit same"]);
+    assert_eq!(of("b"), ["gate waits", "prefilter same", "large same", "permit same"]);
+    assert_eq!(of("c"), ["gate same", "prefilter waits", "large same", "permit same"]);
+    assert_eq!(of("d"), ["gate same", "prefilter same", "large waits", "permit same"]);
+    assert_eq!(of("e"), ["gate same", "prefilter same", "large same", "permit same"], "it waits already");
+    assert_eq!(of("f"), ["gate same", "prefilter same", "large same", "permit waits"]);
+    for (name, _) in labels {
+        assert_eq!(of(&format!("{name}-tried")), [] as [&str; 0], "the rules decide for it");
+    }
+    let told = run.notes.iter().filter(|note| note.starts_with("PolicyWouldRefuse"));
+    assert_eq!(told.count(), 2, "large and permit are in mode audit");
+
+    // A label of the namespace that changes wakes the pods that the rules refused, and no other.
+    run.step(Input::Upserted(bayplan::testing::namespace("canary").object()));
+    run.pass(20);
+    let mut woken = run.bound[6..].to_vec();
+    woken.sort();
+    assert_eq!(woken, ["b-tried", "c-tried", "d-tried", "f-tried"]);
+}
+
+#[test]
+fn scores_decide_for_some_pods() {
+    let mut run = two_nodes(&format!(
+        r#"policy ranks {{
+          {BIG}
+          score small weight 9 {{ mode enforce when pod.labels["tried"] == "yes" else audit
+            give 100 when node.name == "small" }}
+          prefer mode enforce when pod.labels["tried"] == "no" else warn 9 when node.name == "small"
+        }}"#
+    ));
+    for tried in ["yes", "no", "other"] {
+        run.add(pod(tried).label("tried", tried).cpu("10m"));
+    }
+    let node = |name: &str| placed(&run, name).unwrap();
+    assert_eq!([node("yes"), node("no"), node("other")], ["small", "small", "big"]);
+    assert_eq!(
+        run.would,
+        [
+            "yes ranks/prefer-1 same",
+            "no ranks/small same",
+            "other ranks/small moves",
+            "other ranks/prefer-1 moves"
+        ]
+    );
+}
+
+/// Pods evicted for `high` in the namespaces `default` and `canary`, and what the rules would have done.
+fn evicted_for(policy: &str, plugins: &[&str]) -> [(Vec<String>, Option<String>); 2] {
+    ["default", "canary"].map(|namespace| {
+        let framework = super::run::framework_with(policy, plugins);
+        let mut run = Run::on(node("n").cpu("1"), framework);
+        run.add(pod("low").cpu("600m"));
+        run.add(pod("other").cpu("300m").priority(1));
+        run.add(pod("high").namespace(namespace).priority(10).cpu("600m"));
+        let would = run.would.iter().rfind(|would| would.starts_with("high ")).cloned();
+        (run.deleted.clone(), would)
+    })
+}
+
+#[test]
+fn rules_about_evictions_decide_for_some_preemptors() {
+    let mode = r#"mode enforce when pod.namespace == "canary" else audit"#;
+    let none = || Vec::<String>::new();
+    let low = || vec![String::from("low")];
+    let would = |effect: &str| Some(format!("high trial/preempt {effect}"));
+    for (rule, tried, counted) in [
+        (r#"protect v when v.name == "low""#, none(), "spares"),
+        (r#"never "no" when pod.priority > 5"#, none(), "spares"),
+        (r#"guard node.pods.count() >= 2 else "few""#, none(), "spares"),
+        (r#"victim v when v.name == "other""#, none(), "spares"),
+        (r#"victim v when v.name == "low""#, low(), "same"),
+    ] {
+        let of_rule = format!("policy trial {{ preempt {{ {mode}\n {rule} }} }}");
+        let of_policy = format!("policy trial {{ {mode}\n preempt {{ {rule} }} }}");
+        for policy in [of_rule, of_policy] {
+            let expected = [(low(), would(counted)), (tried.clone(), None)];
+            assert_eq!(evicted_for(&policy, &["DefaultPreemption"]), expected, "{policy}");
+        }
+    }
+}
+
+#[test]
+fn a_policy_stands_in_for_preemption_only_where_it_decides() {
+    let mode = r#"mode enforce when pod.namespace == "canary" else audit"#;
+    let rule = r#"victim v when v.name == "low""#;
+    let low = || vec![String::from("low")];
+    for policy in [
+        format!("policy trial {{ preempt {{ {mode}\n {rule} }} }}"),
+        format!("policy trial {{ {mode}\n preempt {{ {rule} }} }}"),
+    ] {
+        let [others, tried] = evicted_for(&policy, &[]);
+        assert_eq!((others.0, tried), (Vec::new(), (low(), None)), "{policy}");
+    }
+}

@@ -36,9 +36,7 @@ const EVICTIONS: &[&str] = &[
 /// The policies of the pool under other names, with a mode or without.
 fn trials(mode: &str) -> Vec<Arc<CompiledPolicy>> {
     // A source is polled in every mode, so that another policy that is loaded later knows more of the past.
-    // Rules about evictions have one mode for all pods.
-    let some = mode.contains("when");
-    let taken = |text: &&&str| !(text.contains("source ") || some && text.contains("preempt"));
+    let taken = |text: &&&str| !text.contains("source ");
     let texts = POOL.iter().chain(EVICTIONS).filter(taken).enumerate();
     let named = texts.map(|(at, text)| {
         let text = text.trim_start().trim_start_matches("policy ");
@@ -48,10 +46,27 @@ fn trials(mode: &str) -> Vec<Arc<CompiledPolicy>> {
     named.collect()
 }
 
-/// The condition of the last mode holds for no pod of a run.
-static COUNT: LazyLock<[Vec<Arc<CompiledPolicy>>; 3]> = LazyLock::new(|| {
-    let modes = ["mode audit", "mode warn", "mode enforce when pod.labels[\"tried\"] == \"yes\" else warn"];
-    modes.map(trials)
+/// Decides for no pod of a run.
+const CANARY: &str = "mode enforce when pod.labels[\"tried\"] == \"yes\" else warn";
+
+/// The same, where each rule says its mode.
+fn trials_by_rule() -> Vec<Arc<CompiledPolicy>> {
+    let texts = POOL.iter().chain(EVICTIONS).filter(|text| !text.contains("source ")).enumerate();
+    let named = texts.map(|(at, text)| {
+        let words = ["filter", "score", "prefilter", "permit", "preempt"];
+        let text = in_rules(text, &words, &format!(" {CANARY} "));
+        let (name, rest) = text.trim_start().trim_start_matches("policy ").split_once('{').unwrap();
+        let rest = rest.replace(" gate \"", &format!(" gate {CANARY} \""));
+        compile(&format!("policy ruled-{at}-{} {{ mode audit {rest}", name.trim()))
+    });
+    let named: Vec<_> = named.collect();
+    assert!(named.iter().map(|of| of.policy.modes.canaries.len()).sum::<usize>() > 10);
+    named
+}
+
+static COUNT: LazyLock<[Vec<Arc<CompiledPolicy>>; 4]> = LazyLock::new(|| {
+    let [audit, warn, canary] = ["mode audit", "mode warn", CANARY].map(trials);
+    [audit, warn, canary, trials_by_rule()]
 });
 static DECIDE: LazyLock<Vec<Arc<CompiledPolicy>>> = LazyLock::new(|| trials(""));
 
@@ -64,7 +79,7 @@ impl Trials {
         };
         match self {
             Trials::None | Trials::Except | Trials::ExceptSome => Vec::new(),
-            Trials::Count => chosen(&COUNT[(bits % 3) as usize]),
+            Trials::Count => chosen(&COUNT[(bits % 4) as usize]),
             // One profile has one order of the queue.
             Trials::Decide => chosen(&DECIDE).into_iter().filter(|of| of.policy.queue.is_none()).collect(),
         }
@@ -79,20 +94,26 @@ pub(crate) const END_OF_EXCEPTIONS: Time = Time(1_000_080_000_000_000);
 /// A policy with an exception from all of it and from each rule that may have one.
 fn excepted(text: &str, pods: &str) -> Arc<CompiledPolicy> {
     let exception = format!(" except until {LAST_DAY} because \"it moves\" when {pods} ");
+    let ruled = in_rules(text, &["filter", "score", "prefilter", "permit"], &exception);
+    compile(&ruled.replacen('{', &format!("{{{exception}"), 1))
+}
+
+/// A text with a statement at the beginning of each block of these words.
+fn in_rules(text: &str, words: &[&str], statement: &str) -> String {
     let mut changed = String::new();
     for (at, part) in text.split_inclusive('{').enumerate() {
         changed.push_str(part);
         let head = part.trim_end_matches('{').trim_end();
         let line = head.rsplit('\n').next().unwrap_or_default();
-        let rule = ["filter", "score", "prefilter", "permit"].into_iter().any(|word| {
-            let mut words = line.split(' ').rev().take(6).take_while(|of| *of != "}");
-            words.any(|of| of == word)
+        let rule = words.iter().any(|word| {
+            let mut of_line = line.split(' ').rev().take(6).take_while(|of| *of != "}");
+            of_line.any(|of| of == *word)
         });
-        if at == 0 || rule && part.ends_with('{') {
-            changed.push_str(&exception);
+        if at > 0 && rule && part.ends_with('{') {
+            changed.push_str(statement);
         }
     }
-    compile(&changed)
+    changed
 }
 
 /// The policies of the pool with exceptions, by the text without.

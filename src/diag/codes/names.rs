@@ -405,8 +405,8 @@ data:
 
     WRONG_MODE "BP0251" "wrong-mode" Error
         "these modes do not go together"
-        "`mode enforce when E else M` says for which pods the rules of a policy decide; for the others they count, in mode \
-         `audit` or `warn`."
+        "`mode enforce when E else M` says for which pods the rules of a policy, or one rule, decide; for the others they \
+         count, in mode `audit` or `warn`."
         bad r#"
 /// Tries a rule on the pods of one namespace.
 policy canary {

@@ -3,21 +3,17 @@
 codes! {
     NOT_BUILT "BP0901" "not-built" Error
         "this release does not have this part of the language"
-        "The statement belongs to the language, but this release cannot execute it. It refuses the policy \
-         instead of ignoring the statement."
+        "The statement, function or field belongs to the language, but this release cannot execute it. It refuses the policy \
+         instead of ignoring it."
         bad r#"
-/// Keeps pods off nodes that are not ready; first those of one namespace.
+/// Refuses pods of which a container is not ready.
 policy ready {
-  filter ready {
-    mode enforce when pod.namespace == "canary" else audit
-    require node.ready else "node(s) not ready"
-  }
+  filter ready { require pod.containers.all(c, c.status == "ready") else "a container is not ready" }
 }
 "#
         good r#"
-/// Keeps pods off nodes that are not ready; first those of one namespace.
+/// Keeps pods off nodes that are not ready.
 policy ready {
-  mode enforce when pod.namespace == "canary" else audit
   filter ready { require node.ready else "node(s) not ready" }
 }
 "#

@@ -43,12 +43,12 @@ pub fn check(policy: &Policy, diagnostics: &mut Vec<Diagnostic>) {
         }
     }
     policy.memos.iter().for_each(|memo| places.must_not_fail(&memo.key, "the key of a memo"));
-    policy.modes.when.iter().for_each(|when| places.must_not_fail(when, "the condition of a mode"));
     for rule in policy.rules() {
         for statement in rule.statements() {
             match statement {
-                // It was proved above.
-                Statement::Condition(_) if matches!(rule, Rule::Mode(_)) => {}
+                Statement::Condition(of) if matches!(rule, Rule::Mode(..)) => {
+                    places.must_not_fail(of, "the condition of a mode");
+                }
                 Statement::Condition(of) if matches!(rule, Rule::Except(..)) => {
                     places.must_not_fail(of, "the condition of an exception");
                 }

@@ -11,7 +11,7 @@ use crate::lang::exceptions::{Outside, OutsideException};
 use crate::lang::language::statements::StatementId;
 use crate::lang::schemas::Schemas;
 use crate::lang::syntax::ast::{self, BlockKind, StatementKind, Text};
-use crate::lang::typed::{CompareOp, Excepted, Exception, ExprKind, Let, LetId, Policy};
+use crate::lang::typed::{CompareOp, Excepted, Exception, Expr, ExprKind, Let, LetId, Policy};
 use crate::lang::types::Type;
 use crate::lang::types::value::Value;
 
@@ -93,6 +93,16 @@ impl<'a> Checker<'a> {
         }
     }
 
+    /// A `let` that no name reaches.
+    pub(super) fn hidden_let(&mut self, name: &str, value: Expr, span: Span) -> LetId {
+        let name = Text::from(name);
+        let id = LetId(self.lets.len() as u32);
+        let number = self.numbering().number_of_let(&name, id, &value, true);
+        self.let_numbers.push(number);
+        self.lets.push(Let { name, value, missing: None, of_policy: true, span });
+        id
+    }
+
     fn except(
         &mut self,
         written: (&'a ast::Except, Span),
@@ -143,11 +153,8 @@ impl<'a> Checker<'a> {
             None => lasts,
             Some(when) => self.make(ExprKind::And(Box::new(when), Box::new(lasts)), Type::Bool, span),
         };
-        let name = Text::from(format!("except until {}", except.until.text));
-        let id = LetId(self.lets.len() as u32);
-        let number = self.numbering().number_of_let(&name, id, &holds, true);
-        self.let_numbers.push(number);
-        self.lets.push(Let { name, value: holds, missing: None, of_policy: true, span });
+        let name = format!("except until {}", except.until.text);
+        let id = self.hidden_let(&name, holds, span);
         let because = Text::from(&*except.because.text);
         Some(Exception {
             rule,

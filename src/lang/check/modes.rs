@@ -6,7 +6,7 @@ use super::scope::Place;
 use crate::diag::{Diagnostic, Span, codes, suggest};
 use crate::lang::language::statements::StatementId;
 use crate::lang::syntax::ast::{self, BlockKind, StatementKind};
-use crate::lang::typed::{Mode, Modes, Until};
+use crate::lang::typed::{Canary, Expr, Mode, Modes, Until};
 use crate::model::Time;
 
 impl<'a> Checker<'a> {
@@ -21,31 +21,15 @@ impl<'a> Checker<'a> {
             modes.policy = mode;
         }
         for statement in &policy.statements {
-            let block = statement.kind.block();
-            let inside = block.into_iter().flat_map(|block| &block.statements);
-            let written = inside.filter_map(|inner| match &inner.kind {
-                BlockKind::Mode(mode) => Some((mode, inner.span)),
-                _ => None,
-            });
-            let beside = statement.mode.iter().map(|mode| (mode, statement.span));
-            let written: Vec<_> = beside.chain(written).collect();
-            for (mode, _) in &written {
-                if let Some(when) = &mode.when {
-                    self.not_built(when.span, "`when` in the mode of a rule");
-                }
-            }
-            let own = self.one_mode(written.into_iter());
-            match (&statement.kind, block) {
-                (
-                    StatementKind::Prefilter(_) | StatementKind::Permit(_) | StatementKind::Preempt(_),
-                    Some(block),
-                ) => {
-                    for inner in &block.statements {
+            let own = self.one_mode(written_of(statement).into_iter());
+            match inside_with_modes(statement) {
+                Some(inside) => {
+                    for inner in inside {
                         let said = self.one_mode(inner.mode.iter().map(|mode| (mode, inner.span)));
                         modes.rules.extend(said.or(own).map(|mode| (inner.span, mode)));
                     }
                 }
-                _ => modes.rules.extend(own.map(|mode| (statement.span, mode))),
+                None => modes.rules.extend(own.map(|mode| (statement.span, mode))),
             }
         }
         self.queue_is_not_counted(policy, &modes);
@@ -131,11 +115,73 @@ impl<'a> Checker<'a> {
 
     /// `mode enforce when E else M`: the pods for which the rules decide.
     pub(super) fn canary(&mut self, policy: &'a ast::Policy, modes: &mut Modes) {
+        self.canaries_of_rules(policy, modes);
         let written = policy.statements.iter().find_map(|statement| match &statement.kind {
             StatementKind::Mode(mode) => Some(mode),
             _ => None,
         });
         let Some((mode, when)) = written.and_then(|mode| Some((mode, mode.when.as_ref()?))) else { return };
+        for statement in &policy.statements {
+            let inside = statement.kind.block().into_iter().flat_map(|block| &block.statements);
+            let spans = std::iter::once(statement.span).chain(inside.map(|inner| inner.span));
+            let wrong = |span: &Span| modes.rules.get(span) == Some(&Mode::Enforce);
+            if let Some(span) = spans.into_iter().find(wrong) {
+                let which = if modes.canary(span).is_some() { "pods of its own" } else { "all pods" };
+                let message = format!("this rule decides for {which}, and its policy for some");
+                let help = "such a rule may count for all pods (`audit`, `warn`) or be `off`; write one that decides for \
+                            other pods into another policy";
+                self.mistake(&codes::WRONG_MODE, span, message, help);
+            }
+        }
+        let always = ("the policy decides for every pod", "the policy decides for no pod");
+        if let Some((condition, otherwise)) = self.decides_when(mode, when, always) {
+            (modes.when, modes.otherwise) = (Some(condition), otherwise);
+        }
+        // Elsewhere it was reported with the mode.
+        let queues = policy.statements.iter().filter(|of| matches!(of.kind, StatementKind::Queue(_)));
+        for queue in queues.filter(|_| modes.policy == Mode::Enforce) {
+            let message = "`queue by` orders nothing in a policy that decides for some pods";
+            self.mistake(&codes::QUEUE_NOT_COUNTED, queue.span, message, "write it into a policy of its own");
+        }
+    }
+
+    /// The same of rules. Their conditions become hidden lets, which [`Policy::deciding`](crate::lang::typed::Policy::deciding)
+    /// writes into the rules.
+    fn canaries_of_rules(&mut self, policy: &'a ast::Policy, modes: &mut Modes) {
+        let always = ("the rule decides for every pod", "the rule decides for no pod");
+        let mut of_rule = |mode: &'a ast::Mode, rules: Vec<Span>| {
+            let Some(when) = &mode.when else { return };
+            let Some((condition, otherwise)) = self.decides_when(mode, when, always) else { return };
+            let span = condition.span;
+            let holds = self.hidden_let("mode", condition, span);
+            modes.canaries.push(Canary::new((holds, span), otherwise, rules));
+        };
+        for statement in &policy.statements {
+            let own = written_of(statement).first().map(|(mode, _)| *mode);
+            let Some(inside) = inside_with_modes(statement) else {
+                own.into_iter().for_each(|mode| of_rule(mode, vec![statement.span]));
+                continue;
+            };
+            let (said, rest): (Vec<_>, Vec<_>) = inside.iter().partition(|inner| inner.mode.is_some());
+            for inner in said {
+                inner.mode.iter().for_each(|mode| of_rule(mode, vec![inner.span]));
+            }
+            let declares = |kind: &BlockKind| {
+                matches!(kind, BlockKind::Let(_) | BlockKind::Mode(_) | BlockKind::Except(_))
+            };
+            let rest: Vec<Span> =
+                rest.iter().filter(|inner| !declares(&inner.kind)).map(|inner| inner.span).collect();
+            own.into_iter().for_each(|mode| of_rule(mode, rest.clone()));
+        }
+    }
+
+    /// The condition of a mode, and the mode for the other pods.
+    fn decides_when(
+        &mut self,
+        mode: &'a ast::Mode,
+        when: &'a ast::Expr,
+        (always, never): (&str, &str),
+    ) -> Option<(Expr, Mode)> {
         if Mode::of(&mode.mode.text).is_some_and(|mode| mode != Mode::Enforce) {
             let help = "write `mode enforce when … else audit` or `… else warn`";
             let message = "a condition says for which pods the rules decide";
@@ -149,33 +195,10 @@ impl<'a> Checker<'a> {
             }
             known
         });
-        for statement in &policy.statements {
-            let inside = statement.kind.block().into_iter().flat_map(|block| &block.statements);
-            if matches!(statement.kind, StatementKind::Preempt(_)) {
-                let words = Span { end: statement.span.start + "preempt".len() as u32, ..statement.span };
-                self.not_built(words, "`preempt` in a policy that decides for some pods");
-            }
-            let spans = std::iter::once(statement.span).chain(inside.map(|inner| inner.span));
-            let wrong = |span: &Span| modes.rules.get(span) == Some(&Mode::Enforce);
-            if let Some(span) = spans.into_iter().find(wrong) {
-                let message = "this rule decides for all pods, and its policy for some";
-                let help = "such a rule may count for all pods (`audit`, `warn`) or be `off`; write one that decides for \
-                            all pods into another policy";
-                self.mistake(&codes::WRONG_MODE, span, message, help);
-            }
-        }
         self.enter(Place::In(StatementId::Mode));
         let condition = self.condition(when);
-        self.always(&condition, "the policy decides for every pod", "the policy decides for no pod");
-        if !condition.ty.is_unknown() {
-            (modes.when, modes.otherwise) = (Some(condition), otherwise.unwrap_or(Mode::Audit));
-        }
-        // Elsewhere it was reported with the mode.
-        let queues = policy.statements.iter().filter(|of| matches!(of.kind, StatementKind::Queue(_)));
-        for queue in queues.filter(|_| modes.policy == Mode::Enforce) {
-            let message = "`queue by` orders nothing in a policy that decides for some pods";
-            self.mistake(&codes::QUEUE_NOT_COUNTED, queue.span, message, "write it into a policy of its own");
-        }
+        self.always(&condition, always, never);
+        (!condition.ty.is_unknown()).then(|| (condition, otherwise.unwrap_or(Mode::Audit)))
     }
 
     /// Says where `queue by` has no effect.
@@ -190,6 +213,26 @@ impl<'a> Checker<'a> {
             let help = "write it into a policy of its own, or give modes to single rules";
             self.mistake(&codes::QUEUE_NOT_COUNTED, queue.span, message, help);
         }
+    }
+}
+
+/// The modes that a rule says: behind its word, in its block, or as fields of a document.
+fn written_of(statement: &ast::Statement) -> Vec<(&ast::Mode, Span)> {
+    let inside = statement.kind.block().into_iter().flat_map(|block| &block.statements);
+    let inside = inside.filter_map(|inner| match &inner.kind {
+        BlockKind::Mode(mode) => Some((mode, inner.span)),
+        _ => None,
+    });
+    statement.mode.iter().map(|mode| (mode, statement.span)).chain(inside).collect()
+}
+
+/// The statements of a block that have modes of their own; `None`: the rule has one.
+fn inside_with_modes(statement: &ast::Statement) -> Option<&[ast::BlockStatement]> {
+    match &statement.kind {
+        StatementKind::Prefilter(block) | StatementKind::Permit(block) | StatementKind::Preempt(block) => {
+            Some(&block.statements)
+        }
+        _ => None,
     }
 }
 

@@ -152,7 +152,8 @@ fn check(policy: &ast::Policy, file: &super::scope::FileItems<'_>) -> (u64, Vec<
         }
     }
     for statement in &policy.statements {
-        all = all.saturating_add(unfold.statement(&statement.kind));
+        let of_mode = unfold.mode(statement.mode.as_ref());
+        all = all.saturating_add(of_mode).saturating_add(unfold.statement(&statement.kind));
     }
     (all, unfold.said)
 }
@@ -233,6 +234,8 @@ impl<'a> Unfold<'a> {
                 keys.iter().fold(0, |all, key| all.saturating_add(self.whole(&key.value)))
             }
             StatementKind::Prefer(of) => self.whole(&of.when),
+            StatementKind::Mode(of) => self.optional(&of.when),
+            StatementKind::Except(of) => self.optional(&of.when),
             other => other.block().map_or(0, |block| self.block(block)),
         }
     }
@@ -276,10 +279,18 @@ impl<'a> Unfold<'a> {
                 BlockKind::Remember(of) => self.whole(&of.value).saturating_add(self.optional(&of.when)),
                 BlockKind::Write(of) => self.whole(&of.value).saturating_add(self.optional(&of.when)),
                 BlockKind::Event(of) => self.template(&of.text).saturating_add(self.optional(&of.when)),
-                // Not built: skip all of it.
-                _ => 0,
+                BlockKind::Victim(of) | BlockKind::Protect(of) => self.whole(&of.when),
+                BlockKind::Never(of) => self.reason(&of.reason).saturating_add(self.optional(&of.when)),
+                BlockKind::Guard(of) => {
+                    let reason = of.reason.as_ref().map_or(0, |reason| self.reason(reason));
+                    self.whole(&of.condition).saturating_add(reason)
+                }
+                BlockKind::Mode(of) => self.optional(&of.when),
+                BlockKind::Except(of) => self.optional(&of.when),
+                BlockKind::Broken(_) => 0,
             };
-            all = all.saturating_add(parts);
+            let of_mode = self.mode(statement.mode.as_ref());
+            all = all.saturating_add(parts).saturating_add(of_mode);
         }
         for (name, before) in hidden.into_iter().rev() {
             match before {
@@ -288,6 +299,11 @@ impl<'a> Unfold<'a> {
             };
         }
         all
+    }
+
+    /// The condition of a mode that a statement says beside its own parts.
+    fn mode(&mut self, mode: Option<&'a ast::Mode>) -> u64 {
+        mode.map_or(0, |mode| self.optional(&mode.when))
     }
 
     fn optional(&mut self, expr: &'a Option<Expr>) -> u64 {

@@ -3,7 +3,8 @@
 
 use super::rules::{CompiledCheck, fallible, once};
 use super::{BoolFn, Env, Lowering};
-use crate::lang::typed::{Preempt, SlotId, Victim};
+use crate::diag::Span;
+use crate::lang::typed::{Canary, Preempt, SlotId, Victim};
 use crate::lang::types::value::Value;
 use crate::model::PodInfo;
 
@@ -13,6 +14,8 @@ pub struct CompiledVictim {
     pub victim: Victim,
     slot: SlotId,
     holds: BoolFn,
+    /// Whether it decides for the pod that preempts; `None`: for every pod.
+    decides: Option<BoolFn>,
 }
 
 impl CompiledVictim {
@@ -20,6 +23,11 @@ impl CompiledVictim {
     pub fn holds<'a>(&self, env: &mut Env<'a, '_>, pod: &'a PodInfo) -> bool {
         env.bind(self.slot, Value::Pod(pod));
         (self.holds)(env)
+    }
+
+    /// Whether it decides for the pod that preempts.
+    pub fn decides(&self, env: &mut Env<'_, '_>) -> bool {
+        self.decides.as_ref().is_none_or(|decides| decides(env))
     }
 }
 
@@ -33,12 +41,28 @@ pub struct CompiledPreempt {
     pub protects: Vec<CompiledVictim>,
     /// `guard`, in the order of the text.
     pub guards: Vec<CompiledCheck>,
+    /// For which pods it decides, of each statement; `None`: one decides for every pod, or there is none.
+    decides: Option<Vec<BoolFn>>,
+}
+
+impl CompiledPreempt {
+    /// Whether a statement decides for the pod that preempts.
+    pub fn decides(&self, env: &mut Env<'_, '_>) -> bool {
+        self.decides.as_ref().is_none_or(|decides| decides.iter().any(|decides| decides(env)))
+    }
 }
 
 /// Lowers all `preempt` of a policy.
 pub(super) fn preempt(lowering: &mut Lowering<'_>, of: &Preempt) -> CompiledPreempt {
+    let modes = &lowering.policy.modes;
+    let spans = of.victims.iter().map(|victim| victim.span);
+    let spans: Vec<Span> = spans.chain(of.nevers.iter().chain(&of.guards).map(|check| check.span)).collect();
+    let some: Option<Vec<&Canary>> = spans.iter().map(|span| modes.canary(*span)).collect();
+    let decides = some.filter(|some| !some.is_empty());
+    let decides = decides.map(|some| some.into_iter().map(|canary| lowering.bool(&canary.decides)).collect());
     let mut lower = |victim: &Victim| CompiledVictim {
         slot: victim.slot,
+        decides: modes.canary(victim.span).map(|canary| lowering.bool(&canary.decides)),
         holds: fallible(lowering, &victim.condition, victim.on_error, victim.protects),
         victim: victim.clone(),
     };
@@ -50,5 +74,6 @@ pub(super) fn preempt(lowering: &mut Lowering<'_>, of: &Preempt) -> CompiledPree
         protects,
         nevers: of.nevers.iter().map(|check| once(lowering, check)).collect(),
         guards: of.guards.iter().map(|check| once(lowering, check)).collect(),
+        decides,
     }
 }

@@ -43,7 +43,7 @@ pub(super) fn write(source: &Source, file: &File, types: &Types) -> Result<Strin
 
 struct LanguageWriter<'a> {
     /// The mode of the block that is written next.
-    inside: Option<Text>,
+    inside: Option<String>,
     types: &'a Types,
     remarks: Remarks,
     without: Vec<NoTwin>,
@@ -109,7 +109,7 @@ impl LanguageWriter<'_> {
             }
             StatementKind::Gate(gate) => {
                 let (reason, when) = (self.reason(&gate.reason), self.expr(&gate.when));
-                let mode = mode_word(statement.mode.as_ref());
+                let mode = self.mode_before(statement.mode.as_ref());
                 self.line(&format!("gate {mode}{reason} when {when}"));
             }
             StatementKind::Queue(keys) => {
@@ -122,11 +122,8 @@ impl LanguageWriter<'_> {
                 self.line(&format!("queue by {}", keys.join(", ")));
             }
             StatementKind::Mode(mode) => {
-                let when = self.when(mode.when.as_ref());
-                let otherwise = mode.otherwise.as_ref().map(|word| format!(" else {}", word.text));
-                let until = mode.until.as_ref().map(|day| format!(" until {}", day.text)).unwrap_or_default();
-                let otherwise = otherwise.unwrap_or_default();
-                self.line(&format!("mode {}{when}{otherwise}{until}", mode.mode.text));
+                let mode = self.mode(mode);
+                self.line(&mode);
             }
             StatementKind::Except(except) => self.except(except),
             StatementKind::Prefilter(block) => self.block_by_mode("prefilter", block, statement.span),
@@ -148,7 +145,7 @@ impl LanguageWriter<'_> {
             StatementKind::Score(score) => self.score(score, statement.span, statement.mode.as_ref()),
             StatementKind::Prefer(prefer) => {
                 let (weight, when) = (self.expr(&prefer.weight), self.expr(&prefer.when));
-                let mode = mode_word(statement.mode.as_ref());
+                let mode = self.mode_before(statement.mode.as_ref());
                 self.line(&format!("prefer {mode}{weight} when {when}"));
             }
             StatementKind::Let(of) => self.declared_let(of),
@@ -190,6 +187,20 @@ impl LanguageWriter<'_> {
         }
     }
 
+    /// `mode M [when E [else M]] [until DATE]`
+    fn mode(&mut self, mode: &Mode) -> String {
+        let when = self.when(mode.when.as_ref());
+        let otherwise =
+            mode.otherwise.as_ref().map(|word| format!(" else {}", word.text)).unwrap_or_default();
+        let until = mode.until.as_ref().map(|day| format!(" until {}", day.text)).unwrap_or_default();
+        format!("mode {}{when}{otherwise}{until}", mode.mode.text)
+    }
+
+    /// The mode of a statement without a block, in front of its parts.
+    fn mode_before(&mut self, mode: Option<&Mode>) -> String {
+        mode.map(|mode| self.mode(mode) + " ").unwrap_or_default()
+    }
+
     fn except(&mut self, except: &Except) {
         let when = self.when(except.when.as_ref());
         let because = literals::quoted(&except.because.text);
@@ -229,28 +240,30 @@ impl LanguageWriter<'_> {
 
     /// A block whose statements say their modes, as blocks of one mode each.
     fn block_by_mode(&mut self, head: &str, block: &Block, span: Span) {
-        let word = |statement: &BlockStatement| statement.mode.as_ref().map(|mode| mode.mode.text.clone());
         // Lets are known in their block alone: each block has all of them.
         let lets = block.statements.iter().filter(|inner| matches!(inner.kind, BlockKind::Let(_)));
         let lets: Vec<BlockStatement> = lets.cloned().collect();
         let rest = block.statements.iter().filter(|inner| !matches!(inner.kind, BlockKind::Let(_)));
         let rest: Vec<BlockStatement> = rest.cloned().collect();
-        for run in rest.chunk_by(|one, other| word(one) == word(other)) {
-            let statements = lets.iter().chain(run).cloned().collect();
-            let mode = run.first().and_then(|statement| statement.mode.as_ref());
+        let modes = rest.iter().map(|statement| statement.mode.as_ref().map(|mode| self.mode(mode)));
+        let rest: Vec<(Option<String>, BlockStatement)> =
+            modes.collect::<Vec<_>>().into_iter().zip(rest.clone()).collect();
+        for run in rest.chunk_by(|one, other| one.0 == other.0) {
+            let statements = lets.iter().chain(run.iter().map(|(_, statement)| statement)).cloned().collect();
+            let mode = run.first().and_then(|(_, statement)| statement.mode.as_ref());
             self.block_in_mode(head, &Block { statements, span: block.span }, span, mode);
         }
     }
 
     fn block_in_mode(&mut self, head: &str, block: &Block, span: Span, mode: Option<&Mode>) {
-        self.inside = mode.map(|mode| mode.mode.text.clone());
+        self.inside = mode.map(|mode| self.mode(mode));
         self.block(head, block, span);
     }
 
     fn block(&mut self, head: &str, block: &Block, span: Span) {
         self.open(head);
         if let Some(mode) = self.inside.take() {
-            self.line(&format!("mode {mode}"));
+            self.line(&mode);
         }
         for inner in &block.statements {
             if inner.span.start != span.start {
@@ -369,11 +382,6 @@ impl LanguageWriter<'_> {
             if details.is_empty() { String::new() } else { format!(" with {{{}}}", details.join(", ")) };
         format!("{resolvable}\"{text}\"{with}")
     }
-}
-
-/// `mode M ` of a statement without a block.
-fn mode_word(mode: Option<&Mode>) -> String {
-    mode.map(|mode| format!("mode {} ", mode.mode.text)).unwrap_or_default()
 }
 
 fn detail_name(name: &str) -> String {

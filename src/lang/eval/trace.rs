@@ -228,8 +228,9 @@ impl<'p> Iterator for Tracer<'p, '_> {
             }
             let holds = self.answer(self.evaluator.policy, &statement);
             let decides = match statement {
-                // An exception of a rule decides there.
+                // An exception or a mode of a rule decides there.
                 Statement::Condition(_) if matches!(rule, Rule::Except(of, _) if of.rule.is_some()) => false,
+                Statement::Condition(_) if matches!(rule, Rule::Mode(_, Some(_))) => false,
                 Statement::Condition(_) if matches!(rule, Rule::Except(..)) => holds == Some(true),
                 Statement::Condition(_) => holds == Some(false),
                 Statement::Guard(of) => self.evaluator.value(&of.value).is_absent(),

@@ -129,6 +129,12 @@ const ON_ERROR: FieldDef = field(
 pub const MODES: &[&str] = &["enforce", "warn", "audit", "off"];
 const MODE: FieldDef =
     field("mode", Shape::Word(MODES), "How far it may go; by default as far as the policy.");
+const ENFORCE_WHEN: FieldDef = field(
+    "enforceWhen",
+    Shape::Expression,
+    "The pods for which it decides; for the others it does as `mode` says, `audit` or `warn`.",
+);
+const MODE_UNTIL: FieldDef = field("modeUntil", Shape::Text, "The day until which its mode is meant.");
 const WITH: FieldDef =
     field("with", Shape::Expressions, "Values that explanations and logs show beside the reason.");
 const RESOLVABLE: FieldDef =
@@ -384,6 +390,8 @@ static GATE: ObjectDef = ObjectDef {
         WITH,
         RESOLVABLE,
         MODE,
+        ENFORCE_WHEN,
+        MODE_UNTIL,
         ON_ERROR,
     ],
 };
@@ -411,6 +419,8 @@ static PREFILTER: ObjectDef = ObjectDef {
         WITH,
         RESOLVABLE,
         MODE,
+        ENFORCE_WHEN,
+        MODE_UNTIL,
         ON_ERROR,
     ],
 };
@@ -426,6 +436,8 @@ static FILTER: ObjectDef = ObjectDef {
         RESOLVABLE,
         needed("rules", Shape::List(&RULE), "Rules, each of which must let the node pass."),
         MODE,
+        ENFORCE_WHEN,
+        MODE_UNTIL,
         ON_ERROR,
     ],
 };
@@ -459,6 +471,8 @@ static SCORE: ObjectDef = ObjectDef {
         needed("expression", Shape::Expression, "The value of the node."),
         needed("gives", Shape::List(&GIVE), "Values, of which the first counts whose condition holds."),
         MODE,
+        ENFORCE_WHEN,
+        MODE_UNTIL,
         ON_ERROR,
     ],
 };
@@ -476,6 +490,8 @@ static PREFER: ObjectDef = ObjectDef {
         needed("weight", Shape::Weight, "A whole number from 1."),
         needed("when", Shape::Expression, "The nodes that are preferred."),
         MODE,
+        ENFORCE_WHEN,
+        MODE_UNTIL,
         ON_ERROR,
     ],
 };
@@ -507,6 +523,8 @@ static PREEMPT: ObjectDef = ObjectDef {
         needed("else", Shape::Reason, "The reason when it does not hold."),
         WITH,
         MODE,
+        ENFORCE_WHEN,
+        MODE_UNTIL,
         ON_ERROR,
     ],
 };
@@ -524,6 +542,8 @@ static PERMIT: ObjectDef = ObjectDef {
         WITH,
         RESOLVABLE,
         MODE,
+        ENFORCE_WHEN,
+        MODE_UNTIL,
         ON_ERROR,
     ],
 };

@@ -423,11 +423,10 @@ impl<'a> Builder<'a> {
         })
     }
 
-    /// `mode M` of a statement without a block.
+    /// `mode …` of a statement without a block.
     fn rule_mode(&mut self, pair: &Node<'_>) -> Option<Mode> {
         let part = pair.parts().find(|part| part.rule() == Rule::rule_mode)?;
-        let word = part.parts().find(|part| part.rule() == Rule::ident)?;
-        Some(Mode { mode: self.name(&word), when: None, otherwise: None, until: None })
+        self.mode(part).ok()
     }
 
     /// `except [RULE] until DATE because "…" [when E]`

@@ -112,27 +112,32 @@ impl Policy {
         }
     }
 
-    /// Whether an expression says that an exception holds.
-    pub fn is_exception(&self, expr: &Expr) -> bool {
-        let holds = |id: LetId| self.exceptions.iter().any(|of| of.holds == id);
-        matches!(expr.kind, ExprKind::Let(id) if holds(id))
+    /// Whether an expression says that a rule leaves the pod alone: by an exception, or because it decides for other pods.
+    fn leaves_alone(&self, expr: &Expr) -> bool {
+        let excepts = |id: LetId| self.exceptions.iter().any(|of| of.holds == id);
+        let decides = |id: LetId| self.modes.canaries.iter().any(|of| of.holds == id);
+        match &expr.kind {
+            ExprKind::Let(id) => excepts(*id),
+            ExprKind::Not(inner) => matches!(inner.kind, ExprKind::Let(id) if decides(id)),
+            _ => false,
+        }
     }
 
-    /// A condition as it was written, without the exceptions of its rule; `None`: nothing was written.
+    /// A condition as it was written, without what leaves pods alone; `None`: nothing was written.
     pub fn written<'p>(&self, condition: &'p Expr) -> Option<&'p Expr> {
         match &condition.kind {
-            ExprKind::Not(inner) if self.is_exception(inner) => None,
-            _ if self.is_exception(condition) => None,
-            ExprKind::Or(left, right) if self.is_exception(left) => self.written(right),
+            ExprKind::Not(inner) if self.leaves_alone(inner) => None,
+            _ if self.leaves_alone(condition) => None,
+            ExprKind::Or(left, right) if self.leaves_alone(left) => self.written(right),
             ExprKind::And(left, right) => match &left.kind {
-                ExprKind::Not(inner) if self.is_exception(inner) => self.written(right),
+                ExprKind::Not(inner) if self.leaves_alone(inner) => self.written(right),
                 _ => Some(condition),
             },
             _ => Some(condition),
         }
     }
 
-    /// The exceptions in a condition, each as the expression that says whether it holds.
+    /// What leaves pods alone in a condition, each as the expression that says whether it does.
     pub fn exceptions_in<'p>(&self, mut condition: &'p Expr) -> Vec<&'p Expr> {
         let mut found = Vec::new();
         loop {
@@ -142,10 +147,10 @@ impl Policy {
                     ExprKind::Not(inner) => (&**inner, Some(right)),
                     _ => return found,
                 },
-                ExprKind::Not(inner) => (&**inner, None),
+                ExprKind::Not(inner) if self.leaves_alone(inner) => (&**inner, None),
                 _ => (condition, None),
             };
-            if !self.is_exception(exception) {
+            if !self.leaves_alone(exception) {
                 return found;
             }
             found.push(exception);
@@ -158,29 +163,15 @@ impl Policy {
 
     /// Lets what an exception is about leave its pods alone.
     pub fn except(&mut self, exception: Exception, about: Excepted) {
-        let leave = Leave { holds: bool_at(ExprKind::Let(exception.holds), exception.span) };
+        let leave = Leave::when(bool_at(ExprKind::Let(exception.holds), exception.span));
         self.exceptions.push(exception);
         let is = |wanted: Option<Span>, span: Span| wanted.is_none_or(|wanted| wanted == span);
         match about {
             Excepted::Policy => self.unless.push(leave.not()),
-            Excepted::Named(span) => {
-                let filter = self.filters.iter_mut().find(|of| of.span == span);
-                filter.into_iter().flat_map(|of| &mut of.checks).for_each(|check| leave.check(check));
-                for score in self.scores.iter_mut().filter(|of| of.span == span) {
-                    let when = Some(leave.holds.clone());
-                    score.gives.insert(0, Give { value: None, when, span: leave.holds.span });
-                }
-            }
+            Excepted::Named(rule) => self.leave(&leave, &|span| span == rule),
             Excepted::Prefilters(at) => {
                 let of = self.prefilters.iter_mut().filter(|of| is(at, of.span));
-                for statement in of.flat_map(|of| &mut of.statements) {
-                    match statement {
-                        PrefilterStatement::Check(check) => leave.check(check),
-                        PrefilterStatement::Only(only) => {
-                            only.when = Some(leave.and_not(only.when.take(), only.span));
-                        }
-                    }
-                }
+                of.flat_map(|of| &mut of.statements).for_each(|statement| leave.prefilter(statement));
             }
             Excepted::Gates => self.gates.iter_mut().for_each(|gate| leave.check(gate)),
             Excepted::Reserves(at) => {
@@ -199,14 +190,61 @@ impl Policy {
             }
         }
     }
+
+    /// Lets rules leave pods alone, by their places as [`Modes::rules`](super::Modes::rules) has them.
+    pub(super) fn leave(&mut self, leave: &Leave, is: &dyn Fn(Span) -> bool) {
+        self.gates.iter_mut().filter(|of| is(of.span)).for_each(|gate| leave.check(gate));
+        let prefilters = self.prefilters.iter_mut().flat_map(|of| &mut of.statements);
+        for statement in prefilters {
+            let span = match statement {
+                PrefilterStatement::Check(of) => of.span,
+                PrefilterStatement::Only(of) => of.span,
+            };
+            if is(span) {
+                leave.prefilter(statement);
+            }
+        }
+        let filters = self.filters.iter_mut().filter(|of| is(of.span));
+        filters.flat_map(|of| &mut of.checks).for_each(|check| leave.check(check));
+        for score in self.scores.iter_mut().filter(|of| is(of.span)) {
+            let when = Some(leave.holds.clone());
+            score.gives.insert(0, Give { value: None, when, span: leave.holds.span });
+        }
+        for permit in &mut self.permits {
+            permit.checks.iter_mut().filter(|of| is(of.span)).for_each(|check| leave.check(check));
+            let waits = permit.waits.iter_mut().filter(|of| is(of.span));
+            waits.for_each(|wait| leave.holds_or(&mut wait.until));
+        }
+        if let Some(preempt) = &mut self.preempt {
+            let checks = preempt.nevers.iter_mut().chain(&mut preempt.guards);
+            checks.filter(|of| is(of.span)).for_each(|check| leave.check(check));
+            for victim in preempt.victims.iter_mut().filter(|of| is(of.span)) {
+                victim.condition = leave.and_not(Some(victim.condition.clone()), victim.span);
+            }
+        }
+    }
 }
 
-/// Writes an exception into conditions. The whole has the place of what was written.
-struct Leave {
+/// Writes into conditions which pods are left alone. The whole has the place of what was written.
+pub(super) struct Leave {
     holds: Expr,
 }
 
 impl Leave {
+    /// The pods for which a condition holds.
+    pub(super) fn when(holds: Expr) -> Self {
+        Self { holds }
+    }
+
+    fn prefilter(&self, statement: &mut PrefilterStatement) {
+        match statement {
+            PrefilterStatement::Check(check) => self.check(check),
+            PrefilterStatement::Only(only) => {
+                only.when = Some(self.and_not(only.when.take(), only.span));
+            }
+        }
+    }
+
     fn not(&self) -> Expr {
         bool_at(ExprKind::Not(Box::new(self.holds.clone())), self.holds.span)
     }

@@ -26,7 +26,7 @@ pub use expr::{ArithmeticOp, CompareOp, Expr, ExprKind, LookUp, LookUpBy, Macro,
 pub use ids::{DefId, GroupId, KindId, LedgerId, LetId, MemoId, ParamId, SlotId, SourceId};
 pub use ledgers::{Add, Ledger};
 pub use memos::Memo;
-pub use modes::{Mode, Modes, Until};
+pub use modes::{Canary, Mode, Modes, Until};
 pub use operation::Operation;
 pub use preempt::{Preempt, Victim};
 pub use sources::Source;

@@ -1,9 +1,12 @@
 //! [`Mode`]: how far a policy and its rules may go, and the parts of a policy by it: the rules that decide, and those that
 //! only count what they would have done.
 
-use super::{Expr, ExprKind, Missing, Policy, PrefilterStatement, Rule};
+use super::exceptions::Leave;
+use super::{Expr, ExprKind, LetId, Missing, Policy, PrefilterStatement, Rule};
 use crate::diag::Span;
 use crate::lang::syntax::ast::OnError;
+use crate::lang::types::Type;
+use crate::lang::types::range::Range;
 use crate::model::Time;
 use rustc_hash::FxHashMap;
 
@@ -54,8 +57,23 @@ pub struct Modes {
     pub when: Option<Expr>,
     /// Its mode for the other pods.
     pub otherwise: Mode,
+    /// The rules that decide for some pods. Their mode in `rules` is `enforce`.
+    pub canaries: Vec<Canary>,
     /// The days until which modes are meant. A mode does not change by itself.
     pub until: Vec<Until>,
+}
+
+/// `mode enforce when E else M` of a rule.
+#[derive(Clone, Debug)]
+pub struct Canary {
+    /// The hidden `let` of `E`, which holds for the pods for which the rule decides.
+    pub holds: LetId,
+    /// Whether the rule decides for a pod: the value of that `let`.
+    pub decides: Expr,
+    /// The mode for the other pods.
+    pub otherwise: Mode,
+    /// The places of the rule, as in [`Modes::rules`].
+    pub rules: Vec<Span>,
 }
 
 /// The day until which a mode is meant.
@@ -75,16 +93,48 @@ impl Modes {
         self.rules.get(&rule).copied().unwrap_or(self.policy)
     }
 
+    /// What says for which pods the rule at a place decides; `None`: its mode is the same for all.
+    pub fn canary(&self, rule: Span) -> Option<&Canary> {
+        self.canaries.iter().find(|canary| canary.rules.contains(&rule))
+    }
+
     /// Whether every rule decides.
     pub fn all_enforce(&self) -> bool {
         self.when.is_none()
+            && self.canaries.is_empty()
             && self.policy == Mode::Enforce
             && self.rules.values().all(|mode| *mode == Mode::Enforce)
     }
 }
 
+impl Canary {
+    /// Of the rule at some places, with the hidden `let` of its condition, and where that is.
+    pub fn new((holds, span): (LetId, Span), otherwise: Mode, rules: Vec<Span>) -> Self {
+        let decides =
+            Expr { kind: ExprKind::Let(holds), ty: Type::Bool, range: Range::of(&Type::Bool), span };
+        Self { holds, decides, otherwise, rules }
+    }
+}
+
+/// The places of a rule, as in [`Modes::rules`]; none where it has no mode of its own.
+fn places(rule: Rule<'_>) -> Vec<Span> {
+    match rule {
+        Rule::Applies(_)
+        | Rule::Mode(..)
+        | Rule::Except(..)
+        | Rule::Ledger(_)
+        | Rule::Guard(_)
+        | Rule::Queue(_)
+        | Rule::Reserve(_)
+        | Rule::Acts(_) => Vec::new(),
+        Rule::Prefilter(_) | Rule::Permit(_) => rule.statements().map(|statement| statement.span()).collect(),
+        _ => vec![rule.span()],
+    }
+}
+
+/// The place of a negation is not that of the condition: traces tell them apart.
 fn negated(condition: &Expr) -> Expr {
-    let (ty, range, span) = (condition.ty.clone(), condition.range, condition.span);
+    let (ty, range, span) = (condition.ty.clone(), condition.range, condition.span.at_end());
     Expr { kind: ExprKind::Not(Box::new(condition.clone())), ty, range, span }
 }
 
@@ -92,7 +142,11 @@ impl Policy {
     /// The rules that decide. `before bind`, `after bind`, `after failure`, `reserve` and `queue by` have the mode of the
     /// policy.
     pub fn deciding(&self) -> Policy {
-        let mut part = self.part(|mode| mode == Mode::Enforce);
+        let mut part = self.part(|span| self.modes.of(span) == Mode::Enforce);
+        for canary in &self.modes.canaries {
+            let other = negated(&canary.decides);
+            part.leave(&Leave::when(other), &|span| canary.rules.contains(&span));
+        }
         if !self.orders_queue() {
             part.queue = None;
         }
@@ -110,19 +164,29 @@ impl Policy {
         part
     }
 
+    /// The conditions for which the policy and rules have their mode, and whose they are: of the policy where it is `None`.
+    pub fn mode_conditions(&self) -> impl Iterator<Item = (&Expr, Option<&Canary>)> {
+        let of_rules = self.modes.canaries.iter().map(|of| (&self[of.holds].value, Some(of)));
+        self.modes.when.iter().map(|when| (when, None)).chain(of_rules)
+    }
+
     /// The modes of a rule; several where the statements of a block say theirs. Ledgers, and what narrows the policy, have
     /// none: they are the same whatever the rules may do.
     pub fn modes_of(&self, rule: Rule<'_>) -> Vec<Mode> {
         let mut modes: Vec<Mode> = match rule {
-            Rule::Applies(_) | Rule::Mode(_) | Rule::Except(..) | Rule::Ledger(_) => Vec::new(),
             Rule::Guard(_) | Rule::Queue(_) | Rule::Reserve(_) | Rule::Acts(_) => vec![self.modes.policy],
-            Rule::Prefilter(_) | Rule::Permit(_) => {
-                rule.statements().map(|statement| self.modes.of(statement.span())).collect()
-            }
-            _ => vec![self.modes.of(rule.span())],
+            _ => places(rule).into_iter().map(|span| self.modes.of(span)).collect(),
         };
         modes.dedup();
         modes
+    }
+
+    /// Those that say for which pods a rule decides.
+    pub fn canaries_of(&self, rule: Rule<'_>) -> Vec<&Canary> {
+        let mut canaries: Vec<&Canary> =
+            places(rule).into_iter().filter_map(|span| self.modes.canary(span)).collect();
+        canaries.dedup_by_key(|canary| canary.holds);
+        canaries
     }
 
     /// The names under which the rules of a part are counted.
@@ -148,16 +212,26 @@ impl Policy {
     /// The rules that count what they would have done: those that count for every pod, and those that decide for some pods
     /// and count for the others.
     pub fn counting(&self) -> impl Iterator<Item = Policy> {
-        let mut always = self.part(Mode::counts);
+        let mut always = self.part(|span| self.modes.of(span).counts());
         always.modes.when = None;
+        always.modes.canaries.clear();
         let others = self.modes.when.as_ref().map(|when| {
-            let mut others = self.part(|mode| mode == Mode::Enforce);
+            let mut others = self.part(|span| self.modes.of(span) == Mode::Enforce);
             others.modes.when = Some(negated(when));
             others.modes.policy = self.modes.otherwise;
             others
         });
+        let of_rules = self.modes.canaries.iter().filter_map(|canary| {
+            let mut part = self.part(|span| canary.rules.contains(&span));
+            part.modes.when = Some(negated(&self[canary.holds].value));
+            part.modes.canaries.clear();
+            part.modes.rules.extend(canary.rules.iter().map(|span| (*span, canary.otherwise)));
+            // What refuses the pod before its rules does so in the mode of the policy.
+            part.counts(Mode::Off)
+        });
         let always = always.counts(self.modes.policy);
-        always.into_iter().chain(others.and_then(|others| others.counts(self.modes.otherwise)))
+        let others = others.and_then(|others| others.counts(self.modes.otherwise));
+        always.into_iter().chain(others).chain(of_rules)
     }
 
     /// A part without what is never counted; `None` when nothing is left. `mode` is that of the part.
@@ -174,6 +248,7 @@ impl Policy {
                 part.lets.iter().any(|of| matches!(of.missing, Some(Missing::Reject(_) | Missing::Error)));
         } else {
             part.reserves.clear();
+            part.on_error = OnError::Ignore;
             for of in &mut part.lets {
                 of.missing = of.missing.take().map(|_| Missing::Skip);
             }
@@ -189,10 +264,10 @@ impl Policy {
         counts.then_some(part)
     }
 
-    /// The policy with the rules whose mode is wanted. Declarations stay, and with them the ids that expressions have.
-    fn part(&self, wanted: impl Fn(Mode) -> bool) -> Policy {
+    /// The policy with the rules that are wanted, by their places. Declarations stay, and with them the ids that expressions
+    /// have.
+    fn part(&self, wants: impl Fn(Span) -> bool) -> Policy {
         let mut part = self.clone();
-        let wants = |span: Span| wanted(self.modes.of(span));
         part.gates.retain(|gate| wants(gate.span));
         for prefilter in &mut part.prefilters {
             prefilter.statements.retain(|statement| match statement {

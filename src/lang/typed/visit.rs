@@ -7,9 +7,9 @@
 
 use super::reads::Reads;
 use super::{
-    Act, Acts, Add, Check, Does, Exception, Expr, Filter, Give, Ledger, Let, Missing, Only, Permit, Policy,
-    Prefilter, PrefilterStatement, Queue, QueueKey, Reason, ReasonPart, Reserve, Score, Target, Victim, Wait,
-    Write,
+    Act, Acts, Add, Canary, Check, Does, Exception, Expr, Filter, Give, Ledger, Let, Missing, Only, Permit,
+    Policy, Prefilter, PrefilterStatement, Queue, QueueKey, Reason, ReasonPart, Reserve, Score, Target,
+    Victim, Wait, Write,
 };
 use crate::diag::Span;
 
@@ -69,8 +69,8 @@ impl Point {
 pub enum Rule<'p> {
     /// `applies when`: the conjuncts, never empty.
     Applies(&'p [Expr]),
-    /// The pods for which the policy has its mode.
-    Mode(&'p Expr),
+    /// The pods for which the policy has its mode, or those for which a rule decides.
+    Mode(&'p Expr, Option<&'p Canary>),
     /// An exception of the policy or of a rule, and the `let` that says whether it holds.
     Except(&'p Exception, &'p Let),
     /// A `let` with `missing`.
@@ -164,7 +164,7 @@ impl Policy {
         let guards = self.lets.iter().filter(|of| of.missing.is_some()).map(Rule::Guard);
         applies
             .into_iter()
-            .chain(self.modes.when.iter().map(Rule::Mode))
+            .chain(self.mode_conditions().map(|(when, of)| Rule::Mode(when, of)))
             .chain(self.exceptions.iter().map(|of| Rule::Except(of, &self[of.holds])))
             .chain(guards)
             .chain(self.ledgers.iter().map(Rule::Ledger))
@@ -212,7 +212,7 @@ impl<'p> Rule<'p> {
     /// The extension point.
     pub fn point(self) -> Point {
         match self {
-            Rule::Applies(_) | Rule::Mode(_) | Rule::Except(..) | Rule::Guard(_) => Point::Applies,
+            Rule::Applies(_) | Rule::Mode(..) | Rule::Except(..) | Rule::Guard(_) => Point::Applies,
             Rule::Ledger(_) => Point::Ledger,
             Rule::Gate(_) => Point::PreEnqueue,
             Rule::Queue(_) => Point::QueueSort,
@@ -230,7 +230,7 @@ impl<'p> Rule<'p> {
     pub fn name(self) -> &'p str {
         match self {
             Rule::Applies(_) => "applies when",
-            Rule::Mode(_) => "mode",
+            Rule::Mode(..) => "mode",
             Rule::Except(..) => "except",
             Rule::Guard(of) => &of.name,
             Rule::Ledger(of) => &of.name,
@@ -255,7 +255,7 @@ impl<'p> Rule<'p> {
                 let (first, last) = (conditions.first(), conditions.last());
                 first.zip(last).map_or_else(Span::default, |(a, b)| Span { end: b.span.end, ..a.span })
             }
-            Rule::Mode(of) => of.span,
+            Rule::Mode(of, _) => of.span,
             Rule::Except(of, _) => of.span,
             Rule::Guard(of) => of.span,
             Rule::Ledger(of) => of.span,
@@ -279,7 +279,7 @@ impl<'p> Rule<'p> {
         let (mut ledgers, mut adds, mut victims, mut acts) = (&[][..], &[][..], &[][..], &[][..]);
         match self {
             Rule::Applies(of) => conditions = of,
-            Rule::Mode(of) => conditions = std::slice::from_ref(of),
+            Rule::Mode(of, _) => conditions = std::slice::from_ref(of),
             Rule::Except(_, of) => conditions = std::slice::from_ref(&of.value),
             Rule::Guard(of) => guards = std::slice::from_ref(of),
             Rule::Ledger(of) => (ledgers, adds) = (std::slice::from_ref(of), &of.adds),

@@ -24,8 +24,8 @@ pub(super) struct Attempt {
     pub(super) refuses: bool,
     /// The values of the pod that filters and scores read.
     pub(super) registers: Arc<[Constant]>,
-    /// What simulations need not compute again: of the rules that decide, and of those that count.
-    pub(super) answers: Arc<[Answers; 2]>,
+    /// What simulations need not compute again: of the rules that decide, and of each part of those that count.
+    pub(super) answers: Arc<[Answers]>,
     /// Pods that a simulation moved.
     pub(super) moved: Moved,
     /// The scores of the feasible nodes.
@@ -37,12 +37,13 @@ pub(super) struct Attempt {
 }
 
 impl Attempt {
-    fn none() -> Self {
+    /// Of a policy that does not apply, with so many parts of rules that simulations ask.
+    pub(super) fn none(parts: usize) -> Self {
         Self {
             applies: false,
             refuses: false,
             registers: Arc::from([]),
-            answers: Arc::default(),
+            answers: (0..parts).map(|_| Answers::default()).collect(),
             moved: Moved::default(),
             scores: None,
             equivalence_key: None,
@@ -61,13 +62,13 @@ pub(super) struct Begun {
 
 impl Begun {
     /// The policy leaves the pod alone.
-    fn skips() -> Self {
-        Self { attempt: Attempt::none(), left: Ok(None) }
+    fn skips(parts: usize) -> Self {
+        Self { attempt: Attempt::none(parts), left: Ok(None) }
     }
 
     /// The pod is refused before the policy has anything to keep.
-    fn refuses(status: Status) -> Self {
-        Self { attempt: Attempt::none(), left: Err(status) }
+    fn refuses(status: Status, parts: usize) -> Self {
+        Self { attempt: Attempt::none(parts), left: Err(status) }
     }
 }
 
@@ -160,27 +161,28 @@ impl PolicyPlugin {
         let mut context = EvalContext::new(h.pod, h.snapshot, h.now);
         context.queued = queued(h);
         let on_error = self.compiled.policy.on_error;
+        let parts = 1 + self.counter.as_ref().map_or(0, |counter| counter.parts());
         match self.applies_or_fails(context, Some(h)) {
-            (false, _) => return Begun::skips(),
+            (false, _) => return Begun::skips(parts),
             (true, None) => {}
             // Pods that the policy may not refuse are left alone.
-            (true, Some(_)) if self.never_refuses(h.pod) => return Begun::skips(),
+            (true, Some(_)) if self.never_refuses(h.pod) => return Begun::skips(parts),
             (true, Some(fault)) => {
-                return Begun::refuses(self.failed(numbers::APPLIES, on_error, &fault, false));
+                return Begun::refuses(self.failed(numbers::APPLIES, on_error, &fault, false), parts);
             }
         }
         let refuses = !self.never_refuses(h.pod);
         match self.missing(context) {
             Absent::Nothing => {}
-            Absent::Skip => return Begun::skips(),
+            Absent::Skip => return Begun::skips(parts),
             Absent::Refused(status) => {
-                let attempt = Attempt { applies: true, refuses, ..Attempt::none() };
+                let attempt = Attempt { applies: true, refuses, ..Attempt::none(parts) };
                 return Begun { attempt, left: Err(status) };
             }
         }
         let left = if refuses { self.prefilter(context, h, None) } else { Ok(None) };
         let attempt =
-            Attempt { applies: true, refuses, registers: self.registers(context), ..Attempt::none() };
+            Attempt { applies: true, refuses, registers: self.registers(context), ..Attempt::none(parts) };
         Begun { attempt, left }
     }
 
@@ -241,9 +243,8 @@ impl PolicyPlugin {
     }
 
     /// What simulations of an attempt need not compute again.
-    pub(super) fn answers<'a>(&self, attempt: &'a Attempt) -> &'a Answers {
-        let [decide, count] = &*attempt.answers;
-        if self.counts { count } else { decide }
+    pub(super) fn answers<'a>(&self, attempt: &'a Attempt) -> Option<&'a Answers> {
+        attempt.answers.get(self.part)
     }
 
     /// What a call sees: the handle's view, with the pods that a simulation moved.
@@ -277,11 +278,12 @@ impl PolicyPlugin {
             return;
         }
         let Some(attempt) = slot.get_mut::<Attempt>() else { return };
-        if !attempt.applies {
+        // Rules that count may speak of pods of which those that decide do not.
+        if !attempt.applies && !self.counts_evictions() {
             return;
         }
         change(&mut attempt.moved);
-        if self.compiled.statements.registers.is_empty() {
+        if !attempt.applies || self.compiled.statements.registers.is_empty() {
             return;
         }
         let moved = attempt.moved.clone();
@@ -331,7 +333,7 @@ impl PreFilter for PolicyPlugin {
         let Begun { attempt, left } = self.begin(h);
         let filters = self.asks_again || !self.compiled.statements.filters.is_empty();
         let evicts = self.preempts().is_some() || self.counts_evictions();
-        let asks = attempt.applies && (attempt.refuses && filters || evicts);
+        let asks = attempt.applies && (attempt.refuses && filters || evicts) || self.counts_evictions();
         state.put(attempt);
         Ok(match left? {
             Some(only) => PreFilterOutcome::Only(only),
@@ -385,7 +387,7 @@ impl PreFilterExtensions for PolicyPlugin {
             Absent::Skip => return Ok(()),
             Absent::Refused(status) => return Err(status),
         }
-        match self.prefilter(context, h, Some(self.answers(attempt)))? {
+        match self.prefilter(context, h, self.answers(attempt))? {
             Some(left) if !left.contains(node.id()) => {
                 let text = format!("node(s) didn't satisfy plugin(s) [{}]", self.compiled.name());
                 Err(Status::unresolvable(text))

@@ -79,8 +79,8 @@ pub struct PolicyPlugin {
     waits_key: IndexKey,
     /// It applies to no pod.
     suspended: bool,
-    /// Its rules do not decide: it runs beside the plugin of the policy that has them.
-    counts: bool,
+    /// Which part of the rules of the policy it has: 0 those that decide. The others run beside the plugin of the policy.
+    part: usize,
     /// Preemption asks its prefilters again: one may let the pod pass once others are evicted.
     asks_again: bool,
     /// The names of the rules that refuse or fail: those of [`numbers`], then the filters, then the scores.
@@ -165,7 +165,7 @@ impl PolicyPlugin {
             clocked,
             waits_key,
             suspended: false,
-            counts: false,
+            part: 0,
             asks_again,
             rules,
         }
@@ -184,6 +184,11 @@ impl PolicyPlugin {
     /// The key of the index of pods that wait at the policy's permit.
     pub fn waits_key(&self) -> &IndexKey {
         &self.waits_key
+    }
+
+    /// Whether its rules do not decide.
+    fn counts(&self) -> bool {
+        self.part > 0
     }
 
     /// Whether rules about evictions count: then the policy follows simulations.

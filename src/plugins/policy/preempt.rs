@@ -37,20 +37,21 @@ impl PolicyPlugin {
     }
 
     /// What the policy keeps of the attempt, if it applies. PreFilter made it, unless another plugin ended PreFilter before:
-    /// then it is `made`.
+    /// then it is `made`. Of rules that count it is the attempt of those that decide, perhaps for other pods.
     #[inline]
     fn begun<'a>(&self, h: &Handle<'a>, made: &'a mut Option<Attempt>) -> Option<&'a Attempt> {
         let attempt = match h.state::<Attempt>() {
             Some(known) => known,
+            None if self.counts() => made.insert(Attempt::none(0)),
             None => made.insert(self.begin(h).attempt),
         };
-        attempt.applies.then_some(attempt)
+        (attempt.applies || self.counts()).then_some(attempt)
     }
 
     /// An environment for rules about evictions.
     #[inline]
     fn simulating<'a, 'e>(&self, context: EvalContext<'a>, attempt: &'e Attempt) -> Env<'a, 'e> {
-        Env::simulating(&self.compiled.policy, context, Some(self.answers(attempt)))
+        Env::simulating(&self.compiled.policy, context, self.answers(attempt))
     }
 
     /// Whether one of these holds for a pod on a node.
@@ -128,11 +129,20 @@ impl PolicyPlugin {
 
 impl PreemptionRules for PolicyPlugin {
     fn applies(&self, h: &Handle) -> bool {
-        self.begun(h, &mut None).is_some()
+        let mut made = None;
+        let (Some(preempt), Some(attempt)) = (self.preempts(), self.begun(h, &mut made)) else {
+            return false;
+        };
+        preempt.decides(&mut self.simulating(self.context(h, Some(attempt)), attempt))
     }
 
-    fn names_victims(&self) -> bool {
-        self.preempts().is_some_and(|preempt| !preempt.victims.is_empty())
+    fn names_victims(&self, h: &Handle) -> bool {
+        let mut made = None;
+        let (Some(preempt), Some(attempt)) = (self.preempts(), self.begun(h, &mut made)) else {
+            return false;
+        };
+        let mut env = self.simulating(self.context(h, Some(attempt)), attempt);
+        preempt.victims.iter().any(|victim| victim.decides(&mut env))
     }
 
     fn never(&self, h: &Handle, faults: &mut RuleFaults) -> Result<(), Status> {

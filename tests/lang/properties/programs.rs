@@ -108,6 +108,7 @@ impl<'r> Programs<'r> {
         text.push_str(&self.exception("  "));
         for filter in 0..1 + self.random.below(2) {
             text.push_str(&format!("  filter f{filter} {{\n"));
+            text.push_str(&self.mode());
             text.push_str(&self.exception("    "));
             let before = self.lets.len();
             if self.random.one_in(2) {
@@ -131,6 +132,7 @@ impl<'r> Programs<'r> {
             let ty = self.random.of(&[Ty::Int, Ty::Float, Ty::Cpu, Ty::Bytes, Ty::Duration]);
             let reversed = if self.random.one_in(3) { " reversed" } else { "" };
             text.push_str(&format!("  score s{score} weight {} normalize minmax{reversed} {{\n", 1 + score));
+            text.push_str(&self.mode());
             text.push_str(&self.exception("    "));
             if self.random.one_in(2) {
                 let (value, when) = (self.expr(ty, 3), self.expr(Ty::Bool, 2));
@@ -193,6 +195,22 @@ impl<'r> Programs<'r> {
         let day = self.random.of(&["2026-01-04", "2026-01-05", "2099-01-31"]);
         let pods = self.random.of(&["", " when pod.labels[\"team\"] == \"a\"", " when pod.priority > 0"]);
         format!("{indent}except until {day} because \"it moves\"{pods}\n")
+    }
+
+    /// Sometimes a rule decides for some pods. In what is converted, which rule takes no random number.
+    fn mode(&mut self) -> String {
+        let chosen = if self.for_documents { self.fresh % 4 == 1 } else { self.random.one_in(4) };
+        if !chosen {
+            return String::new();
+        }
+        let (pods, others) = match self.for_documents {
+            true => ("pod.priority > 0", " else warn"),
+            false => (
+                self.random.of(&["pod.labels[\"team\"] == \"a\"", "pod.priority > 0"]),
+                self.random.of(&["", " else audit", " else warn"]),
+            ),
+        };
+        format!("    mode enforce when {pods}{others}\n")
     }
 
     /// A condition or a text that has no fault in CEL either.

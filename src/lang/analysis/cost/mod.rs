@@ -120,7 +120,9 @@ impl<'p> Costs<'p> {
                 _ => None,
             };
             let parts = statement.condition().into_iter().chain(statement.value()).chain(statement.written());
-            parts.chain(shown.into_iter().flatten())
+            let modes = &self.policy.modes;
+            let canary = modes.canary(statement.span()).or_else(|| modes.canary(rule.span()));
+            parts.chain(shown.into_iter().flatten()).chain(canary.map(|canary| &canary.decides))
         });
         let mode = match rule.point() {
             Point::Filter | Point::Score => EvaluationMode::PerNode,

@@ -32,7 +32,7 @@ fn reads_of(policy: &Policy, rule: Rule<'_>) -> Vec<Reads> {
     let up_if = |up| if up { Polarity::Up } else { Polarity::Down };
     match rule {
         // Kept of the whole policy: see `deciding`.
-        Rule::Applies(_) | Rule::Mode(_) | Rule::Except(..) | Rule::Guard(_) => return Vec::new(),
+        Rule::Applies(_) | Rule::Mode(..) | Rule::Except(..) | Rule::Guard(_) => return Vec::new(),
         Rule::Ledger(ledger) => return vec![of_ledger(policy, ledger)],
         Rule::Queue(queue) => {
             let mut walk = Walk::new(policy);
@@ -120,7 +120,11 @@ fn places(rule: RuleMut<'_>) -> Vec<(&mut Reads, Option<&mut Reason>)> {
 /// The reads of `applies when` and of lets with `missing`, which decide whether the policy applies.
 pub(in crate::lang) fn deciding(policy: &Policy) -> Reads {
     let mut walk = Walk::new(policy);
-    let of_rule = |rule: &Rule<'_>| matches!(rule, Rule::Except(of, _) if of.rule.is_some());
+    let of_rule = |rule: &Rule<'_>| match rule {
+        Rule::Except(of, _) => of.rule.is_some(),
+        Rule::Mode(_, of) => of.is_some(),
+        _ => false,
+    };
     let deciding = policy.rules_at(Point::Applies).filter(|rule| !of_rule(rule));
     for statement in deciding.flat_map(Rule::statements) {
         let looked_at = statement.condition().or(statement.value());

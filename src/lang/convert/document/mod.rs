@@ -169,15 +169,6 @@ fn mode_in(block: &Block) -> Option<&Mode> {
     })
 }
 
-fn put_mode(fields: &mut Fields, mode: Option<&Mode>) -> Result<(), NoTwin> {
-    let Some(mode) = mode else { return Ok(()) };
-    if let Some(part) = mode.when.as_ref().map(|when| when.span).or(mode.until.as_ref().map(|of| of.span)) {
-        return Err(NoTwin::new(part, "documents have nothing for this part of a mode"));
-    }
-    put(fields, "mode", &mode.mode.text);
-    Ok(())
-}
-
 fn put(fields: &mut Fields, key: &str, text: &str) {
     fields.push((key.to_owned(), Node::Scalar(yaml::scalar(text))));
 }
@@ -264,7 +255,7 @@ impl PolicyWriter<'_, '_> {
                 self.reason(&mut fields, "reason", &gate.reason)?;
                 let at = fields.iter().position(|(key, _)| key != "reason").unwrap_or(fields.len());
                 fields.insert(at, ("when".to_owned(), Node::Scalar(yaml::scalar(&self.cel(&gate.when)?))));
-                put_mode(&mut fields, statement.mode.as_ref())?;
+                self.put_mode(&mut fields, statement.mode.as_ref())?;
                 self.add("gates", span, fields);
             }
             StatementKind::Queue(keys) => {
@@ -313,7 +304,7 @@ impl PolicyWriter<'_, '_> {
                 put(&mut fields, "weight", &self.cel(&prefer.weight)?);
                 put(&mut fields, "when", &self.cel(&prefer.when)?);
                 unquote(&mut fields, "weight", &prefer.weight);
-                put_mode(&mut fields, statement.mode.as_ref())?;
+                self.put_mode(&mut fields, statement.mode.as_ref())?;
                 self.add("prefer", span, fields);
             }
             StatementKind::Let(of) => self.variable(of, span)?,
@@ -367,7 +358,7 @@ impl PolicyWriter<'_, '_> {
             if let Some(reason) = &require.reason {
                 self.reason(&mut fields, "reason", reason)?;
             }
-            put_mode(&mut fields, mode)?;
+            self.put_mode(&mut fields, mode)?;
             let mut comments = self.remarks.take(span);
             comments.extend(self.remarks.take(*inner));
             return self.add_with("filters", comments, fields);
@@ -388,7 +379,7 @@ impl PolicyWriter<'_, '_> {
             items.push(Item { comments: self.remarks.take(rule.span), fields: inner });
         }
         fields.push(("rules".to_owned(), Node::List(items)));
-        put_mode(&mut fields, mode)?;
+        self.put_mode(&mut fields, mode)?;
         self.add("filters", span, fields);
         Ok(())
     }
@@ -477,7 +468,7 @@ impl PolicyWriter<'_, '_> {
             put_raw(&mut fields, "reversed", true);
         }
         let gives = self.without_lets(&score.block)?;
-        put_mode(&mut fields, mode_in(&score.block))?;
+        self.put_mode(&mut fields, mode_in(&score.block))?;
         if let [BlockStatement { kind: BlockKind::Give(Give { value, when: None }), span: inner, .. }] =
             gives.as_slice()
         {
@@ -641,30 +632,33 @@ impl PolicyWriter<'_, '_> {
                 }
                 _ => return Err(NoTwin::new(statement.span, "documents have nothing for this statement")),
             }
-            put_mode(&mut fields, mode_in(block))?;
+            self.put_mode(&mut fields, mode_in(block))?;
             self.add(field, statement.span, fields);
         }
         Ok(())
     }
 
+    /// `mode`, `enforceWhen` and `modeUntil`.
+    fn put_mode(&self, fields: &mut Fields, mode: Option<&Mode>) -> Result<(), NoTwin> {
+        let Some(mode) = mode else { return Ok(()) };
+        match &mode.when {
+            None => put(fields, "mode", &mode.mode.text),
+            Some(when) => {
+                mode.otherwise.iter().for_each(|otherwise| put(fields, "mode", &otherwise.text));
+                put(fields, "enforceWhen", &self.cel(when)?);
+            }
+        }
+        mode.until.iter().for_each(|day| put(fields, "modeUntil", &day.text));
+        Ok(())
+    }
+
     fn policy_mode(&mut self, mode: &Mode) -> Result<(), NoTwin> {
         let mut fields = Fields::new();
-        if let Some(when) = &mode.when {
-            let text = self.cel(when)?;
-            self.fields.insert("enforceWhen", Node::Scalar(yaml::scalar(&text)));
-            if let Some(otherwise) = &mode.otherwise {
-                self.fields.insert("mode", Node::Scalar(yaml::scalar(&otherwise.text)));
-            }
-            if let Some(day) = &mode.until {
-                self.fields.insert("modeUntil", Node::Scalar(yaml::scalar(&day.text)));
-            }
-            return Ok(());
+        self.put_mode(&mut fields, Some(mode))?;
+        for (key, node) in fields {
+            let known = SPEC.fields.iter().find(|field| *field.name == *key);
+            self.fields.extend(known.map(|field| (field.name, node)));
         }
-        if let Some(day) = &mode.until {
-            self.fields.insert("modeUntil", Node::Scalar(yaml::scalar(&day.text)));
-        }
-        put_mode(&mut fields, Some(&Mode { until: None, ..mode.clone() }))?;
-        self.fields.extend(fields.into_iter().map(|(_, node)| ("mode", node)));
         Ok(())
     }
 

@@ -25,7 +25,7 @@ pub(super) static GATE: StatementDef = StatementDef {
     words: "gate",
     points: &["PreEnqueue"],
     rule: "gate",
-    syntax: "gate [mode MODE] \"REASON\" when E",
+    syntax: "gate [mode MODE …] \"REASON\" when E",
     sees: Some(
         Names::OF_POD
             .and(Names::NOW)
@@ -116,7 +116,7 @@ pub(super) static PREFER: StatementDef = StatementDef {
     words: "prefer",
     points: &["Score"],
     rule: "prefer",
-    syntax: "prefer [mode MODE] N when E",
+    syntax: "prefer [mode MODE …] N when E",
     sees: Some(Names::PER_NODE),
     doc: "A score of weight N that gives 100 to nodes for which the condition holds, and 0 to others.",
     example: r#"/// Prefers nodes with a fast disk.

@@ -19,14 +19,16 @@ impl Reader<'_> {
     fn block_statement(&mut self, item: Node<'_>, read: ReadOne) -> BlockStatement {
         let span = self.places.whole(item.tree);
         let before = self.said.len();
-        let kind = read(self, item).filter(|_| self.said.len() == before);
+        let kind = read(self, item);
+        let mode = self.mode(item);
+        let kind = kind.filter(|_| self.said.len() == before);
         let broken = || BlockKind::Broken(Broken { word: Text::from(""), declares: None });
         BlockStatement {
             doc: None,
             kind: kind.unwrap_or_else(broken),
             span,
             on_error: self.on_error(item),
-            mode: self.mode(item),
+            mode,
         }
     }
 

@@ -137,27 +137,39 @@ impl<'a> Reader<'a> {
         Some((on_error, self.places.entry(entry)))
     }
 
-    /// `mode` of a map.
-    pub(super) fn mode(&self, node: Node<'_>) -> Option<Mode> {
-        let entry = self.entry(node, "mode")?;
-        let word = entry.value.as_str().filter(|word| MODES.contains(word))?;
-        let word = Name { text: Text::from(word), span: self.places.entry(entry) };
-        Some(Mode { mode: word, when: None, otherwise: None, until: self.mode_until(node) })
+    /// `mode` of a map; with `enforceWhen` it is for the other pods.
+    pub(super) fn mode(&mut self, node: Node<'_>) -> Option<Mode> {
+        let entry = self.entry(node, "mode");
+        let word = entry.and_then(|entry| {
+            let word = entry.value.as_str().filter(|word| MODES.contains(word))?;
+            Some(Name { text: Text::from(word), span: self.places.entry(entry) })
+        });
+        let until = self.mode_until(node);
+        if let Some(entry) = self.entry(node, "enforceWhen") {
+            let when = self.expression(self.get(node, "enforceWhen")?)?;
+            let mode = Name { text: Text::from("enforce"), span: self.places.entry(entry) };
+            return Some(Mode { mode, when: Some(when), otherwise: word, until });
+        }
+        if entry.is_none()
+            && let Some(entry) = self.entry(node, "modeUntil")
+        {
+            let text = "`modeUntil` belongs to a `mode`";
+            self.say(Diagnostic::new(&codes::BAD_DOCUMENT, self.places.key(entry), text));
+        }
+        Some(Mode { mode: word?, when: None, otherwise: None, until })
+    }
+
+    /// Whether a field is the one at which the mode of the policy is read: `enforceWhen` where it is, else `mode`.
+    fn begins_mode(&self, spec: Node<'_>, entry: &TreeEntry) -> bool {
+        let first =
+            ["enforceWhen", "mode", "modeUntil"].into_iter().find(|key| self.get(spec, key).is_some());
+        first.is_some_and(|first| *first == *entry.key)
     }
 
     /// `modeUntil` of a map.
     fn mode_until(&self, node: Node<'_>) -> Option<Name> {
         let entry = self.entry(node, "modeUntil")?;
         Some(Name { text: Text::from(entry.value.as_str()?), span: self.places.entry(entry) })
-    }
-
-    /// `enforceWhen`, with `mode` for the other pods.
-    fn enforce_when(&mut self, spec: Node<'_>, span: Span) -> Option<StatementKind> {
-        let when = self.expression(self.get(spec, "enforceWhen")?)?;
-        let otherwise = self.mode(spec).map(|mode| mode.mode);
-        let mode = Name { text: Text::from("enforce"), span };
-        let until = self.mode_until(spec);
-        Some(StatementKind::Mode(Mode { mode, when: Some(when), otherwise, until }))
     }
 
     /// Registers the names that the policy declares.
@@ -193,16 +205,10 @@ impl<'a> Reader<'a> {
                     read.push(self.statement(whole, None, |this| this.applies(spec)));
                 }
             }
-            // Beside `enforceWhen` it is a part of that statement.
-            "mode" if self.get(spec, "enforceWhen").is_none() => {
-                let mode = self.mode(spec);
-                read.push(self.statement(whole, None, |_| mode.map(StatementKind::Mode)));
+            // They are one statement, where the first of them is.
+            "mode" | "modeUntil" | "enforceWhen" if self.begins_mode(spec, entry) => {
+                read.push(self.statement(whole, None, |this| this.mode(spec).map(StatementKind::Mode)));
             }
-            "modeUntil" if self.get(spec, "enforceWhen").is_none() && self.get(spec, "mode").is_none() => {
-                let text = "`modeUntil` belongs to a `mode`";
-                self.say(Diagnostic::new(&codes::BAD_DOCUMENT, self.places.key(entry), text));
-            }
-            "enforceWhen" => read.push(self.statement(whole, None, |this| this.enforce_when(spec, whole))),
             "queueBy" => read.push(self.statement(whole, None, |this| this.queue(node))),
             "prefilter" => read.push(self.statement(whole, None, |this| {
                 Some(StatementKind::Prefilter(
@@ -272,7 +278,10 @@ impl<'a> Reader<'a> {
         read: impl FnOnce(&mut Self) -> Option<StatementKind>,
     ) -> (Statement, Uses) {
         let before = self.errors();
-        let (kind, uses) = self.uses_of(read);
+        let ((kind, mode), uses) = self.uses_of(|this| {
+            let kind = read(this);
+            (kind, item.and_then(|item| this.mode(item)))
+        });
         let on_error = item.and_then(|item| self.on_error(item));
         let kind = match kind {
             Some(kind) if self.errors() == before => kind,
@@ -283,7 +292,6 @@ impl<'a> Reader<'a> {
                 return (self.broken(span, "", declares), uses);
             }
         };
-        let mode = item.and_then(|item| self.mode(item));
         (Statement { doc: None, kind, span, on_error, mode }, uses)
     }
 

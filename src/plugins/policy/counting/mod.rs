@@ -47,8 +47,8 @@ enum Speaks {
 impl Counter {
     /// The rules of a policy that do not decide; `None` when there is none.
     pub(super) fn of(compiled: &CompiledPolicy, exempt: &super::ExemptPods) -> Option<Box<Self>> {
-        let parts = compiled.counts().iter().map(|counts| Part {
-            rules: PolicyPlugin { counts: true, ..PolicyPlugin::new(counts.clone(), exempt.clone()) },
+        let parts = compiled.counts().iter().enumerate().map(|(at, counts)| Part {
+            rules: PolicyPlugin { part: 1 + at, ..PolicyPlugin::new(counts.clone(), exempt.clone()) },
             modes: counts.policy.modes.clone(),
             policy: Symbol::new(compiled.name()),
         });
@@ -66,19 +66,39 @@ impl Counter {
         })
     }
 
+    /// How many parts there are.
+    pub(super) fn parts(&self) -> usize {
+        self.parts.len()
+    }
+
     /// Whether there are rules about evictions.
     pub(super) fn preempts(&self) -> bool {
-        self.evicting().is_some()
+        self.evicting().next().is_some()
     }
 
     /// Whether a simulation of evictions changes what the rules read.
     pub(super) fn sees_other_pods(&self) -> bool {
-        self.evicting().is_some_and(|part| part.rules.compiled.sees_other_pods)
+        self.evicting().any(|part| part.rules.compiled.sees_other_pods)
     }
 
-    /// The part with rules about evictions: none decides for some pods and counts for others.
-    fn evicting(&self) -> Option<&Part> {
-        self.parts.iter().find(|part| part.preempts())
+    /// The parts with rules about evictions.
+    fn evicting(&self) -> impl Iterator<Item = &Part> {
+        self.parts.iter().filter(|part| part.preempts())
+    }
+
+    /// What all parts say. Parts with rules of one name, such as `gate`, are one rule: what it would have done most.
+    fn all(&self, out: &mut Vec<Would>, ask: impl Fn(&Part, &mut Vec<Would>)) {
+        let mut own: Vec<Would> = Vec::new();
+        self.parts.iter().for_each(|part| ask(part, &mut own));
+        for would in own {
+            match out.iter_mut().find(|of| of.rule == would.rule && of.policy == would.policy) {
+                None => out.push(would),
+                Some(of) => {
+                    of.effect = of.effect.max(would.effect);
+                    of.tells = of.tells.take().or(would.tells);
+                }
+            }
+        }
     }
 }
 
@@ -145,20 +165,23 @@ impl Part {
 
 impl Counting for Counter {
     fn chosen(&self, h: &Handle, choice: &Choice, out: &mut Vec<Would>) {
-        self.parts.iter().for_each(|part| part.chosen(h, choice, out));
+        self.all(out, |part, out| part.chosen(h, choice, out));
     }
 
     fn placed(&self, h: &Handle, node: NodeId, out: &mut Vec<Would>) {
-        self.parts.iter().for_each(|part| part.placed(h, node, out));
+        self.all(out, |part, out| part.placed(h, node, out));
     }
 
     fn refused(&self, h: &Handle, evictions: WouldEffect, out: &mut Vec<Would>) {
-        self.parts.iter().for_each(|part| part.refused(h, evictions, out));
+        self.all(out, |part, out| part.refused(h, evictions, out));
     }
 
-    fn preemption(&self) -> Option<&dyn PreemptionRules> {
+    fn preemption(&self, h: &Handle) -> Vec<&dyn PreemptionRules> {
         // The slot of the attempt is that of the policy, whose plugin follows the simulation.
-        self.evicting().map(|part| &part.rules as &dyn PreemptionRules)
+        let mut context = EvalContext::new(h.pod, h.snapshot, h.now);
+        context.queued = queued(h);
+        let speaking = self.evicting().filter(|part| matches!(part.speaks(h, context), Speaks::Asks { .. }));
+        speaking.map(|part| &part.rules as &dyn PreemptionRules).collect()
     }
 
     fn refusals(&self, h: &Handle, nodes: &NodeSet) -> Vec<WouldRefuse> {
