@@ -307,6 +307,7 @@ pub static SHAPES: &[Shape] = &[
             ("best", "[string]", "the nodes with the highest score"),
             ("notChecked", "[string]?", "what no plugin checks of the pod"),
             ("waited", "Waited?", "a wait at permit that ended without success"),
+            ("would", "[Would]?", "what rules that do not decide would have done to its last attempt"),
             ("nodes", "[NodeDecision]?", "with `--all-nodes`: every node"),
         ],
     },
@@ -322,6 +323,15 @@ pub static SHAPES: &[Shape] = &[
             ("scores", "{int}?", "scores by plugin, normalized and weighted"),
             ("policyScores", "{{int}}?", "single scores by policy, 0 to 100"),
             ("total", "int?", "the sum of the scores"),
+        ],
+    },
+    Shape {
+        name: "Would",
+        printed_by: "",
+        fields: &[
+            ("policy", "string", "the policy"),
+            ("rule", "string", "the rule"),
+            ("effect", "string", "`same`, `moves`, `waits`, `spares` or `evicts`"),
         ],
     },
     Shape {

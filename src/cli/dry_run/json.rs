@@ -41,6 +41,9 @@ pub(crate) fn of_pod(pod: &PodReport, all_nodes: bool) -> Value {
         one.insert("node".to_owned(), json!(node));
         one.insert("message".to_owned(), json!(message));
         one.insert("state".to_owned(), json!(state));
+        if let Some(would) = super::would::json(pod) {
+            one.insert("would".to_owned(), would);
+        }
         if !pod.not_checked().is_empty() {
             one.insert("notChecked".to_owned(), pod.not_checked().iter().map(not_checked).collect());
         }

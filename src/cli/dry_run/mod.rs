@@ -4,6 +4,7 @@
 pub(super) mod json;
 pub(super) mod text;
 pub(super) mod why;
+mod would;
 
 use super::{ExitStatus, Output, setup};
 use crate::dry_run::dump;

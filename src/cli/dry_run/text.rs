@@ -55,7 +55,9 @@ pub(crate) fn report(
         };
         let _ = writeln!(text, "{}", out.paint(Style::Dim, &line));
     }
-    let _ = writeln!(text, "\n{}", out.paint(Style::Strong, &summary));
+    text.push('\n');
+    text.push_str(&super::would::text(report, &order, |pod| short_name(pod, several), out));
+    let _ = writeln!(text, "{}", out.paint(Style::Strong, &summary));
     if report.stopped {
         let _ = writeln!(
             text,
