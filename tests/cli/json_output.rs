@@ -12,6 +12,7 @@ const COMMANDS: &[&str] = &[
     "lint tests/lang/syntax_errors/three-mistakes.bay tests/lang/syntax_errors/twice-when.bay --format json",
     "dry-run {first} -o json --all-nodes",
     "dry-run {gang} -o json --all-nodes",
+    "dry-run --cluster examples/rollout/cluster.yaml --pods examples/rollout/pods.yaml --policies examples/rollout/1-audit -o json",
     "explain train-c {first} -o json",
     "explain train-a {first} -o json",
     "explain train-c {first} --node gpu-1 -o json",
