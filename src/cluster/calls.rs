@@ -2,8 +2,9 @@
 //! decides when and how often to send it.
 
 use super::client::{APPLY_PATCH, Api, ApiError, MERGE_PATCH, Request, STRATEGIC_MERGE_PATCH};
+use super::kinds::KnownResources;
 use super::limiter::LONGEST;
-use super::{client, kinds, objects};
+use super::{client, objects};
 use crate::framework::{Answer, ApiCall, CallError, Part};
 use crate::model::{self, Kind, ObjectKey, PodMarks, Symbol};
 use http::Method;
@@ -20,9 +21,9 @@ pub fn path_of(key: &ObjectKey) -> String {
 }
 
 /// The path of an object of any kind.
-async fn found_path(api: &Api, key: &ObjectKey) -> Result<String, ApiError> {
+async fn found_path(api: &Api, known: &KnownResources, key: &ObjectKey) -> Result<String, ApiError> {
     let Kind::LookedUp(kind) = &key.kind else { return Ok(path_of(key)) };
-    let path = kinds::path_of(api, kind, key).await?;
+    let path = known.path_of(api, kind, key).await?;
     let gone = || ApiError::Status {
         code: 404,
         reason: String::from("NotFound"),
@@ -34,7 +35,12 @@ async fn found_path(api: &Api, key: &ObjectKey) -> Result<String, ApiError> {
 
 /// Makes the request of a call. The server has `limit` for a write, which is shorter than our own
 /// limit, so that lost answers are rare.
-pub async fn make(api: &Api, call: &ApiCall, transition: bool, limit: Duration) -> Result<Answer, ApiError> {
+pub async fn make(
+    (api, known): (&Api, &KnownResources),
+    call: &ApiCall,
+    transition: bool,
+    limit: Duration,
+) -> Result<Answer, ApiError> {
     match call {
         ApiCall::Bind { pod, node, marks } => {
             api.send_now(bind(pod, node, marks, limit)).await.map(|_| Answer::Done)
@@ -47,7 +53,7 @@ pub async fn make(api: &Api, call: &ApiCall, transition: bool, limit: Duration) 
             api.send_now(request).await.map(|_| Answer::Done)
         }
         ApiCall::Patch { of, part, version, body } => {
-            let found = found_path(api, of).await?;
+            let found = found_path(api, known, of).await?;
             let path = match part {
                 Part::Object => found,
                 Part::Status => format!("{found}/status"),
@@ -60,6 +66,11 @@ pub async fn make(api: &Api, call: &ApiCall, transition: bool, limit: Duration) 
             let json = body.json(of, version.as_deref(), &now_rfc3339());
             let request = write(Method::PATCH, &path, content, &json, limit);
             let answer = api.send_now(request).await;
+            if let (Kind::LookedUp(kind), Err(error)) = (&of.kind, &answer)
+                && error.code() == Some(404)
+            {
+                known.forget(kind);
+            }
             let answer = answer.map_err(|error| without_subresource(error, of, *part));
             answer.map(|bytes| Answer::Written { version: version_in(&bytes) })
         }

@@ -6,6 +6,7 @@
 use super::calls::{self, StatusPatch};
 use super::client::{Api, ApiError, Request};
 use super::events::{Events, QUEUE};
+use super::kinds::KnownResources;
 use super::limiter::{Class, Limits};
 use super::supervisor::{Supervisor, Task};
 use super::term::Term;
@@ -123,7 +124,13 @@ impl Effects {
         let sender = Sender {
             window: Window::new(settings.at_once),
             limits: Arc::clone(api.limits()),
-            caller: Arc::new(Caller { api: api.clone(), term, settings, replies }),
+            caller: Arc::new(Caller {
+                api: api.clone(),
+                term,
+                settings,
+                replies,
+                known: KnownResources::default(),
+            }),
             calls: Calls::default(),
             events: Events::new(host),
             statuses: VecDeque::new(),
@@ -384,6 +391,7 @@ struct Caller {
     term: Term,
     settings: Settings,
     replies: Arc<dyn Replies>,
+    known: KnownResources,
 }
 
 impl Caller {
@@ -426,7 +434,8 @@ impl Caller {
         // The last look at the term before a write.
         let (result, throttled) = if class == Class::Read || self.term.may_write() {
             let api = self.api.for_class(class);
-            let answer = calls::make(&api, &job.call, job.transition, self.settings.write_timeout).await;
+            let limit = self.settings.write_timeout;
+            let answer = calls::make((&api, &self.known), &job.call, job.transition, limit).await;
             let throttled = matches!(&answer, Err(error) if error.code() == Some(429));
             (answer.map_err(|error| calls::meaning(&error)), throttled)
         } else {

@@ -10,6 +10,7 @@ use super::connections::{Connection, Connections, Limits};
 use super::driver::Driver;
 use super::extender_wire::{self as wire, Writer};
 use super::informers::Informers;
+use super::kinds::KnownResources;
 use super::metrics::Metrics;
 use super::tls::{self, CertificateError, CurrentTls};
 use crate::engine::{Decider, Scan};
@@ -396,7 +397,8 @@ async fn bound(shared: &Shared, view: View, args: wire::BindingArgs) -> Option<S
         }
     }
     let call = ApiCall::Bind { pod, node, marks: Default::default() };
-    calls::make(&shared.policies.api, &call, false, BIND).await.err().map(|error| error.to_string())
+    let known = KnownResources::default();
+    calls::make((&shared.policies.api, &known), &call, false, BIND).await.err().map(|error| error.to_string())
 }
 
 /// One pod that is evaluated on the cluster of a question.

@@ -1,6 +1,6 @@
 //! What an API server tells of a kind that policies look up: the name of its resource, whether its objects are in
 //! namespaces (discovery), and the types of its fields (OpenAPI). Every client may read both, so that no rights on
-//! CustomResourceDefinitions are needed. Called by `look_ups`, `policy_source` and `list`.
+//! CustomResourceDefinitions are needed. Called by `look_ups`, `policy_source`, `list` and `calls`.
 
 use super::client::{Api, ApiError, Request};
 use super::watch::Collection;
@@ -12,8 +12,8 @@ use crate::model::{KindName, ObjectKey};
 use futures::future::join_all;
 use serde::Deserialize;
 use serde_json::Value;
-use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 /// How long a description may take.
@@ -51,21 +51,45 @@ pub async fn discovered(api: &Api, kind: &KindName) -> Result<Option<ObjectKind>
     }))
 }
 
-/// The path of an object of a kind that policies look up. `None`: the server has no such kind. What discovery says is
-/// asked again for each call: policies write to few objects of such kinds, and their resources may change.
-pub async fn path_of(api: &Api, kind: &KindName, of: &ObjectKey) -> Result<Option<String>, ApiError> {
-    let found = match kinds::named(kind) {
-        Some(known) => Some((**known).clone()),
-        None => discovered(api, kind).await?,
-    };
-    Ok(found.and_then(|found| {
-        let plural = found.plural.as_deref()?;
+/// The resources of kinds that discovery named, for writes. One that turns out to be gone is forgotten.
+#[derive(Debug, Default)]
+pub struct KnownResources(RwLock<BTreeMap<KindName, Arc<str>>>);
+
+impl KnownResources {
+    /// The path of an object of a kind that policies look up. `None`: the server has no such kind.
+    pub async fn path_of(
+        &self,
+        api: &Api,
+        kind: &KindName,
+        of: &ObjectKey,
+    ) -> Result<Option<String>, ApiError> {
+        let Some(plural) = self.plural(api, kind).await? else { return Ok(None) };
         let (root, name) = (kind.root(), &of.name);
-        Some(match of.namespace.is_empty() {
+        Ok(Some(match of.namespace.is_empty() {
             true => format!("{root}/{plural}/{name}"),
             false => format!("{root}/namespaces/{}/{plural}/{name}", of.namespace),
-        })
-    }))
+        }))
+    }
+
+    async fn plural(&self, api: &Api, kind: &KindName) -> Result<Option<Arc<str>>, ApiError> {
+        if let Some(known) = kinds::named(kind) {
+            return Ok(known.plural.clone());
+        }
+        let known = self.0.read().unwrap_or_else(PoisonError::into_inner).get(kind).cloned();
+        if known.is_some() {
+            return Ok(known);
+        }
+        let found = discovered(api, kind).await?.and_then(|found| found.plural);
+        if let Some(plural) = &found {
+            self.0.write().unwrap_or_else(PoisonError::into_inner).insert(kind.clone(), plural.clone());
+        }
+        Ok(found)
+    }
+
+    /// Nothing was found below the path of a kind: the server may have it under another name now.
+    pub fn forget(&self, kind: &KindName) {
+        self.0.write().unwrap_or_else(PoisonError::into_inner).remove(kind);
+    }
 }
 
 /// A kind with the types of its fields. `None`: the server has no such kind.

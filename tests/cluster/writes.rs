@@ -369,7 +369,16 @@ fn a_patch_is_all_that_a_policy_wants_of_an_object() {
          {{\"example.com/answers\": \"1\"}}}}}}\n  }}\n}}\n"
     );
     plane.create(&[map(&load, &text)]);
-    let ours = SchedulerProcess::start(plane, &Setup::new(&load.scheduler).policies_from(space));
+    let proxy = HttpProxy::start(&plane.url());
+    let kubeconfig = plane.kubeconfig_at(&proxy.url(), &User::new("admin", &[]).token());
+    let setup = Setup::new(&load.scheduler).policies_from(space).kubeconfig(kubeconfig);
+    let ours = SchedulerProcess::start(plane, &setup);
+    // How often the API server was asked for the resource of the kind.
+    let discovered = || {
+        let root = format!("/apis/{group}/v1");
+        let seen = proxy.seen(&Method::GET, &root);
+        seen.iter().filter(|seen| seen.path.split('?').next() == Some(root.as_str())).count()
+    };
     let asking = |name: &str, request: &str, zone: Option<&str>| {
         let mut pod = objects::with_label(pod(&load, name, "100m"), "request", request);
         if let Some(zone) = zone {
@@ -396,8 +405,11 @@ fn a_patch_is_all_that_a_policy_wants_of_an_object() {
     });
 
     // What is left out now is removed; what others want stays.
+    let before = discovered();
+    assert!(before > 0);
     asking("two", "r", None);
     wait_until("the second pod is bound", SOON, || plane.node_of(space, "two").is_some());
+    assert_eq!(discovered(), before, "the resource is known");
     let wanted = json!({"kept": true, "node": node, "cpu": "100m", "names": ["two"]});
     assert_eq!(found("r")["spec"], wanted);
 
@@ -415,6 +427,7 @@ fn a_patch_is_all_that_a_policy_wants_of_an_object() {
         says(plane, space, "three", "has no subresource `status`")
     });
     assert_eq!(plane.node_of(space, "three"), None);
+    wait_until("the resource is asked for again, as nothing was found", SOON, || discovered() > before);
     assert_eq!(ours.said().matches("panicked").count(), 0, "{}", ours.said());
 }
 
