@@ -56,13 +56,29 @@ fn rules_are_counted_and_tell_and_decide_when_their_policy_says_so() {
         assert_eq!((counted(rule, "waits"), counted(rule, "same")), (1, 1), "{rule}");
     }
 
-    let patch = json!({ "data": { "policy.bay": policy("enforce") } }).to_string();
-    plane.kubectl_ok(["patch", "configmap", "trial", "--namespace", space, "--type=merge", "-p", &patch]);
-    let serves = || {
-        let metrics = plane.get_from(&ours.url(), "/metrics").expect("its metrics");
-        !metrics.contains("bayplan_rule_would_total{policy=\"trial\"")
+    let apply = |text: &str| {
+        let patch = json!({ "data": { "policy.bay": text } }).to_string();
+        plane.kubectl_ok(["patch", "configmap", "trial", "--namespace", space, "--type=merge", "-p", &patch]);
     };
-    wait_until("the rules decide, and count no longer", SOON, serves);
+    let counts = |rule: &str| {
+        let metrics = plane.get_from(&ours.url(), "/metrics").expect("its metrics");
+        metrics.contains(&format!("bayplan_rule_would_total{{policy=\"trial\"{rule}"))
+    };
+    // A rule that decides for some pods only.
+    apply(
+        "policy trial {\n  filter loud {\n    mode enforce when has(pod.labels[\"canary\"]) else warn\n    \
+         reject \"loud\" when pod.labels[\"loud\"] == \"yes\"\n  }\n}\n",
+    );
+    wait_until("the other rule is gone", SOON, || !counts(",rule=\"quiet\""));
+    plane.create(&[objects::with_label(pod("canary", "loud"), "canary", "1"), pod("no-canary", "loud")]);
+    wait_until("no-canary is bound", SOON, || plane.node_of(space, "no-canary").is_some());
+    wait_until("its owner is told", SOON, || about("no-canary", "PolicyWouldRefuse").len() == 1);
+    wait_until("canary is refused", SOON, || !about("canary", "FailedScheduling").is_empty());
+    assert_eq!(plane.node_of(space, "canary"), None);
+    assert_eq!(about("canary", "PolicyWouldRefuse"), [] as [Value; 0]);
+
+    apply(&policy("enforce"));
+    wait_until("the rules decide, and count no longer", SOON, || !counts(""));
     plane.create(&[pod("loud-again", "loud"), pod("quiet-again", "quiet")]);
     for (name, reason) in [("loud-again", "loud"), ("quiet-again", "quiet")] {
         let refused = |event: &Value| event["note"].as_str().is_some_and(|note| note.contains(reason));
