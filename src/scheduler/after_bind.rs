@@ -9,7 +9,7 @@
 //! ```
 //!
 //! What is written is computed again at every try. The work ends, counted, when the plugin or the pod is gone. Marks that
-//! were found, as after a restart, are worked off one by one while pods are placed: there may be many, and each costs the
+//! were found, as after a restart, are worked off slowly while pods are placed: there may be many, and each costs the
 //! API server what a binding costs.
 
 use super::Scheduler;
@@ -27,8 +27,8 @@ use std::sync::Arc;
 
 /// Most marks that are worked off at once; the calls of the others wait here.
 const AT_ONCE: usize = 32;
-/// Most marks that were found on pods and are worked off at once while pods are placed.
-const FOUND_AT_ONCE: usize = 1;
+/// The least time between two marks that were found on pods, while pods are placed.
+const BETWEEN_FOUND: Duration = Duration::from_millis(10);
 /// The pause after the first try that failed; it doubles with each further one.
 const FIRST_PAUSE: Duration = Duration::from_seconds(1);
 /// The longest pause.
@@ -45,6 +45,8 @@ pub(super) struct AfterBinds {
     own: Work,
     /// Those that were found on bound pods.
     found: Work,
+    /// When the next of these may begin while pods are placed.
+    next_found: Time,
     ended: BTreeMap<(Symbol, &'static str), u64>,
 }
 
@@ -123,12 +125,20 @@ impl AfterBinds {
         Some(mark)
     }
 
-    /// The next mark that may be worked off, and when; `busy`: pods are placed.
-    fn next(&self, busy: bool) -> Option<&(Time, Key)> {
-        let all = self.own.working + self.found.working;
-        let may_found = !busy || self.found.working < FOUND_AT_ONCE;
-        let found = self.found.due.first().filter(|_| may_found);
-        self.own.due.first().into_iter().chain(found).min_by_key(|(at, _)| *at).filter(|_| all < AT_ONCE)
+    /// The first marks that may be worked off, and when: this instance's own, and of those that were found; `busy`: pods
+    /// are placed.
+    fn first(&self, busy: bool) -> [Option<(Time, &Key)>; 2] {
+        if self.own.working + self.found.working >= AT_ONCE {
+            return [None, None];
+        }
+        let not_before = if busy { self.next_found } else { Time(i64::MIN) };
+        let own = self.own.due.first().map(|(at, key)| (*at, key));
+        [own, self.found.due.first().map(|(at, key)| ((*at).max(not_before), key))]
+    }
+
+    /// The next mark that is due; its own go first.
+    fn next_due(&self, busy: bool, now: Time) -> Option<&Key> {
+        self.first(busy).into_iter().flatten().find(|(at, _)| *at <= now).map(|(_, key)| key)
     }
 
     /// A mark is given up.
@@ -266,7 +276,7 @@ impl Scheduler {
 
     /// When the next mark is due.
     pub(super) fn next_mark(&self) -> Option<Time> {
-        self.after_binds.next(self.places_pods()).map(|(at, _)| *at)
+        self.after_binds.first(self.places_pods()).into_iter().flatten().map(|(at, _)| at).min()
     }
 
     /// Works off the marks that are due.
@@ -275,7 +285,10 @@ impl Scheduler {
             return;
         }
         let busy = self.places_pods();
-        while let Some((_, key)) = self.after_binds.next(busy).filter(|(at, _)| *at <= now).cloned() {
+        while let Some(key) = self.after_binds.next_due(busy, now).cloned() {
+            if self.after_binds.open.get(&key).is_some_and(|mark| mark.found) {
+                self.after_binds.next_found = now + BETWEEN_FOUND;
+            }
             self.begin_mark(&key, now, out);
         }
     }

@@ -173,7 +173,11 @@ fn marks_that_are_found_leave_the_api_server_to_bindings() {
     steps.cycles();
     answer(&mut steps, None);
     steps.watch();
-    assert_eq!(steps.calls(), ["bind p n1", "patch found-1"], "one after another while a binding is open");
+    assert_eq!(steps.calls(), ["bind p n1"], "the next one waits while a binding is open");
+    steps.wait(Duration::from_millis(9));
+    assert_eq!(patches(&steps), 0);
+    steps.wait(Duration::from_millis(1));
+    assert_eq!(steps.calls(), ["bind p n1", "patch found-1"]);
     answer(&mut steps, None);
     assert!(
         steps.calls().contains(&"patch p".to_owned()),
