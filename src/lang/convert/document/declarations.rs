@@ -1,9 +1,9 @@
 //! What a policy declares: params, variables, groups, ledgers, memos, sources.
 
-use super::{Fields, PolicyWriter, constant, put, unquote};
+use super::{Fields, PolicyWriter, put, unquote};
 use crate::diag::Span;
 use crate::lang::convert::expressions::{To, Writer, macro_variables};
-use crate::lang::convert::yaml::{self, Node};
+use crate::lang::convert::yaml::{self, Item, Node};
 use crate::lang::convert::{NoTwin, absent, literals};
 use crate::lang::syntax::ast::*;
 
@@ -138,5 +138,40 @@ impl PolicyWriter<'_, '_> {
         }
         self.add("sources", span, fields);
         Ok(())
+    }
+
+    /// `value` and `when` of a statement.
+    fn value_when(&mut self, of: &Give, span: Span) -> Result<Item, NoTwin> {
+        let mut fields = Fields::new();
+        put(&mut fields, "value", &self.cel(&of.value)?);
+        unquote(&mut fields, "value", &of.value);
+        if let Some(when) = &of.when {
+            put(&mut fields, "when", &self.cel(when)?);
+        }
+        Ok(Item { comments: self.remarks.take(span), fields })
+    }
+}
+
+/// A default as a value, with the type that it needs beside it.
+fn constant(expr: &Expr) -> Result<(serde_json::Value, Option<&'static str>), NoTwin> {
+    let no_twin =
+        || NoTwin::new(expr.span, "the default of a param of a document is a value, not an expression");
+    match &expr.kind {
+        ExprKind::Literal(literal) => literals::as_value(literal).ok_or_else(no_twin),
+        ExprKind::Paren(inner) => constant(inner),
+        ExprKind::List(elements) => {
+            let items: Result<Vec<_>, _> =
+                elements.iter().map(|element| constant(&element.value).map(|(value, _)| value)).collect();
+            Ok((serde_json::Value::Array(items?), None))
+        }
+        ExprKind::Map(entries) => {
+            let mut map = serde_json::Map::new();
+            for entry in entries {
+                let ExprKind::Literal(Literal::String(key)) = &entry.key.kind else { return Err(no_twin()) };
+                map.insert(key.to_string(), constant(&entry.value)?.0);
+            }
+            Ok((serde_json::Value::Object(map), None))
+        }
+        _ => Err(no_twin()),
     }
 }
