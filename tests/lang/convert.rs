@@ -114,6 +114,18 @@ fn a_let_that_applies_when_shows_to_be_there_is_an_optional_that_has_a_value() {
     assert_eq!(errors("p.yaml", &document), [""; 0], "{document}");
 }
 
+/// A document may write the choice itself: an absent value of the side that is chosen is an empty optional.
+#[test]
+fn a_choice_in_an_optional_may_be_absent() {
+    let document = "apiVersion: bayplan.dev/v1\nkind: SchedulingPolicy\nmetadata:\n  name: p\nspec:\n  filters:\n  \
+                    - name: f\n    reason: no\n    expression: 'optional.ofValid(int(node.ready ? node.labels[\"n\"] : \
+                    node.labels[\"m\"])).orValue(0) > 3'\n";
+    assert_eq!(errors("p.yaml", document), [""; 0]);
+    let back = converted("p.yaml", document).unwrap();
+    let language = "(int(node.ready ? node.labels[\"n\"] : node.labels[\"m\"]) ?? 0) > 3";
+    assert!(back.contains(language), "{language} in\n{back}");
+}
+
 #[test]
 fn what_the_policy_language_means_is_said_in_cel() {
     let cases = [
@@ -136,6 +148,10 @@ fn what_the_policy_language_means_is_said_in_cel() {
         ("near(node)", "(node.name.startsWith(\"a\"))"),
         ("1.5 * node.pods.count() > 2", "1.5 * double(node.pods.count()) > 2.0"),
         ("(int(node.labels[\"n\"]) ?? 0) > 3", "(optional.ofValid(int(node.labels[\"n\"])).orValue(0)) > 3"),
+        (
+            "(int((node.ready ? node.labels[\"n\"] : node.labels[\"m\"])) ?? 0) > 3",
+            "(optional.ofValid(int((node.ready ? node.labels[?\"n\"] : node.labels[?\"m\"]).value())).orValue(0)) > 3",
+        ),
         (
             "(node.pods.min(p, p.priority) ?? 0) > 3",
             "(optional.ofValid(node.pods.min(p, p.priority)).orValue(0)) > 3",

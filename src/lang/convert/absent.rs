@@ -83,11 +83,11 @@ fn side(writer: &mut Writer<'_>, expr: &Expr) -> Written {
 
 /// What `optional.ofValid` takes: the operation with the fields, elements and conversions that it begins with.
 fn valid(writer: &mut Writer<'_>, expr: &Expr) -> Written {
-    let expr = inner(expr);
     if !writer.may_be_absent(expr) {
         return writer.expr(expr);
     }
     writer.same_in_cel(expr)?;
+    let expr = inner(expr);
     match &expr.kind {
         ExprKind::Name(name) if writer.is_optional(name) => Ok(format!("{}.value()", writer.name(name))),
         ExprKind::Name(name) if writer.is_memo(name) => Ok(writer.name(name)),
@@ -180,13 +180,14 @@ fn fresh(writer: &Writer<'_>) -> String {
 
 /// `has(E)`
 pub(super) fn has(writer: &mut Writer<'_>, expr: &Expr) -> Written {
+    let keyed = is_keyed(writer, expr);
     let expr = inner(expr);
     match &expr.kind {
         ExprKind::Name(name) if writer.is_memo(name) => Ok(format!("has({})", writer.name(name))),
         ExprKind::Field(access) if !writer.may_be_absent(&access.object) => {
             Ok(format!("has({}.{})", writer.expr(&access.object)?, access.field.text))
         }
-        ExprKind::Index(access) if !writer.may_be_absent(&access.object) && is_keyed(writer, expr) => {
+        ExprKind::Index(access) if keyed && !writer.may_be_absent(&access.object) => {
             let key = writer.expr(&access.index)?;
             Ok(format!("({} in {})", atomic(&access.index, key), writer.expr(&access.object)?))
         }
@@ -194,6 +195,7 @@ pub(super) fn has(writer: &mut Writer<'_>, expr: &Expr) -> Written {
     }
 }
 
+/// Whether it is a value of a key. Brackets have the place of what they are around: to be asked with them.
 fn is_keyed(writer: &Writer<'_>, expr: &Expr) -> bool {
     matches!(writer.to, To::Cel { types, .. } if types.keyed.contains(&expr.span))
 }
@@ -222,6 +224,7 @@ pub(super) fn coalesce(writer: &mut Writer<'_>, binary: &Binary) -> Written {
 
 /// Whether a field or the value of a key is there, and the value.
 fn guarded(writer: &mut Writer<'_>, expr: &Expr) -> Result<Option<(String, String)>, NoTwin> {
+    let keyed = is_keyed(writer, expr);
     let expr = inner(expr);
     match &expr.kind {
         ExprKind::Name(name) if writer.is_memo(name) => {
@@ -232,7 +235,7 @@ fn guarded(writer: &mut Writer<'_>, expr: &Expr) -> Result<Option<(String, Strin
             let plain = format!("{}{}", writer.expr(&access.object)?, field(&access.field.text, false));
             Ok(plain.ends_with(&*access.field.text).then(|| (format!("has({plain})"), plain)))
         }
-        ExprKind::Index(access) if is_keyed(writer, expr) && !writer.may_be_absent(&access.object) => {
+        ExprKind::Index(access) if keyed && !writer.may_be_absent(&access.object) => {
             let (key, map) = (writer.expr(&access.index)?, writer.expr(&access.object)?);
             Ok(Some((format!("{} in {map}", atomic(&access.index, key.clone())), format!("{map}[{key}]"))))
         }

@@ -197,19 +197,13 @@ impl<'r> Programs<'r> {
         format!("{indent}except until {day} because \"it moves\"{pods}\n")
     }
 
-    /// Sometimes a rule decides for some pods. In what is converted, which rule takes no random number.
+    /// Sometimes a rule decides for some pods.
     fn mode(&mut self) -> String {
-        let chosen = if self.for_documents { self.fresh % 4 == 1 } else { self.random.one_in(4) };
-        if !chosen {
+        if !self.random.one_in(4) {
             return String::new();
         }
-        let (pods, others) = match self.for_documents {
-            true => ("pod.priority > 0", " else warn"),
-            false => (
-                self.random.of(&["pod.labels[\"team\"] == \"a\"", "pod.priority > 0"]),
-                self.random.of(&["", " else audit", " else warn"]),
-            ),
-        };
+        let pods = self.random.of(&["pod.labels[\"team\"] == \"a\"", "pod.priority > 0"]);
+        let others = self.random.of(&["", " else audit", " else warn"]);
         format!("    mode enforce when {pods}{others}\n")
     }
 

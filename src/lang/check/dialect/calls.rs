@@ -340,6 +340,14 @@ impl Checker<'_> {
                 let object = self.that_may_be_absent(*object);
                 Expr { kind: ExprKind::Index(Box::new(object), index), ty: ty.optional(), range, span }
             }
+            ExprKind::Conditional(condition, then, otherwise) => {
+                let then = self.that_may_be_absent(*then);
+                let otherwise = self.that_may_be_absent(*otherwise);
+                let may = then.ty.is_optional() || otherwise.ty.is_optional();
+                let ty = if may { ty.optional() } else { ty };
+                let kind = ExprKind::Conditional(condition, Box::new(then), Box::new(otherwise));
+                Expr { kind, ty, range, span }
+            }
             ExprKind::Call(id, mut args, prepared) => {
                 let takes = id.def().params.first().is_some_and(|ty| matches!(ty, Ty::Optional(_)));
                 // A row of CEL alone says itself why it has no value; the row of policies is absent.

@@ -33,34 +33,38 @@ const fn partial(
     FunctionDef { absent: Absence::Maybe, ..from(name, params, result, body, doc, examples) }
 }
 
+/// A conversion to a number: more of the argument is more of the result.
+const fn rising(row: FunctionDef) -> FunctionDef {
+    FunctionDef { influence: &[Influence::Raises], ..row }
+}
+
 /// A row of a conversion that gives the value itself.
 const fn same(name: &'static str, params: &'static [Ty], result: Ty, examples: Examples) -> FunctionDef {
     FunctionDef {
-        influence: &[Influence::Raises],
         range: Some(|ranges| ranges.first().copied().unwrap_or(Range::None)),
-        ..from(name, params, result, itself, "the value itself", examples)
+        ..rising(from(name, params, result, itself, "the value itself", examples))
     }
 }
 
 /// The family's rows.
 pub(in super::super) static FUNCTIONS: &[FunctionDef] = &[
     same("int", &[Ty::Int], Ty::Int, &[("int(1)", "1")]),
-    partial(
+    rising(partial(
         "int",
         &[Ty::Float],
         Ty::Int,
         to_int,
         "the whole part of a double; an error outside of 64 bits",
         &[("int(2.9)", "2"), ("int(-2.9)", "-2")],
-    ),
-    from(
+    )),
+    rising(from(
         "int",
         &[DURATION],
         Ty::Int,
         to_int,
         "the nanoseconds of a duration",
         &[("int(duration('1s'))", "1000000000")],
-    ),
+    )),
     partial(
         "int",
         &[Ty::String],
@@ -69,39 +73,39 @@ pub(in super::super) static FUNCTIONS: &[FunctionDef] = &[
         "the int that a string holds, in decimal digits with an optional sign; an error if it holds none",
         &[("int('-3')", "-3")],
     ),
-    from(
+    rising(from(
         "int",
         &[TIMESTAMP],
         Ty::Int,
         to_int,
         "the seconds from 1970-01-01T00:00:00Z to a timestamp",
         &[("int(timestamp('1970-01-01T00:01:00Z'))", "60")],
-    ),
-    partial(
+    )),
+    rising(partial(
         "int",
         &[Ty::Uint],
         Ty::Int,
         to_int,
         "a uint as an int; an error above the largest int",
         &[("int(7u)", "7")],
-    ),
+    )),
     same("uint", &[Ty::Uint], Ty::Uint, &[("uint(7u)", "7u")]),
-    partial(
+    rising(partial(
         "uint",
         &[Ty::Float],
         Ty::Uint,
         to_uint,
         "the whole part of a double; an error if it is negative or too large",
         &[("uint(2.9)", "2u")],
-    ),
-    partial(
+    )),
+    rising(partial(
         "uint",
         &[Ty::Int],
         Ty::Uint,
         to_uint,
         "an int as a uint; an error below 0",
         &[("uint(7)", "7u")],
-    ),
+    )),
     partial(
         "uint",
         &[Ty::String],
@@ -111,7 +115,7 @@ pub(in super::super) static FUNCTIONS: &[FunctionDef] = &[
         &[("uint('7')", "7u")],
     ),
     same("double", &[Ty::Float], Ty::Float, &[("double(1.5)", "1.5")]),
-    from("double", &[Ty::Int], Ty::Float, to_double, "an int as a double", &[("double(1)", "1.0")]),
+    rising(from("double", &[Ty::Int], Ty::Float, to_double, "an int as a double", &[("double(1)", "1.0")])),
     partial(
         "double",
         &[Ty::String],
@@ -120,7 +124,7 @@ pub(in super::super) static FUNCTIONS: &[FunctionDef] = &[
         "the double that a string holds, as Go reads it, `NaN` and `Inf` too; an error if it holds none",
         &[("double('0.5')", "0.5")],
     ),
-    from("double", &[Ty::Uint], Ty::Float, to_double, "a uint as a double", &[("double(7u)", "7.0")]),
+    rising(from("double", &[Ty::Uint], Ty::Float, to_double, "a uint as a double", &[("double(7u)", "7.0")])),
     same("string", &[Ty::String], Ty::String, &[("string('a')", "'a'")]),
     from("string", &[Ty::Bool], Ty::String, to_string, "`true` or `false`", &[("string(true)", "'true'")]),
     partial(
