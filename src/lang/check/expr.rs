@@ -3,6 +3,7 @@
 use super::Checker;
 use super::dialect::Dialect;
 use crate::diag::{Span, codes};
+use crate::lang::language::functions::{VALID, WRAP};
 use crate::lang::language::statements::StatementId;
 use crate::lang::syntax::ast::{self, Literal};
 use crate::lang::typed::{Expr, ExprKind, LetId, Root};
@@ -27,6 +28,31 @@ pub(super) fn type_range(ty: &Type) -> Range {
         Type::Resources => Range::whole(i128::from(i64::MIN), i128::from(i64::MAX)),
         other => Range::of(other),
     }
+}
+
+/// What is known of the value that a CEL optional holds where it holds one.
+fn held_range(optional: &Expr) -> Range {
+    let either = |one: &Expr, other: &Expr| held_range(one).union(held_range(other));
+    match &optional.kind {
+        ExprKind::Call(function, args, _) => match (function.def().name, args.as_slice()) {
+            (WRAP | VALID | "optional.of" | "optional.ofNonZeroValue", [held]) => held.range,
+            ("or", [one, other]) => either(one, other),
+            _ => Range::None,
+        },
+        ExprKind::Conditional(_, one, other) => either(one, other),
+        _ => Range::None,
+    }
+}
+
+/// The range of the type of a call, with what is known of the CEL optional if the call is its `value` or `orValue`.
+pub(super) fn with_held(of_type: Range, function: &str, args: &[Expr]) -> Range {
+    let held = match (function, args) {
+        ("value", [optional]) => held_range(optional),
+        ("orValue", [optional, otherwise]) => held_range(optional).union(otherwise.range),
+        _ => Range::None,
+    };
+    let known = held != Range::None && of_type != Range::None;
+    if known { of_type.intersect(held) } else { of_type }
 }
 
 /// The type of a table row, without variables.

@@ -1,7 +1,7 @@
 //! Calls of functions of the table: the row that fits the arguments, its types, and its constants.
 
 use super::Checker;
-use super::expr::type_range;
+use super::expr::{type_range, with_held};
 use super::types::is_zero;
 use crate::diag::{Span, codes};
 use crate::lang::language::functions::{self, Absence, FunctionId, Prepared, Work};
@@ -228,7 +228,7 @@ impl Checker<'_> {
         let base = type_range(&ty);
         let range = match def.range {
             Some(range) if base != Range::None => base.intersect(range(&ranges)),
-            _ => base,
+            _ => with_held(base, def.name, &args),
         };
         let ty = if may_fail || absent { ty.optional() } else { ty };
         let expr = Expr { kind: ExprKind::Call(id, args, Arc::new(prepared)), ty, range, span };

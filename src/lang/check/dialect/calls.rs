@@ -7,6 +7,7 @@ use super::literals::folded;
 use super::names::qualified;
 use crate::diag::{Diagnostic, Span, codes};
 use crate::lang::check::Checker;
+use crate::lang::check::expr::{type_range, with_held};
 use crate::lang::check::types::nearest;
 use crate::lang::language::functions::{self, Absence, FunctionId, Prepared};
 use crate::lang::language::macros;
@@ -257,9 +258,9 @@ impl Checker<'_> {
             (_, Type::Float) => Range::None,
             (Some(range), _) if def.dialects.policy => {
                 let ranges: Vec<_> = args.iter().map(|arg| arg.range).collect();
-                super::super::expr::type_range(&ty).intersect(range(&ranges))
+                type_range(&ty).intersect(range(&ranges))
             }
-            _ => super::super::expr::type_range(&ty),
+            _ => with_held(type_range(&ty), def.name, &args),
         };
         let may_fail = match def.absent {
             Absence::Never | Absence::Taken => false,
