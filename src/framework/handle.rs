@@ -64,6 +64,8 @@ pub enum Act {
     Activate(PodKey),
     /// Values that an index keeps moved: the numbers of what did.
     Moved(Vec<u64>),
+    /// The same because an attempt failed: the back-off of those that it wakes is not cut short.
+    MovedByFailure(Vec<u64>),
     /// Moves an unschedulable pod as an event would that helps it.
     Wake(PodKey),
     /// Records an event, for this pod.

@@ -634,10 +634,17 @@ impl Framework {
 
     /// Runs the plugins that act after a failed attempt, in their order.
     pub fn run_failure(&self, cycle: &mut Cycle, ended_by_others: bool, act: &mut Acting) {
+        let before = act.acts.len();
         for id in &self.failures {
             let silent = cycle.state.concerned.as_ref().is_some_and(|some| some.silent.contains(*id));
             if let Some(point) = self.plugin(*id).and_then(|plugin| plugin.failure()).filter(|_| !silent) {
                 point.failed(&mut act.actor(cycle, *id), ended_by_others);
+            }
+        }
+        // A pod that remembers at each failure what it reads itself would never rest.
+        for act in act.acts.iter_mut().skip(before) {
+            if let Act::Moved(moved) = act {
+                *act = Act::MovedByFailure(std::mem::take(moved));
             }
         }
     }

@@ -348,6 +348,10 @@ impl Scheduler {
                 Act::Moved(numbers) => {
                     self.move_all(&ClusterEvent::of_values(numbers), &Scope::default(), now);
                 }
+                Act::MovedByFailure(numbers) => {
+                    let scope = Scope { after_backoff: true, ..Scope::default() };
+                    self.move_all(&ClusterEvent::of_values(numbers), &scope, now);
+                }
                 Act::Wake(pod) => self.queue.wake(&pod, &self.cache.snapshot, now),
                 Act::Event(key, event) => {
                     let record = EventRecord {

@@ -73,6 +73,31 @@ fn a_pod_refused_because_of_a_memo_is_tried_again_when_another_pod_changes_it() 
     assert_eq!(run.attempts.iter().filter(|name| *name == "second").count(), 1);
 }
 
+/// Two pods of a team count their failures in one memo that both read: each failure may help both.
+#[test]
+fn pods_that_remember_at_each_failure_what_they_read_are_tried_after_their_back_off() {
+    let mut run = Run::of(
+        r#"
+        policy patient {
+          applies when has(pod.labels["job"])
+          memo tries: int by pod.labels["job"] ?? "" ttl 1h
+          filter wanted { require (tries ?? 0) >= 7 || node.name == "none" else "not yet" }
+          after failure { remember tries = (tries ?? 0) + 1 }
+        }"#,
+    );
+    run.add(of_job("first", "a", "1"));
+    run.add(of_job("second", "a", "1"));
+    assert_eq!(run.attempts, ["first", "second"], "no pod is tried again at once, though none else is there");
+    // Back-offs of 1, 2, 4 and 8 seconds.
+    for (seconds, attempts) in [(2, 4), (3, 6), (5, 8)] {
+        run.pass(seconds);
+        assert_eq!(run.attempts.len(), attempts, "{:?}", run.attempts);
+    }
+    assert_eq!(run.bound, ["second"], "the seventh failure is the first pod's");
+    run.pass(9);
+    assert_eq!((run.bound.len(), run.attempts.len()), (2, 9), "{:?}", run.attempts);
+}
+
 #[test]
 fn a_gate_and_the_order_of_the_queue_follow_memos() {
     let mut run = Run::of(

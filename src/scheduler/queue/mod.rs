@@ -56,6 +56,8 @@ pub(super) struct Scope {
     pub(super) except: Option<PodKey>,
     /// Only pods of this priority and lower.
     pub(super) up_to_priority: Option<i32>,
+    /// It comes from a failed attempt: the back-off of those that it helps is not cut short.
+    pub(super) after_backoff: bool,
 }
 
 impl Scope {
@@ -63,6 +65,11 @@ impl Scope {
         self.only.as_ref().is_none_or(|only| *only == pod.key)
             && self.except.as_ref() != Some(&pod.key)
             && self.up_to_priority.is_none_or(|most| pod.priority <= most)
+    }
+
+    /// Where a pod goes that the event helps as much.
+    fn limit(&self, strategy: RequeueStrategy) -> RequeueStrategy {
+        if self.after_backoff { strategy.min(RequeueStrategy::AfterBackoff) } else { strategy }
     }
 }
 
@@ -196,7 +203,7 @@ impl SchedulingQueue {
         match &entry.place {
             Place::Unschedulable => {
                 for event in changes {
-                    self.ask(&key, event, snapshot, now);
+                    self.ask(&key, event, &Scope::default(), snapshot, now);
                 }
             }
             Place::Active(_) | Place::Backoff { .. } => self.rank_again(&key, snapshot),
@@ -246,7 +253,8 @@ impl SchedulingQueue {
     /// Requeues a pod in flight. A pod without plugins that refused it failed with an error.
     pub(super) fn requeue(&mut self, mut queued: Queued, snapshot: &Snapshot, now: Time) {
         queued.note_failure(now);
-        let strategy = self.helped_meanwhile(&queued, snapshot, now);
+        let (strategy, full_backoff) = self.helped_meanwhile(&queued, snapshot, now);
+        queued.info.full_backoff |= full_backoff;
         self.in_flight.end(&queued.info.pod.key);
         let queue = self.put(queued, strategy, snapshot, now);
         self.incoming.count(queue, "ScheduleAttemptFailure");
@@ -285,24 +293,25 @@ impl SchedulingQueue {
         self.incoming.count(queue, "ScheduleAttemptFailure");
     }
 
-    fn helped_meanwhile(&self, queued: &Queued, snapshot: &Snapshot, now: Time) -> RequeueStrategy {
+    /// What the events since a pod was popped say of it, and whether those that help it come from failed attempts only.
+    fn helped_meanwhile(&self, queued: &Queued, snapshot: &Snapshot, now: Time) -> (RequeueStrategy, bool) {
         let info = &queued.info;
         if info.unschedulable_plugins.is_empty() && info.pending_plugins.is_empty() {
-            return RequeueStrategy::AfterBackoff;
+            return (RequeueStrategy::AfterBackoff, false);
         }
         match self.in_flight.since(&info.pod.key) {
-            Since::Unknown | Since::TooMuch => RequeueStrategy::AfterBackoff,
+            Since::Unknown | Since::TooMuch => (RequeueStrategy::AfterBackoff, false),
             Since::Events(events) => {
-                let mut strategy = RequeueStrategy::Skip;
-                for (event, scope) in events {
-                    if scope.reaches(&info.pod) {
-                        strategy = strategy.max(queued.hints.strategy(info, event, snapshot, now));
-                    }
+                let (mut strategy, mut full_backoff) = (RequeueStrategy::Skip, true);
+                for (event, scope) in events.filter(|(_, scope)| scope.reaches(&info.pod)) {
+                    let helps = scope.limit(queued.hints.strategy(info, event, snapshot, now));
+                    full_backoff &= scope.after_backoff || helps == RequeueStrategy::Skip;
+                    strategy = strategy.max(helps);
                     if strategy == RequeueStrategy::Immediately {
                         break;
                     }
                 }
-                strategy
+                (strategy, full_backoff && strategy != RequeueStrategy::Skip)
             }
         }
     }
@@ -424,7 +433,7 @@ impl SchedulingQueue {
         for key in self.unschedulable.concerned(event) {
             let reached = self.entries.get(&key).is_some_and(|entry| scope.reaches(&entry.queued.info.pod));
             if reached {
-                self.ask(&key, event, snapshot, now);
+                self.ask(&key, event, scope, snapshot, now);
             }
         }
         self.in_flight.note(event, scope);
@@ -434,9 +443,9 @@ impl SchedulingQueue {
     }
 
     /// Evaluates the hints for a waiting pod, and moves the pod if the event may help it.
-    fn ask(&mut self, key: &PodKey, event: &ClusterEvent, snapshot: &Snapshot, now: Time) {
+    fn ask(&mut self, key: &PodKey, event: &ClusterEvent, scope: &Scope, snapshot: &Snapshot, now: Time) {
         let Some(Entry { queued, place: Place::Unschedulable, .. }) = self.entries.get(key) else { return };
-        let strategy = queued.hints.strategy(&queued.info, event, snapshot, now);
+        let strategy = scope.limit(queued.hints.strategy(&queued.info, event, snapshot, now));
         if strategy == RequeueStrategy::Skip && self.unschedulable.alarm_is_ahead(queued.number, now) {
             // It does not help now; it may have moved the instant at which time helps. An instant that has come stays:
             // the next tick tries the pod again.
@@ -444,8 +453,9 @@ impl SchedulingQueue {
             self.unschedulable.set_alarm(queued.number, key, next);
         }
         if strategy != RequeueStrategy::Skip
-            && let Some(queued) = self.remove(key)
+            && let Some(mut queued) = self.remove(key)
         {
+            queued.info.full_backoff |= scope.after_backoff;
             let queue = self.put(queued, strategy, snapshot, now);
             self.incoming.moved(queue, &event.label());
         }
@@ -543,7 +553,7 @@ impl SchedulingQueue {
                 if let Some(entry) = self.entries.get_mut(&key) {
                     entry.queued.info.flushed = true;
                 }
-                self.ask(&key, &event, snapshot, now);
+                self.ask(&key, &event, &Scope::default(), snapshot, now);
             }
         }
     }
