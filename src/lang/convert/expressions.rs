@@ -213,10 +213,14 @@ impl<'a> Writer<'a> {
             let why = "the type of a value is known when a policy is compiled, and CEL computes the value";
             return Err(NoTwin::new(span, why));
         }
-        if let (To::Language(types), "quantity") = (self.to, &*call.function.text)
-            && let Some(amount) = types.amounts.get(&span)
-        {
-            return Ok(amount.clone());
+        if let (To::Language(types), "quantity") = (self.to, &*call.function.text) {
+            if let Some(amount) = types.amounts.get(&span) {
+                return Ok(amount.clone());
+            }
+            if !types.absent.contains_key(&span) {
+                let why = "this is never evaluated, so the unit of the amount is not known: remove what never decides";
+                return Err(NoTwin::new(span, why));
+            }
         }
         if !matches!(self.to, To::Cel { .. }) {
             return Ok(format!("{}({})", call.function.text, self.args(&call.args)?));

@@ -12,9 +12,11 @@ use bayplan::lang::types::value::{Ordered, Value};
 use bayplan::model::{Duration, Snapshot, Time};
 use bayplan::testing::{node, pod};
 
-/// Remembers values at random under keys that pods of random clusters have.
+/// Remembers values at random under keys that pods of random clusters have: the same in a policy and its twin.
 pub(super) fn fill(random: &mut Random, policy: &Policy, snapshot: &mut Snapshot) {
-    for memo in &policy.memos {
+    let mut memos: Vec<_> = policy.memos.iter().collect();
+    memos.sort_by(|a, b| a.name.cmp(&b.name));
+    for memo in memos {
         for text in ["a", "b", "shop", ""] {
             if random.one_in(2) {
                 continue;
