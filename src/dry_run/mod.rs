@@ -162,6 +162,11 @@ pub trait Watcher {
         let _ = next;
         true
     }
+    /// The scheduler knows the objects of the cluster, and no pod is in its queue: what it learns only by running may be
+    /// filled in.
+    fn ready(&mut self, scheduler: &mut Scheduler, now: Time) {
+        let _ = (scheduler, now);
+    }
     /// An attempt ended with this decision; `before` is the cluster when it began.
     fn decided(&mut self, before: Snapshot, record: &DecisionRecord);
     /// An input and its effects were handled.
@@ -265,6 +270,9 @@ impl<'w> Run<'w> {
             run.step(Input::Metrics(world.metrics_at(options.start).into()));
         }
         run.step(Input::Synced);
+        if let Some(watcher) = &mut run.watcher {
+            watcher.ready(&mut run.scheduler, run.now);
+        }
         run
     }
 

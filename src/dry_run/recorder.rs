@@ -3,6 +3,7 @@
 //! explain a result. `analysis::coverage` says what a condition is.
 
 use super::Watcher;
+use super::cases::Remembered;
 use crate::framework::{Code, Cycle, Silent, Simulation, Verdict};
 use crate::lang::analysis::coverage::Coverage;
 use crate::lang::eval::context::{EvalContext, Moved, Queued};
@@ -35,6 +36,8 @@ pub(super) struct CoverageRecorder<'a> {
     pub(super) evicted: FxHashMap<PodKey, Vec<ObjectKey>>,
     /// The state at the end.
     pub(super) end: Option<Moment>,
+    /// What memos remember at the beginning.
+    pub(super) memos: Vec<Remembered>,
 }
 
 /// Which rules of a policy concern a pod.
@@ -51,7 +54,7 @@ enum Concerned {
 impl<'a> CoverageRecorder<'a> {
     pub(super) fn new(policies: &'a PolicySet, profiles: &'a Profiles, coverage: &'a mut Coverage) -> Self {
         let (first, last, evicted) = Default::default();
-        Self { policies, profiles, coverage, first, last, evicted, end: None }
+        Self { policies, profiles, coverage, first, last, evicted, end: None, memos: Vec::new() }
     }
 
     /// Records what a policy evaluates at an extension point. Whether a statement decided: a check
@@ -204,6 +207,10 @@ impl CoverageRecorder<'_> {
 }
 
 impl Watcher for CoverageRecorder<'_> {
+    fn ready(&mut self, scheduler: &mut Scheduler, now: Time) {
+        self.memos.drain(..).for_each(|memo| memo.fill(scheduler, now));
+    }
+
     fn decided(&mut self, before: Snapshot, record: &DecisionRecord) {
         let Some(pod) = before.pod(&record.key).map(|entry| entry.pod.clone()) else { return };
         if let Some(preemption) = record.preemption.as_ref().filter(|of| of.evicts) {

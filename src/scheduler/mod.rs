@@ -54,7 +54,9 @@ pub use view::{BindingView, Stage};
 
 use crate::engine::Decider;
 use crate::framework::{Act, Acting, AttemptResult, ClusterEvent, EventRecord, Framework, Status, Ticket};
-use crate::model::{Duration, Generation, ObjectKey, PodInfo, PodKey, Snapshot, Symbol, Time};
+use crate::model::{
+    Duration, Generation, Index, IndexKey, Moves, ObjectKey, PodInfo, PodKey, Snapshot, Symbol, Time,
+};
 use after_bind::AfterBinds;
 use attempt::Attempt;
 use bindings::Bindings;
@@ -279,6 +281,11 @@ impl Scheduler {
     /// The cluster as the scheduler knows it.
     pub fn snapshot(&self) -> &Snapshot {
         &self.cache.snapshot
+    }
+
+    /// Writes an index that plugins fill while pods are scheduled, before the first pod enters the queue.
+    pub fn fill<T: Index>(&mut self, key: &IndexKey, fill: impl FnOnce(&mut T, &mut Moves)) {
+        let _moved = self.cache.snapshot.write_index(key, fill);
     }
 
     /// A fork of the cluster, to try changes on.

@@ -443,3 +443,120 @@ cases:
         "this is nothing that a rule would do; one of `same`, `moves`, `waits`, `spares`, `evicts`"
     );
 }
+
+const REMEMBERS: &str = "policy p {
+  memo tries: int by pod.labels[\"team\"] ?? \"\" ttl 1h
+  memo pause: duration by pod.name ttl 1h
+  memo off: bool by pod.name ttl 0s
+  prefilter { reject \"rests\" when (tries ?? 0) >= 3 }
+  filter small { require node.name == \"n2\" else \"large\" }
+  after failure {
+    remember tries = (tries ?? 0) + 1
+    remember pause = 1min * (tries ?? 0)
+    remember off = true
+  }
+  after bind { remember tries = none }
+}";
+
+#[test]
+fn memos_are_given_and_expected_by_their_names() {
+    let head = "nodes: [{name: n1}]\ncases:\n";
+    let case = |rest: &str| format!("- {{name: x, {rest}}}\n");
+    let one = "pod: {labels: {team: a}}";
+    let right = [
+        format!("{one}, expect: {{unschedulable: {{reason: large}}, remembers: {{tries: 1, pause: 0s, off: null}}}}"),
+        format!("{one}, memos: {{tries: 2}}, expect: {{unschedulable: {{reason: large}}, remembers: {{p/tries: 3, pause: 2min}}}}"),
+        format!("{one}, memos: {{p/tries: 3}}, expect: {{unschedulable: {{reason: rests}}}}"),
+        format!("{one}, nodes: [{{name: n2}}], memos: {{tries: 2}}, expect: {{node: n2, remembers: {{tries: null}}}}"),
+        // The pods of a team have one value.
+        "pods: [{name: a, labels: {team: a}}, {name: b, labels: {team: a}}, {name: c}], memos: {a: {tries: 3}},
+          expect: {b: {unschedulable: {reason: rests}}, c: {unschedulable: {reason: large}}}"
+            .to_owned(),
+    ];
+    let text: String = right.iter().map(|rest| case(rest)).collect();
+    assert_eq!(with_policy(REMEMBERS, &format!("{head}{text}")), vec![Vec::<String>::new(); right.len()]);
+    let wrong = [
+        ("{tries: 2}", "expected tries remembers 2; got tries remembers 1"),
+        ("{pause: 2min}", "expected pause remembers 2min; got pause remembers 0s"),
+        ("{p/tries: null}", "expected p/tries remembers nothing; got p/tries remembers 1"),
+        ("{off: true}", "expected off remembers true; got off remembers nothing"),
+    ];
+    for (expect, came) in wrong {
+        let text = case(&format!("{one}, expect: {{remembers: {expect}}}"));
+        assert_eq!(with_policy(REMEMBERS, &format!("{head}{text}")), [[came]]);
+    }
+}
+
+#[test]
+fn memos_that_cannot_be_are_mistakes_of_the_case() {
+    let other = "policy q { memo tries: int by 1 ttl 1h  filter f { require (tries ?? 0) < 3 else \"no\" } }";
+    let said = |rest: &str| {
+        let mut sources = SourceMap::new();
+        let compiled = [REMEMBERS, other].map(|text| {
+            let id = sources.add("p.bay", text);
+            let (mut policies, _) = bayplan::lang::compile(sources.get(id).unwrap());
+            Arc::new(CompiledPolicy::new(policies.remove(0), &sources))
+        });
+        let policies = PolicySet::new(compiled);
+        let file =
+            sources.add("some.test.yaml", format!("nodes: [{{name: n1}}]\ncases:\n- {{name: x, {rest}}}\n"));
+        let read = cases::read(&sources, file).unwrap();
+        let own = bayplan::plugins::policy::plugins(&policies, &ExemptPods::default());
+        let plugins = basics().into_iter().chain(own).collect();
+        let said = at_bench(&sources, &World::default(), &policies, plugins, |bench| {
+            *read.run_case(0, bench, &mut Coverage::default(), false).unwrap_err()
+        });
+        let help = said.help.map(|help| format!("; {help}")).unwrap_or_default();
+        (format!("{}{help}", said.message), sources.text(said.span).to_owned())
+    };
+    for (rest, message, place) in [
+        (
+            "pod: {}, memos: {paus: 1min}, expect: {node: n1}",
+            "no policy has a memo `paus`; did you mean `pause`?",
+            "1min",
+        ),
+        (
+            "pod: {}, memos: {tries: 1}, expect: {node: n1}",
+            "several policies have a memo `tries`; write `p/tries` or `q/tries`",
+            "1",
+        ),
+        (
+            "pod: {}, memos: {q/tries: a}, expect: {node: n1}",
+            "the memo `q/tries` is `int`: `\"a\"` is none",
+            "a",
+        ),
+        (
+            "pod: {}, memos: {pause: 7}, expect: {node: n1}",
+            "the memo `pause` is `duration`: `7` has no unit; write it as a text, `\"60s\"`",
+            "7",
+        ),
+        (
+            "pod: {}, memos: {q/tries: null}, expect: {node: n1}",
+            "the memo `q/tries` remembers nothing as the case begins",
+            "null",
+        ),
+        (
+            "pod: {}, memos: {off: true}, expect: {node: n1}",
+            "the memo `off` keeps nothing: its ttl is 0",
+            "true",
+        ),
+        (
+            "pods: [{name: a}], memos: {b: {pause: 1s}}, expect: {a: {node: n1}}",
+            "the case has no pod `b`",
+            "1s",
+        ),
+        ("pod: {}, expect: {remembers: {off: 3}}", "the memo `off` is `bool`: `3` is none", "3"),
+    ] {
+        assert_eq!(said(rest), (message.to_owned(), place.to_owned()), "{rest}");
+    }
+    let found =
+        mistakes("nodes: [{name: n1}]\ncases:\n- {name: x, pod: {}, memos: [a], expect: {remembers: 3}}\n");
+    let words: Vec<&str> = found.iter().map(|(said, _)| said.as_str()).collect();
+    assert_eq!(
+        words,
+        [
+            "expected memos with what they remember, found a whole number",
+            "expected memos with what they remember, found a list"
+        ]
+    );
+}

@@ -20,12 +20,13 @@ pub(super) fn mismatch(one: &Expectation, seen: &Seen) -> Option<Mismatch> {
         What::Gated(expected) => gated(expected, seen),
         What::Evicts(expected) => evicts(expected, seen),
         What::Would { rule, effect } => would(rule, *effect, seen),
+        What::Remembers(given) => given.difference(seen),
     }?;
     Some(Mismatch { expected, got, because, span: one.span })
 }
 
 /// Expected, got, because.
-type Difference = Option<(String, String, Vec<Because>)>;
+pub(super) type Difference = Option<(String, String, Vec<Because>)>;
 
 fn bound(pod: &PodReport) -> Option<&Symbol> {
     match &pod.standing {

@@ -103,6 +103,8 @@ fields! {
         "nodes" "[{name: n9}]" "Nodes of this case, beside those of the file."
         "metrics" "{n1: {age: 10m}}" "What nodes of this case used; each replaces what the file says of \
             the node."
+        "memos" "{tries: 3}" "What memos remember for the pod as the case begins, by `MEMO` or `POLICY/MEMO`; with \
+            `pods`, of each by its name."
         "expect" "{node: n1}" "What is expected of the pod; with `pods`, of each by its name."
     }
     Pod {
@@ -159,6 +161,8 @@ fields! {
             of them; `[]` for none."
         "would" "{same-team: waits}" "What rules in mode `warn` or `audit` would have done to the last attempt, by \
             `RULE` or `POLICY/RULE`: `same`, `moves`, `waits`, `spares` or `evicts`."
+        "remembers" "{tries: 4}" "What memos remember for the pod at the end, by `MEMO` or `POLICY/MEMO`; `null` for \
+            nothing."
     }
     Unschedulable {
         "reason" "Insufficient cpu" "A reason that nodes give, or a part of the event's message."

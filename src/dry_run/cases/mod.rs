@@ -23,17 +23,20 @@
 //! - `fields.rs`: the table of all fields
 //! - `read.rs`: text to cases
 //! - `objects.rs`: pods, nodes and namespaces of cases
+//! - `memos.rs`: what memos remember at the beginning and at the end
 //! - `names.rs`: names in expectations that do not exist
 //! - `compare.rs`: what was expected against what happened
 
 mod compare;
 mod fields;
+mod memos;
 mod metrics;
 mod names;
 mod objects;
 mod read;
 
 pub use fields::{FIELDS, FieldDoc, Section};
+pub(super) use memos::Remembered;
 pub use read::{Case, CaseFile, read};
 
 use super::because::{Because, DecisionView};
@@ -118,6 +121,9 @@ impl CaseFile {
         let Some(case) = self.cases.get(at) else { return Ok(Ended::default()) };
         let world = self.world(case, bench)?;
         let mut recorder = CoverageRecorder::new(bench.policies, bench.profiles, coverage);
+        for given in &case.memos {
+            recorder.memos.push(given.of_a_pod(&world, bench)?);
+        }
         let options = Options { start: self.start(case), ..Options::default() };
         let report = run_watched(&world, bench.profiles.clone(), &options, Some(&mut recorder));
         recorder.ended(report.scheduler.fork(), options.start + report.elapsed, &world.pending);
@@ -125,7 +131,7 @@ impl CaseFile {
         for of in &case.expect {
             let named = |pod: &&PodReport| of.pod.as_ref().is_none_or(|name| *pod.pod.name == **name);
             let Some(pod) = report.pods.iter().find(named) else {
-                return Err(no_such_pod(of, &world));
+                return Err(no_pod(of.pod.as_deref(), of.span, &world));
             };
             if pod.standing == Standing::NotOurs {
                 return Err(names::not_ours(pod, case.pod_span(pod), bench));
@@ -148,19 +154,18 @@ fn bad(span: Span, message: String) -> Box<Diagnostic> {
     Box::new(Diagnostic::new(&codes::BAD_TEST, span, message))
 }
 
-/// An expectation about a pod that the case does not schedule.
-fn no_such_pod(of: &read::Expect, world: &World) -> Box<Diagnostic> {
-    let name = of.pod.as_deref().unwrap_or_default();
-    let runs = world.objects.iter().any(|object| matches!(object, Object::Pod(pod) if *pod.name == *name));
-    let (message, help) = match (of.pod.is_some(), runs) {
-        (true, false) => {
-            let near = crate::diag::suggest::nearest(name, world.pending.iter().map(|pod| pod.name.as_str()));
-            (format!("the case has no pod `{name}`"), near.map(|near| format!("did you mean `{near}`?")))
-        }
-        _ => ("the pod has a node already: it is not scheduled".to_owned(), None),
+/// A pod that the case does not schedule, or, without a name, that has a node already.
+fn no_pod(name: Option<&str>, span: Span, world: &World) -> Box<Diagnostic> {
+    let runs = |name: &str| {
+        world.objects.iter().any(|object| matches!(object, Object::Pod(pod) if *pod.name == *name))
     };
-    let said = Diagnostic::new(&codes::BAD_TEST, of.span, message);
-    Box::new(Diagnostic { help, ..said })
+    match name.filter(|name| !runs(name)) {
+        Some(name) => {
+            let near = crate::diag::suggest::nearest(name, world.pending.iter().map(|pod| pod.name.as_str()));
+            names::mistake(span, format!("the case has no pod `{name}`"), near.map(str::to_owned))
+        }
+        None => bad(span, "the pod has a node already: it is not scheduled".to_owned()),
+    }
 }
 
 /// Every pod of the report with what every rule says of every node.

@@ -15,6 +15,9 @@ pub(super) fn unknown(
 ) -> Option<Box<Diagnostic>> {
     let known = Known::of(pod, world, bench);
     all.iter().find_map(|one| {
+        if let What::Remembers(given) = &one.what {
+            return given.known(bench.policies).err();
+        }
         let (message, near) = known.unknown(&one.what)?;
         Some(mistake(one.span, message, near))
     })
@@ -46,7 +49,7 @@ pub(super) fn of_metrics<'m>(
     })
 }
 
-fn mistake(span: Span, message: String, near: Option<String>) -> Box<Diagnostic> {
+pub(super) fn mistake(span: Span, message: String, near: Option<String>) -> Box<Diagnostic> {
     let help = near.map(|near| format!("did you mean `{near}`?"));
     Box::new(Diagnostic { help, ..Diagnostic::new(&codes::BAD_TEST, span, message) })
 }

@@ -2,6 +2,7 @@
 //! place.
 
 use super::fields::Section;
+use super::memos::Given;
 use super::metrics;
 use super::objects::{self, CasePod, PodFrom, Surroundings};
 use crate::diag::{Diagnostic, SourceId, SourceMap, Span, codes};
@@ -40,6 +41,8 @@ pub struct Case {
     pub(super) order: Vec<String>,
     pub(super) order_span: Span,
     pub(super) own: Surroundings,
+    /// What memos remember as it begins.
+    pub(super) memos: Vec<Given>,
     pub(super) expect: Vec<Expect>,
 }
 
@@ -82,6 +85,8 @@ pub(super) enum What {
     Evicts(Vec<String>),
     /// What a rule that does not decide would have done to the last attempt.
     Would { rule: String, effect: WouldEffect },
+    /// What a memo remembers for the pod at the end.
+    Remembers(Given),
 }
 
 /// Yes, no, or by whom.
@@ -166,6 +171,7 @@ impl Reader<'_> {
             order_span: order.as_ref().map(|order| self.span(order.tree)).unwrap_or_default(),
             order: order.map(|order| strings(&order, errors)).unwrap_or_default(),
             own: self.surroundings(&fields, errors),
+            memos: self.memos(fields.get("memos"), one, errors),
             expect,
         })
     }
@@ -211,6 +217,30 @@ impl Reader<'_> {
             })
             .collect();
         Surroundings { now, namespaces, nodes, metrics }
+    }
+
+    /// What memos remember for the pod, or for each pod by its name.
+    fn memos(&self, field: Option<Field>, one: bool, errors: &mut Errors) -> Vec<Given> {
+        let what = "memos with what they remember";
+        let mut given = Vec::new();
+        let mut of_pod = |pod: Option<&str>, memos: Field, errors: &mut Errors| {
+            for (memo, value) in entries(Some(memos), what, errors) {
+                given.push(self.remembered(pod, memo, &value));
+            }
+        };
+        match field {
+            Some(field) if one => of_pod(None, field, errors),
+            field => {
+                let pods = entries(field, "pods with what memos remember for them", errors);
+                pods.into_iter().for_each(|(pod, memos)| of_pod(Some(&pod), memos, errors));
+            }
+        }
+        given
+    }
+
+    fn remembered(&self, pod: Option<&str>, memo: String, value: &Field) -> Given {
+        let pod = pod.map(str::to_owned);
+        Given { pod, memo, value: value.tree.to_json(), span: self.span(value.tree) }
     }
 
     /// What is expected of the pod, or of each pod by its name.
@@ -280,6 +310,9 @@ impl Reader<'_> {
                     );
                 }
             }
+        }
+        for (memo, value) in entries(fields.get("remembers"), "memos with what they remember", errors) {
+            add(value.tree, What::Remembers(self.remembered(None, memo, &value)));
         }
         for (name, what) in [("waits", What::Waits as fn(YesOr) -> What), ("gated", What::Gated)] {
             if let Some(field) = fields.get(name)

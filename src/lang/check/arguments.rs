@@ -100,7 +100,7 @@ impl<'a> Checker<'a> {
         let argument = self.arguments.iter().find(|argument| *argument.name == *of.name.text).cloned();
         let value = match argument {
             None => default_value.clone(),
-            Some(argument) => match convert(&argument.value, &ty) {
+            Some(argument) => match of_yaml(&argument.value, &ty) {
                 Ok(value) => {
                     if let Some(allowed) = allowed
                         && !inside(&value, allowed)
@@ -186,12 +186,12 @@ fn inside(value: &Constant, allowed: Range) -> bool {
 }
 
 /// A value of YAML as a value of a type; the text says why it is none.
-fn convert(given: &serde_json::Value, ty: &Type) -> Result<Constant, String> {
+pub(crate) fn of_yaml(given: &serde_json::Value, ty: &Type) -> Result<Constant, String> {
     use serde_json::Value as Json;
     let number = |given: &Json| given.as_i64().ok_or_else(|| format!("`{given}` is not a whole number"));
     match (ty, given) {
         (Type::Optional(_), Json::Null) => Ok(Value::Absent),
-        (Type::Optional(inner), given) => convert(given, inner),
+        (Type::Optional(inner), given) => of_yaml(given, inner),
         (Type::Bool, Json::Bool(truth)) => Ok(Value::Bool(*truth)),
         (Type::Int | Type::Count, given @ Json::Number(_)) => Ok(Value::Int(number(given)?)),
         (Type::Uint, Json::Number(n)) => {
@@ -209,7 +209,7 @@ fn convert(given: &serde_json::Value, ty: &Type) -> Result<Constant, String> {
         }
         (Type::List(element) | Type::Set(element), Json::Array(items)) => {
             let items: Result<Vec<Constant>, String> =
-                items.iter().map(|item| convert(item, element)).collect();
+                items.iter().map(|item| of_yaml(item, element)).collect();
             items.map(Value::list)
         }
         (Type::Map(key, value), Json::Object(entries)) => map(entries, key, value),
@@ -220,7 +220,7 @@ fn convert(given: &serde_json::Value, ty: &Type) -> Result<Constant, String> {
             let mut values = Vec::with_capacity(record.fields.len());
             for (name, ty) in &record.fields {
                 values.push(match entries.get(&**name) {
-                    Some(item) => convert(item, ty).map_err(|why| format!("`{name}`: {why}"))?,
+                    Some(item) => of_yaml(item, ty).map_err(|why| format!("`{name}`: {why}"))?,
                     None if ty.is_optional() => Value::Absent,
                     None => return Err(format!("the field `{name}` is missing")),
                 });
@@ -253,7 +253,7 @@ fn map(entries: &JsonObject, key: &Type, value: &Type) -> Result<Constant, Strin
             Type::Bool => Value::Bool(name.parse().map_err(|_| format!("the key `{name}` is not a `bool`"))?),
             _ => return Err(format!("the key `{name}` does not fit")),
         };
-        made.push((key, convert(item, value).map_err(|why| format!("`{name}`: {why}"))?));
+        made.push((key, of_yaml(item, value).map_err(|why| format!("`{name}`: {why}"))?));
     }
     Ok(Value::map(made))
 }

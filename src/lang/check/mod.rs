@@ -45,6 +45,7 @@ mod waits;
 mod writes;
 
 pub use arguments::Argument;
+pub(crate) use arguments::of_yaml;
 
 use super::schemas::Schemas;
 use super::typed::reads::Keeps;
