@@ -156,6 +156,10 @@ fn what_the_policy_language_means_is_said_in_cel() {
             "(node.pods.min(p, p.priority) ?? 0) > 3",
             "(optional.ofValid(node.pods.min(p, p.priority)).orValue(0)) > 3",
         ),
+        (
+            "(node.pods.min(p, p.created) ?? pod.created) < now()",
+            "(optional.ofValid(node.pods.min(p, p.created)).orValue(pod.created)) < now()",
+        ),
         ("1 - 0.5 * (node.free.cpu / 1cpu) > 0.5", "1.0 - 0.5 * (node.free.cpu / quantity(\"1\")) > 0.5"),
         ("has(node.pods[0])", "node.pods[?0].hasValue()"),
         ("node.name matches \"a.*\"", "node.name.matches(\"a.*\")"),

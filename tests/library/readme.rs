@@ -51,10 +51,11 @@ fn lines(policy: &Shipped) -> usize {
     policy.text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with("//")).count()
 }
 
+/// Its document, or the first reason why it has none.
 fn in_cel(policy: &Shipped) -> String {
-    match policy.document().exists() {
-        true => format!("[yes](../policies-cel/{}/{}.yaml)", policy.origin, policy.name),
-        false => "no".to_owned(),
+    match policy.converted() {
+        Ok(_) => format!("[yes](../policies-cel/{}/{}.yaml)", policy.origin, policy.name),
+        Err(why) => format!("no: {}", why.split("; ").next().unwrap_or_default()),
     }
 }
 

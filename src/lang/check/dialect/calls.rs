@@ -87,7 +87,16 @@ impl Checker<'_> {
         }
         let args = self.cel_arguments(&call.args);
         self.formatting -= u32::from(formats);
-        let (Some(args), false) = (args, self.ty(&object).is_unknown()) else { return self.unknown(span) };
+        let (Some(mut args), false) = (args, self.ty(&object).is_unknown()) else {
+            return self.unknown(span);
+        };
+        if let ("orValue", Type::CelOptional(held), true) =
+            (&*call.method.text, self.ty(&object), self.cel().policy)
+            && *held == Type::Resources
+        {
+            // `{}`: no amount of any resource.
+            args = args.into_iter().map(|arg| self.coerce(arg, &held).unwrap_or_else(|arg| arg)).collect();
+        }
         let args = std::iter::once(object).chain(args).collect();
         let made = self.cel_function(&call.method, true, args, &call.args, span);
         let validates = formats && !made.ty.is_unknown() && !self.is_unchecked();
@@ -326,6 +335,31 @@ impl Checker<'_> {
         match kind {
             ExprKind::Dynamic(Operation::Demand(_) | Operation::Exact(_), mut inner) if inner.len() == 1 => {
                 self.that_may_be_absent(inner.remove(0))
+            }
+            // A field of an object of which no type is known.
+            ExprKind::Dynamic(Operation::Select(name, _), mut inner)
+                if inner.len() == 1 && inner.iter().all(|object| self.ty(object) == Type::Dyn) =>
+            {
+                let object = self.that_may_be_absent(inner.remove(0));
+                Expr {
+                    kind: ExprKind::ApiField(Box::new(object), name),
+                    ty: Type::Dyn.optional(),
+                    range,
+                    span,
+                }
+            }
+            // What an optional of a looked up object holds.
+            ExprKind::Dynamic(Operation::Call(rows), args)
+                if args.len() == 1 && rows.iter().all(|id| id.def().name == "value") =>
+            {
+                let held = args.first().map(|of| self.ty(of));
+                match (rows.first(), held) {
+                    (Some(row), Some(Type::CelOptional(held))) => {
+                        let kind = ExprKind::Call(*row, args, Arc::new(Prepared::Nothing));
+                        Expr { kind, ty: (*held).clone().optional(), range, span }
+                    }
+                    _ => Expr { kind: ExprKind::Dynamic(Operation::Call(rows), args), ty, range, span },
+                }
             }
             ExprKind::Field(object, field) => {
                 let object = self.that_may_be_absent(*object);

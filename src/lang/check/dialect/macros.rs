@@ -10,9 +10,9 @@ use crate::lang::check::scope::{Local, LocalKind};
 use crate::lang::language::macros::{MacroKind, Parts};
 use crate::lang::syntax::ast;
 use crate::lang::typed::{Expr, ExprKind, Macro, Operation, SlotId};
-use crate::lang::types::Type;
 use crate::lang::types::range::Range;
 use crate::lang::types::value::FaultKind;
+use crate::lang::types::{CelType, Type};
 use std::sync::Arc;
 
 /// Name, kind, variables and parts of the macros of CEL.
@@ -206,6 +206,7 @@ impl Checker<'_> {
                 let (ty, at) = (body.ty.clone(), body.span);
                 Some(self.dynamic_node(Operation::Mapping, vec![body], ty, at))
             }
+            (MacroKind::Min | MacroKind::Max, Some(body)) => Some(self.of_policy_form(body)),
             (_, body) => body,
         };
         let body_type = body.as_ref().map(|body| self.ty(body)).unwrap_or(Type::Dyn);
@@ -237,7 +238,14 @@ impl Checker<'_> {
         let made = self.with_range(ExprKind::Macro(Box::new(made)), result, range, span);
         // These macros are choices between an optional that is made and none.
         let made = if is_optional { self.branch(made, true) } else { made };
-        self.demand(made, FaultKind::BadArgument)
+        let made = self.demand(made, FaultKind::BadArgument);
+        match (kind, made.ty.present()) {
+            (MacroKind::Min | MacroKind::Max, Type::Duration) => {
+                self.exact_or_absent(made, CelType::Duration)
+            }
+            (MacroKind::Min | MacroKind::Max, Type::Time) => self.exact_or_absent(made, CelType::Timestamp),
+            _ => made,
+        }
     }
 
     /// Whether the keys of `sortBy` show only when they are computed which order they have.
@@ -396,7 +404,11 @@ impl Checker<'_> {
             MacroKind::All | MacroKind::Exists | MacroKind::ExistsOne => Type::Bool,
             MacroKind::Count => Type::Int,
             MacroKind::Sum if body.is_numeric() || *body == Type::Resources => body.clone(),
-            MacroKind::Min | MacroKind::Max if body.is_ordered() => body.clone().optional(),
+            MacroKind::Min | MacroKind::Max
+                if body.is_ordered() || matches!(body, Type::Cel(CelType::Duration | CelType::Timestamp)) =>
+            {
+                body.clone().optional()
+            }
             MacroKind::Sum | MacroKind::Min | MacroKind::Max => {
                 let message = format!("`{}` cannot be summed or put in order", super::cel_name(body));
                 return self.cel_refused(at, message);

@@ -300,7 +300,7 @@ impl PolicyWriter<'_, '_> {
 
     /// The condition of `victim` or `protect`, in which the pod is `v`.
     fn victim(&self, of: &Victim) -> Written {
-        let mut writer = Writer::new(self.to);
+        let mut writer = self.writer();
         if *of.variable.text != *"v" {
             if macro_variables(&of.when).iter().any(|name| **name == *"v") {
                 let why = "the pod that may be evicted is `v` in documents, and a macro of the condition has that name";
