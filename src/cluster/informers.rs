@@ -13,6 +13,7 @@ use super::extender_objects::{RawObjects, Whole};
 use super::look_ups::LookUps;
 use super::node_metrics::Poller;
 use super::objects::{Extended, Slim, Tabled};
+use super::server_version::ServerVersion;
 use super::supervisor::{Supervisor, Task};
 use super::watch::{self, Collection, Trouble, Update, encode};
 use crate::framework::Need;
@@ -23,7 +24,7 @@ use crate::model::{KINDS, Kind, KindRow};
 use crate::scheduler::Input;
 use rustc_hash::FxHashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 /// What policies need from the watches: what to keep of each kind beside the slim fields, and whether
@@ -36,6 +37,8 @@ pub struct Needs {
     pub any_namespace: bool,
     /// Whether a policy reads what nodes use.
     pub metrics: bool,
+    /// Whether a policy adds labels to a pod with its Binding.
+    pub binding_labels: bool,
 }
 
 impl Needs {
@@ -55,6 +58,7 @@ impl Needs {
         self.keeps.merge(&other.keeps);
         self.any_namespace |= other.any_namespace;
         self.metrics |= other.metrics;
+        self.binding_labels |= other.binding_labels;
         self
     }
 }
@@ -158,9 +162,15 @@ struct Shared {
     now_synced: tokio::sync::Notify,
     stale: AtomicBool,
     max_age: Duration,
+    /// The version of the API server, once it is known.
+    server: OnceLock<ServerVersion>,
     /// Objects as the API server gave them, for extenders.
     raw: Option<Arc<RawObjects>>,
 }
+
+/// The first Kubernetes whose API server copies the labels of a Binding to its pod; annotations were always copied.
+/// Source: `assignPod` in `pkg/registry/core/pod/storage/storage.go`.
+const COPIES_LABELS: (u32, u32) = (1, 35);
 
 /// How often the age of the watches is checked.
 const LOOK: Duration = Duration::from_secs(1);
@@ -200,6 +210,7 @@ impl Informers {
             now_synced: tokio::sync::Notify::new(),
             stale: AtomicBool::new(false),
             max_age,
+            server: OnceLock::new(),
             raw,
         });
         Self { api: api.clone(), shared, look_ups, poller }
@@ -257,7 +268,23 @@ impl Informers {
     /// What a policy with these needs lacks now, and the way out; to be read after its name.
     pub fn unmet(&self, needs: &Needs) -> Option<String> {
         let looked_up = self.look_ups.unmet(&needs.keeps.objects);
-        looked_up.or_else(|| self.unmet_of_table(needs))
+        looked_up.or_else(|| self.unmet_of_table(needs)).or_else(|| self.unmet_of_server(needs))
+    }
+
+    /// The API server answered with this version, as long as it runs: upgrades are seen by the next start.
+    pub fn served_by(&self, server: ServerVersion) {
+        let _known = self.shared.server.set(server);
+    }
+
+    fn unmet_of_server(&self, needs: &Needs) -> Option<String> {
+        let old = self.shared.server.get().filter(|server| server.is_before(COPIES_LABELS))?;
+        needs.binding_labels.then(|| {
+            let (major, minor) = COPIES_LABELS;
+            format!(
+                "adds labels to pods in `reserve`, which API server {old} does not take from a Binding (from \
+                 {major}.{minor} on it does): write them in `before bind`, or as annotations"
+            )
+        })
     }
 
     fn unmet_of_table(&self, needs: &Needs) -> Option<String> {
@@ -623,6 +650,21 @@ mod tests {
         informers.want(Needs::default());
         assert!(informers.shared.listed(0, list(), Arc::default()));
         assert!(informers.unmet(&needs).is_some_and(|why| why.contains("are being listed")));
+    }
+
+    #[tokio::test]
+    async fn labels_in_reserve_wait_for_an_api_server_that_copies_them() {
+        let version =
+            |text: &str| ServerVersion::of(&serde_json::json!({ "gitVersion": text })).expect("a version");
+        let labels = Needs { binding_labels: true, ..Needs::default() };
+        for (server, meets) in [(None, true), (Some("v1.34.2-gke.7"), false), (Some("v1.35.0"), true)] {
+            let (informers, _driver, _inbox) = informers(false).await;
+            server.into_iter().for_each(|text| informers.served_by(version(text)));
+            let unmet = informers.unmet(&labels);
+            assert_eq!(unmet.is_none(), meets, "{server:?}: {unmet:?}");
+            assert!(unmet.is_none_or(|why| why.contains("API server v1.34.2-gke.7") && why.contains("before bind")));
+            assert_eq!(informers.unmet(&Needs::default()), None, "other policies go on");
+        }
     }
 
     #[tokio::test]

@@ -43,6 +43,7 @@ pub mod connections;
 pub mod health;
 pub mod zpages;
 pub mod serve;
+pub mod server_version;
 pub mod policy_verdict;
 pub mod policy_store;
 pub mod policy_choice;

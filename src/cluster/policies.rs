@@ -15,6 +15,7 @@ use crate::lang::exceptions::Outside;
 use crate::lang::language::fields::ObjectType;
 use crate::lang::policy_set::CompiledPolicy;
 use crate::lang::schemas::Schemas;
+use crate::lang::syntax::ast::WriteVerb;
 use crate::lang::syntax::{self, ast};
 use crate::lang::typed::Expr;
 use crate::lang::typed::walk;
@@ -269,6 +270,8 @@ pub fn needs(policy: &Policy) -> Needs {
     if !policy.suspended {
         needs.keeps.merge(&policy.compiled.policy.keeps);
         needs.metrics = !policy.compiled.policy.sources.is_empty();
+        let mut reserved = policy.compiled.policy.reserves.iter().flat_map(|reserve| &reserve.writes);
+        needs.binding_labels = reserved.any(|write| write.verb == WriteVerb::Label);
         policy.compiled.policy.for_each_expr(&mut |whole| look(whole, &mut needs.any_namespace));
     }
     needs
@@ -303,6 +306,16 @@ mod tests {
         let held = stand_in("n/a", &texts, false)?;
         assert!(made_of(&held, Size::default(), &none).is_ok(), "{held:?}");
         held.into_values().next()
+    }
+
+    #[test]
+    fn labels_of_reserve_need_a_server_that_copies_them() {
+        for (writes, needed) in [("label", true), ("annotate", false)] {
+            let text = format!("policy a {{ reserve {{ {writes} pod {{\"example.com/a\": \"b\"}} }} }}");
+            let made = made_of(&[("p.bay".to_owned(), text)].into(), Size::default(), &Arc::default());
+            let needs: Vec<bool> = made.unwrap().iter().map(|of| needs(&of.policy).binding_labels).collect();
+            assert_eq!(needs, [needed]);
+        }
     }
 
     #[test]

@@ -22,6 +22,7 @@ use super::policy_service::PolicyService;
 use super::policy_source::{self, PolicySource, SourceError};
 use super::policy_state::PolicyState;
 use super::serve::{self, ServeError, Server};
+use super::server_version::ServerVersion;
 use super::statuses::{self, Statuses};
 use super::stopwatch::Stopwatch;
 use super::supervisor::{self, Supervisor, Task, TaskEnded};
@@ -248,7 +249,9 @@ impl Life {
             supervisor.spawn(Task::ExtenderPort, server.serve(parts.answering()));
         }
         debugger::start(supervisor, parts.api.clone(), parts.driver.clone()).map_err(RunError::System)?;
-        reach(&parts.api).await?;
+        if let Some(version) = reach(&parts.api).await? {
+            parts.informers.served_by(version);
+        }
         let (loaded, loading) = oneshot::channel();
         supervisor.spawn(Task::Policies, source.run(loaded));
         match loading.await {
@@ -565,9 +568,9 @@ fn stop_signal() -> std::io::Result<impl Future<Output = ()>> {
     })
 }
 
-/// Waits until the API server answers. Logs what is wrong, and fails if waiting longer is
-/// pointless.
-async fn reach(api: &Api) -> Result<(), RunError> {
+/// Waits until the API server answers, with its version if we may read it. Logs what is wrong, and fails if waiting
+/// longer is pointless.
+async fn reach(api: &Api) -> Result<Option<ServerVersion>, RunError> {
     let server = || api.server().to_owned();
     let since = Instant::now();
     let mut said = String::new();
@@ -577,14 +580,14 @@ async fn reach(api: &Api) -> Result<(), RunError> {
         match api.call::<Value>(request).await {
             Ok(version) => {
                 tracing::info!(server = api.server(), version = version["gitVersion"].as_str(), "connected");
-                return Ok(());
+                return Ok(ServerVersion::of(&version));
             }
             Err(ApiError::Status { code: 401, message, .. }) => {
                 return Err(RunError::Unauthorized { server: server(), why: message });
             }
             // The right to read the version is not needed for scheduling, and a server that throttles
             // us is there.
-            Err(ApiError::Status { code: 403 | 429, .. }) => return Ok(()),
+            Err(ApiError::Status { code: 403 | 429, .. }) => return Ok(None),
             Err(error) => {
                 let why = match error {
                     ApiError::NotSent(why) | ApiError::Lost(why) => why,
