@@ -9,7 +9,7 @@ use super::Explanation;
 use super::attempt::Attempt;
 use super::candidates::{Candidate, candidates};
 use super::suggestions::{Suggestions, ranked};
-use crate::framework::{Cycle, Edit, EditOwner, Framework};
+use crate::framework::{Cycle, Edit, EditOwner, Exempted, Framework};
 use crate::model::{NodeId, PodInfo, Snapshot, Symbol, Time};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -41,9 +41,8 @@ pub struct Question<'a> {
     pub now: Time,
     /// How often filters may run again: [`TRIALS`], or fewer for one pod of many.
     pub trials: usize,
-    /// The same plugins where these policies have the further `applies when` that leaves the pod
-    /// out.
-    pub leaving_out: &'a dyn Fn(&[Symbol]) -> Option<Arc<Framework>>,
+    /// The same plugins where these policies and rules have exceptions for the pod.
+    pub excepting: &'a dyn Fn(&[Exempted]) -> Option<Arc<Framework>>,
 }
 
 /// Finds the smallest changes that help.
@@ -74,8 +73,8 @@ struct Search<'a> {
     near: Vec<NodeId>,
     /// How many trials are left.
     left: usize,
-    /// Plugins with policies that leave the pod out, made once.
-    frameworks: BTreeMap<Vec<Symbol>, Option<Arc<Framework>>>,
+    /// Plugins with exceptions for the pod, made once.
+    frameworks: BTreeMap<Vec<Exempted>, Option<Arc<Framework>>>,
     /// The pod after edits, made once; `None` where it could not be made, or would not enter the queue.
     pods: BTreeMap<Vec<Edit>, Option<Arc<PodInfo>>>,
 }
@@ -156,19 +155,13 @@ impl<'a> Search<'a> {
     }
 
     fn framework(&mut self, edits: &[Edit]) -> Option<Arc<Framework>> {
-        let mut policies: Vec<Symbol> = edits
-            .iter()
-            .filter_map(|edit| match edit {
-                Edit::LeaveOut { policy, .. } => Some(policy.clone()),
-                _ => None,
-            })
-            .collect();
-        if policies.is_empty() {
+        let mut exempted: Vec<Exempted> = edits.iter().filter_map(Edit::exempted).cloned().collect();
+        if exempted.is_empty() {
             return Some(self.question.framework.clone());
         }
-        policies.sort();
-        let make = self.question.leaving_out;
-        self.frameworks.entry(policies).or_insert_with_key(|policies| make(policies)).clone()
+        exempted.sort();
+        let make = self.question.excepting;
+        self.frameworks.entry(exempted).or_insert_with_key(|exempted| make(exempted)).clone()
     }
 
     /// The pod after edits, if it still enters the queue.

@@ -4,7 +4,7 @@
 use super::changes::Question;
 use super::suggestions::{Step, Suggestion, Suggestions};
 use crate::framework::{Cycle, Edit, Framework, Status};
-use crate::model::{PodInfo, Symbol, Time};
+use crate::model::{PodInfo, Time};
 use std::sync::Arc;
 
 /// Maximum number of re-evaluations to find the instant at which the gate opens.
@@ -66,9 +66,9 @@ fn helps(question: &Question, status: &Status) -> Suggestions {
     for edit in plugin.remedies(&handle, None) {
         found.tried += 1;
         let Some(pod) = Edit::edited_pod(question.pod, std::slice::from_ref(&edit)) else { continue };
-        let framework = match &edit {
-            Edit::LeaveOut { policy, .. } => (question.leaving_out)(&[Symbol::clone(policy)]),
-            _ => Some(question.framework.clone()),
+        let framework = match edit.exempted() {
+            Some(of) => (question.excepting)(std::slice::from_ref(of)),
+            None => Some(question.framework.clone()),
         };
         let opens = framework
             .is_some_and(|framework| refused(question, &framework, &Arc::new(pod), question.now).is_none());

@@ -12,8 +12,8 @@ mod candidates;
 pub mod changes;
 mod conflicts;
 mod count;
+pub mod except;
 pub mod gated;
-pub mod leave_out;
 pub mod overview;
 mod suggestions;
 

@@ -7,7 +7,7 @@
 use super::changes::{Question, TRIALS, that_help};
 use super::{Explanation, Suggestion, explain};
 use crate::dry_run::{Options, Standing, World, run as schedule};
-use crate::framework::{Edit, Framework};
+use crate::framework::{Edit, Exempted, Framework};
 use crate::model::{Labels, Node, Object, PodInfo, PodKey, Resource, Snapshot, Symbol, Time, amount};
 use crate::scheduler::{Profiles, RecordLevel};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -171,8 +171,8 @@ fn cause(explanation: &Explanation, message: &str) -> String {
     }
 }
 
-/// Makes the pod's profile where policies leave the pod out.
-pub type LeavingOut<'a> = &'a dyn Fn(&PodInfo, &[Symbol]) -> Option<Arc<Framework>>;
+/// Makes the pod's profile where policies and rules have exceptions for the pod.
+pub type Excepting<'a> = &'a dyn Fn(&PodInfo, &[Exempted]) -> Option<Arc<Framework>>;
 
 /// How a group is tried.
 pub struct Trial<'a> {
@@ -182,8 +182,8 @@ pub struct Trial<'a> {
     pub profiles: &'a Arc<Profiles>,
     /// How pods are placed.
     pub options: &'a Options,
-    /// The pod's profile where policies leave the pod out.
-    pub leaving_out: LeavingOut<'a>,
+    /// The pod's profile where policies and rules have exceptions for the pod.
+    pub excepting: Excepting<'a>,
 }
 
 impl Trial<'_> {
@@ -193,14 +193,14 @@ impl Trial<'_> {
         let pod = template.pods.first()?;
         let explanation = template.explanation.as_ref()?;
         let framework = self.profiles.get(&pod.scheduler_name)?;
-        let leaving_out = |policies: &[Symbol]| (self.leaving_out)(pod, policies);
+        let excepting = |of: &[Exempted]| (self.excepting)(pod, of);
         let question = Question {
             framework,
             snapshot: &template.snapshot,
             pod,
             now,
             trials: TRIALS / 3,
-            leaving_out: &leaving_out,
+            excepting: &excepting,
         };
         let suggestions = that_help(explanation, &question);
         let all = cause.pods().count();
@@ -236,8 +236,8 @@ impl Trial<'_> {
         let mut profiles = self.profiles.clone();
         for edit in &suggestion.edits {
             match edit {
-                Edit::LeaveOut { policy, .. } => {
-                    let Some(changed) = self.without(cause, policy) else { return 0 };
+                Edit::Except(of) => {
+                    let Some(changed) = self.excepting(cause, of) else { return 0 };
                     profiles = changed;
                 }
                 edit if edit.changes_node() => edit_nodes(&mut world, edit, &suggestion.nodes),
@@ -252,13 +252,13 @@ impl Trial<'_> {
         self.placed(&world, &profiles, &group)
     }
 
-    /// The profiles where a policy leaves the pods of a group out: one line must name them all.
-    fn without(&self, cause: &Cause, policy: &Symbol) -> Option<Arc<Profiles>> {
+    /// The profiles where the pods of a group are excepted: one exception must name them all.
+    fn excepting(&self, cause: &Cause, of: &Exempted) -> Option<Arc<Profiles>> {
         let pod = match &cause.templates[..] {
             [template] => template.pods.first()?,
             _ => return None,
         };
-        let changed = (self.leaving_out)(pod, std::slice::from_ref(policy))?;
+        let changed = (self.excepting)(pod, std::slice::from_ref(of))?;
         let frameworks = self.profiles.frameworks.iter();
         let frameworks = frameworks.map(|framework| {
             let same = framework.scheduler_name == changed.scheduler_name;
@@ -282,7 +282,7 @@ impl Trial<'_> {
             many => format!("{many} nodes"),
         };
         let words = suggestion.edits.iter().map(|edit| match edit {
-            Edit::LeaveOut { .. } if cause.pods().count() > 1 => {
+            Edit::Except(_) if cause.pods().count() > 1 => {
                 edit.describe(pod, &which).replace("this pod", "these pods")
             }
             edit => edit.describe(pod, &which),

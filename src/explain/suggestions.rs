@@ -74,6 +74,7 @@ pub(super) fn ranked(
         caution.then(a.owner.cmp(&b.owner)).then(spelling).then(nodes).then(a.what.cmp(&b.what))
     });
     helps.dedup_by(|a, b| a.what == b.what);
+    let mut helps = without_wider_exceptions(helps);
     let mut spellings = 0;
     helps.retain(|help| {
         spellings += usize::from(respells(help));
@@ -106,6 +107,37 @@ fn without_lesser_values(helps: Vec<Suggestion>) -> Vec<Suggestion> {
         }
     }
     kept
+}
+
+/// An exception from a whole policy that opens no node beyond those of an exception from one of its rules is left out.
+fn without_wider_exceptions(helps: Vec<Suggestion>) -> Vec<Suggestion> {
+    let is_wider = |wide: &Suggestion| {
+        let mut opened: BTreeMap<&Symbol, Vec<&String>> = BTreeMap::new();
+        for narrow in &helps {
+            if let Some(rule) = narrower(&wide.edits, &narrow.edits) {
+                opened.entry(rule).or_default().extend(&narrow.nodes);
+            }
+        }
+        opened.values().any(|nodes| wide.nodes.iter().all(|node| nodes.contains(&node)))
+    };
+    let kept: Vec<bool> = helps.iter().map(|help| !is_wider(help)).collect();
+    helps.into_iter().zip(kept).filter_map(|(help, kept)| kept.then_some(help)).collect()
+}
+
+/// The rule from which the second edits except the pod where the first ones do so from its whole policy, if that is all
+/// in which they differ.
+fn narrower<'e>(wide: &[Edit], narrow: &'e [Edit]) -> Option<&'e Symbol> {
+    let mut rule = None;
+    for (wide, narrow) in wide.iter().zip(narrow) {
+        match (wide.exempted(), narrow.exempted()) {
+            (Some(policy), Some(of)) if policy.rule.is_none() && policy.policy == of.policy => {
+                rule = of.rule.as_ref();
+            }
+            _ if wide.kind() == narrow.kind() || wide.overlaps(narrow) => {}
+            _ => return None,
+        }
+    }
+    rule.filter(|_| wide.len() == narrow.len())
 }
 
 /// Edits as they are reported.

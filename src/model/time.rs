@@ -86,6 +86,13 @@ impl Time {
         rfc3339::write(self)
     }
 
+    /// The end of a day in UTC, which is written as `2027-01-31`. `None`: the text is no day.
+    pub fn end_of_day(day: &str) -> Option<Self> {
+        let day: jiff::civil::Date = day.parse().ok()?;
+        let next = day.tomorrow().ok()?.to_zoned(jiff::tz::TimeZone::UTC).ok()?;
+        Some(Self(next.timestamp().as_microsecond()))
+    }
+
     /// The instant, or the end of the calendar that lies next to it.
     pub fn in_calendar(self) -> Self {
         self.clamp(Self::FIRST, Self::LAST)

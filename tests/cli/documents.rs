@@ -59,8 +59,8 @@ fn plan_and_explain_name_places_of_the_document() {
             bayplan(&["explain", "train-c", "--cluster", CLUSTER, "--policies", policies]);
         let line = text.lines().position(|line| line.contains("reject: node(s)")).unwrap() + 1;
         assert!(out.contains(&format!("gpu.yaml:{line}")), "{out}{err}");
-        // Leaving the pod out of the policy is a change of `appliesWhen`.
-        assert!(out.contains("leave this pod out of gpu-placement"), "{out}");
+        // The exception is an item of `exceptions`.
+        assert!(out.contains("except this pod from gpu-placement"), "{out}");
     }
 }
 

@@ -138,3 +138,38 @@ fn a_mistake_in_an_exception_is_reported_in_its_file_and_never_in_the_policy() {
         expected.map(|(line, code)| ("b.bay".to_owned(), line, code.to_owned())).into_iter().collect();
     assert_eq!(findings(&at), expected);
 }
+
+#[test]
+fn explain_writes_an_exception_with_an_end_and_a_reason() {
+    let at = folder(&[("a.bay", POLICY), ("cluster.yaml", CLUSTER)]);
+    let ran = ["explain", "other", "--policies", "a.bay", "--cluster", "cluster.yaml"];
+    let told = json(&at, &ran);
+    let helps = told["wouldHelp"].as_array().unwrap();
+    let number = |whose: &str| (helps.iter().position(|of| of["whose"] == whose).unwrap() + 1).to_string();
+    let (policy, pod) = (number("policy"), number("pod"));
+    assert_eq!(helps[policy.parse::<usize>().unwrap() - 1]["what"], "except this pod from nodes/own");
+    let line = |more: &[&str]| {
+        let fix = json(&at, &[&ran, &["--fix", &policy][..], more].concat());
+        fix["policies"][0]["line"].as_str().unwrap().to_owned()
+    };
+    let condition = "when pod.namespace == \"default\" && pod.name == \"other\"";
+    assert_eq!(
+        line(&[]),
+        format!("except own until {} because \"default/other is not placed otherwise\" {condition}", day(30))
+    );
+    assert_eq!(
+        line(&["--until", "2099-01-31", "--because", "OPS-3: \"moves\""]),
+        format!("except own until 2099-01-31 because \"OPS-3: \\\"moves\\\"\" {condition}")
+    );
+    for (number, flags, error) in [
+        (&policy, ["--until", "2020-01-31"], "`--until 2020-01-31` is over"),
+        (&policy, ["--until", "soon"], "`--until soon` is no day; write one as "),
+        (&policy, ["--because", ""], "`--because` says nothing"),
+        (&pod, ["--until", "2099-01-31"], "is no exception"),
+    ] {
+        let ended = bayplan_in(&at, &[&ran[..], &["--fix", number][..], &flags[..]].concat());
+        assert!(ended.status != 0 && ended.err.contains(error), "{flags:?}: {}{}", ended.out, ended.err);
+    }
+    let ended = bayplan_in(&at, &[&ran[..], &["--until", "2099-01-31"][..]].concat());
+    assert!(ended.err.contains("--fix"), "{}", ended.err);
+}

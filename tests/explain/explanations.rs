@@ -179,9 +179,10 @@ fn patches_do_what_they_promise() {
             apply(&mut changed, &pod, &fix);
             let mut again = vec!["explain".to_owned(), pod.clone()];
             again.extend(["--cluster".to_owned(), write_cluster(&folder, &changed)]);
-            if case.with_extension("bay").exists() {
-                let policy = folder.join("policy.bay");
-                std::fs::copy(case.with_extension("bay"), &policy).unwrap();
+            if let Some(at) = flags.iter().position(|flag| flag == "--policies") {
+                let written = repository(&flags[at + 1]);
+                let policy = folder.join("policy").with_extension(written.extension().unwrap());
+                std::fs::copy(&written, &policy).unwrap();
                 for change in fix["policies"].as_array().unwrap() {
                     let diff = change["diff"].as_str().unwrap();
                     let text = std::fs::read_to_string(&policy).unwrap();
@@ -320,7 +321,7 @@ fn a_gate_that_the_clock_opens_says_when() {
     assert!(text.lines().last().unwrap().ends_with("--fix 1"), "{text}");
     let told = json_of(&flags.map(str::to_owned));
     assert_eq!(told["gate"]["opens"], "2100-01-01T00:00:00Z");
-    assert_eq!(told["wouldHelp"][0]["what"], "leave this pod out of later");
+    assert_eq!(told["wouldHelp"][0]["what"], "except this pod from later");
 }
 
 #[test]

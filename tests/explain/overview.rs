@@ -132,9 +132,9 @@ fn what_is_said_to_help_helps() {
     assert_eq!(told["state"], "waits", "{told}");
     let helps = told["wouldHelp"].as_array().unwrap();
     let of = |whose: &str| helps.iter().find(|help| help["whose"] == whose).cloned();
-    let left_out = of("policy").expect("a further `applies when`");
-    assert_eq!(left_out["what"], "leave this pod out of home/same-team");
-    for name in left_out["nodes"].as_array().unwrap() {
+    let excepted = of("policy").expect("an exception");
+    assert_eq!(excepted["what"], "except this pod from home/same-team");
+    for name in excepted["nodes"].as_array().unwrap() {
         let object = objects.iter().find(|object| object["metadata"]["name"] == *name).unwrap();
         assert_eq!(object["metadata"]["labels"]["team"], "vision", "{name}");
     }

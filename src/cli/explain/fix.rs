@@ -1,11 +1,14 @@
-//! `explain --fix N`: the patch that makes a suggestion, of the pod, a node or a policy.
+//! `explain --fix N`: the patch that makes a suggestion, of the pod, a node, or an exception in a policy.
 
+use super::Args;
 use crate::cli::output::yaml;
 use crate::cli::setup::{Setup, quoted};
-use crate::diag::{Span, escape};
-use crate::explain::{Suggestion, leave_out};
-use crate::framework::{Edit, Patch};
-use crate::model::{PodInfo, Symbol};
+use crate::diag::{Diagnostic, Span, escape};
+use crate::explain::Suggestion;
+use crate::explain::except::{Exception, Terms};
+use crate::framework::{Edit, Exempted, Patch};
+use crate::model::{PodInfo, Time};
+use anyhow::Context;
 use serde_json::{Value, json};
 use std::fmt::Write;
 
@@ -33,9 +36,49 @@ pub(super) struct Fix {
     /// Nodes that the patch could name as well.
     alternatives: Vec<String>,
     policies: Vec<PolicyChange>,
+    /// Nobody said until when and why there is the exception.
+    usual_terms: bool,
 }
 
-/// The line that a policy gets.
+/// What the patch is for.
+pub(super) struct Asked<'a> {
+    pub setup: &'a Setup,
+    pub pod: &'a PodInfo,
+    pub args: &'a Args,
+    /// The instant of the decision.
+    pub now: Time,
+    pub number: usize,
+    pub chosen: &'a Suggestion,
+    /// A gate keeps the pod out of the queue.
+    pub gated: bool,
+}
+
+impl Asked<'_> {
+    /// Until when and why there is an exception.
+    fn terms(&self) -> anyhow::Result<Terms> {
+        let mut terms = Terms::usual(self.pod, self.now);
+        if let Some(until) = &self.args.until {
+            let end = Time::end_of_day(until)
+                .with_context(|| format!("`--until {until}` is no day; write one as {}", terms.until))?;
+            if end <= self.now {
+                anyhow::bail!(
+                    "`--until {until}` is over; an exception needs a later day, such as {}",
+                    terms.until
+                );
+            }
+            terms.until.clone_from(until);
+        }
+        if let Some(because) = &self.args.because {
+            if because.trim().is_empty() {
+                anyhow::bail!("`--because` says nothing; say who needs the exception and for what");
+            }
+            terms.because.clone_from(because);
+        }
+        Ok(terms)
+    }
+}
+
+/// The exception that a policy gets.
 struct PolicyChange {
     policy: String,
     file: String,
@@ -49,13 +92,8 @@ struct PolicyChange {
 
 impl Fix {
     /// The patch for a suggestion; fails where nothing can be patched.
-    pub(super) fn of(
-        setup: &Setup,
-        pod: &PodInfo,
-        number: usize,
-        chosen: &Suggestion,
-        gated: bool,
-    ) -> anyhow::Result<Self> {
+    pub(super) fn of(asked: &Asked) -> anyhow::Result<Self> {
+        let Asked { setup, pod, args, number, chosen, gated, .. } = *asked;
         if !has_patch(&chosen.edits) {
             anyhow::bail!("suggestion {number} needs no patch: {}", chosen.what);
         }
@@ -67,18 +105,14 @@ impl Fix {
             (1, _) => format!("the pod then fits {}", chosen.nodes.join("")),
             (many, _) => format!("the pod then fits {many} nodes"),
         };
-        let policies: Vec<PolicyChange> = chosen
-            .edits
-            .iter()
-            .filter_map(|edit| match edit {
-                Edit::LeaveOut { policy, .. } => Some(policy),
-                _ => None,
-            })
-            .map(|policy| {
-                policy_change(setup, pod, policy)
-                    .ok_or_else(|| anyhow::anyhow!("the text of the policy {policy} is not available"))
-            })
-            .collect::<Result<_, _>>()?;
+        let terms = asked.terms()?;
+        let exempted: Vec<&Exempted> = chosen.edits.iter().filter_map(Edit::exempted).collect();
+        let own_terms = args.until.is_some() || args.because.is_some();
+        if exempted.is_empty() && own_terms {
+            anyhow::bail!("suggestion {number} is no exception, which `--until` and `--because` are for");
+        }
+        let change = |from: &&Exempted| policy_change(setup, &Exception { from, pod, terms: &terms });
+        let policies: Vec<PolicyChange> = exempted.iter().map(change).collect::<Result<_, _>>()?;
         let maker = pod.owners.iter().find(|owner| owner.controller);
         Ok(Self {
             number,
@@ -89,6 +123,7 @@ impl Fix {
             namespace: pod.namespace.to_string(),
             maker: maker.map(|owner| format!("{} {}", owner.kind, owner.name)),
             alternatives: chosen.nodes.iter().skip(1).filter(|_| changes_node).cloned().collect(),
+            usual_terms: !policies.is_empty() && !own_terms,
             policies,
         })
     }
@@ -124,6 +159,9 @@ impl Fix {
             let at = change.object.as_ref().map_or_else(String::new, |object| format!(" ({object})"));
             let _ =
                 writeln!(text, "# {}:{}{at}; the policy compiles with this line.", change.file, change.after);
+            if self.usual_terms {
+                text.push_str("# --until DATE and --because TEXT write another end and why.\n");
+            }
             text.push_str(&change.diff);
         }
         text
@@ -177,24 +215,39 @@ impl Fix {
     }
 }
 
-/// The further `applies when` of a policy. It was compiled when the suggestion was tried.
-fn policy_change(setup: &Setup, pod: &PodInfo, policy: &Symbol) -> Option<PolicyChange> {
+/// The exception in the text of its policy.
+fn policy_change(setup: &Setup, exception: &Exception) -> anyhow::Result<PolicyChange> {
+    let policy = &exception.from.policy;
     let sources = &setup.policies.sources;
-    let compiled = setup.policies.set.get(policy)?;
-    let source = sources.source(compiled.policy.span)?;
-    let line = leave_out::added(source, pod);
-    let (changed, at) = leave_out::changed(source, &compiled.policy, pod)?;
-    let span = Span::new(source.id(), at, at);
-    let file = sources.file(span)?;
-    let object = source.origin().map(|origin| format!("{} {}", origin.object, origin.key));
-    Some(PolicyChange {
-        policy: policy.to_string(),
-        file: file.name().to_owned(),
-        object,
-        line,
-        after: sources.places(span).0.line,
-        diff: diff(source.name(), source.text(), &changed),
-    })
+    let change = || {
+        let compiled = setup.policies.set.get(policy)?;
+        let source = sources.source(compiled.policy.span)?;
+        let (changed, at) = exception.written_into(source, &compiled.policy)?;
+        let span = Span::new(source.id(), at, at);
+        let file = sources.file(span)?;
+        let object = source.origin().map(|origin| format!("{} {}", origin.object, origin.key));
+        let change = PolicyChange {
+            policy: policy.to_string(),
+            file: file.name().to_owned(),
+            object,
+            line: exception.text(source.form()),
+            after: sources.places(span).0.line,
+            diff: diff(source.name(), source.text(), &changed),
+        };
+        Some((change, source, changed))
+    };
+    let (change, source, changed) =
+        change().with_context(|| format!("the text of the policy {policy} is not available"))?;
+    // The suggestion was tried with the usual terms.
+    let mut sources = sources.clone();
+    let id = sources.add_like(source, changed);
+    let said = sources.get(id).map(|source| setup.policies.compiled(source).1).unwrap_or_default();
+    match said.into_iter().find(Diagnostic::is_error) {
+        Some(error) => {
+            anyhow::bail!("the policy {policy} does not compile with the exception: {}", error.message)
+        }
+        None => Ok(change),
+    }
 }
 
 /// The difference of two texts as `patch -p0` takes it, where one run of lines differs.

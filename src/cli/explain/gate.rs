@@ -8,7 +8,7 @@ use crate::diag::SourceMap;
 use crate::explain::Suggestions;
 use crate::explain::changes::{Question, TRIALS};
 use crate::explain::gated::gate;
-use crate::framework::Framework;
+use crate::framework::{Exempted, Framework};
 use crate::lang::eval::context::EvalContext;
 use crate::lang::eval::trace::{ValueTrace, trace};
 use crate::lang::policy_set::{CompiledPolicy, place};
@@ -46,10 +46,9 @@ struct GateStatement {
 /// Evaluates the gates of a pod that the plugin `by` keeps out.
 pub(super) fn gated(subject: &Subject, framework: &Arc<Framework>, by: &Symbol) -> Gated {
     let pod = Arc::new(subject.pod.clone());
-    let leaving_out = |policies: &[Symbol]| subject.setup.leaving_out(&pod, policies);
     let (snapshot, now) = (subject.snapshot, subject.now);
-    let question =
-        Question { framework, snapshot, pod: &pod, now, trials: TRIALS, leaving_out: &leaving_out };
+    let excepting = |of: &[Exempted]| subject.setup.excepting(&pod, of, now);
+    let question = Question { framework, snapshot, pod: &pod, now, trials: TRIALS, excepting: &excepting };
     let found = gate(&question);
     let found = found.unwrap_or_default();
     let policy = subject.setup.policies.set.get(by);

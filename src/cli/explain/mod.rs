@@ -31,6 +31,7 @@ use super::{ExitStatus, dry_run};
   bayplan explain train-c --cluster cluster.yaml --policies gpu.bay
   bayplan explain shop/train-7 --cluster cluster.yaml --node gpu-b-03      one node, the rule with its values
   bayplan explain train-c --cluster cluster.yaml --fix 1                   the patch for the first suggestion
+  bayplan explain train-c --cluster cluster.yaml --fix 2 --until 2027-01-31 --because 'OPS-12: moves in January'
   bayplan explain train-c --cluster cluster.yaml --all                     nothing folded, event and funnel
   bayplan explain train-7 -n shop --context prod                           of a live cluster, which is only read
   bayplan explain train-7 -n shop --policies gpu.bay                       as if this policy had been applied")]
@@ -47,9 +48,15 @@ pub(super) struct Args {
     /// One node, with the values that every part of a rule has there.
     #[arg(long, value_name = "NAME", requires = "pod", conflicts_with = "fix")]
     node: Option<String>,
-    /// The patch that makes suggestion N: of the pod, a node or a policy.
+    /// The patch that makes suggestion N: of the pod, a node, or an exception in a policy.
     #[arg(long, value_name = "N", requires = "pod")]
     fix: Option<usize>,
+    /// The last day of the exception that `--fix` writes, such as `2027-01-31`; by default 30 days from now.
+    #[arg(long, value_name = "DATE", requires = "fix")]
+    until: Option<String>,
+    /// Why there is the exception that `--fix` writes.
+    #[arg(long, value_name = "TEXT", requires = "fix")]
+    because: Option<String>,
     /// The pods of cause N of the list.
     #[arg(long, value_name = "N", conflicts_with = "pod")]
     cause: Option<usize>,

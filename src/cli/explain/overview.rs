@@ -9,7 +9,7 @@ use crate::diag::suggest::nearest;
 use crate::dry_run::{Options, PodReport, Standing, Watcher, run_watched};
 use crate::explain::overview::{Cause, GroupHelp, Template, Trial, by_cause, template, template_key};
 use crate::explain::unplaced;
-use crate::framework::Framework;
+use crate::framework::{Exempted, Framework};
 use crate::model::{PodInfo, PodKey, Snapshot, Symbol, Time};
 use crate::scheduler::{Decision, DecisionRecord, RecordLevel, Scheduler};
 use rustc_hash::FxHashMap;
@@ -148,9 +148,8 @@ impl Waiting {
 
     /// What would help the first causes.
     fn helps(&self, setup: &Setup, options: &Options, count: usize) -> Vec<Option<GroupHelp>> {
-        let leaving_out = |pod: &PodInfo, policies: &[Symbol]| setup.leaving_out(pod, policies);
-        let trial =
-            Trial { world: &setup.world, profiles: &setup.profiles, options, leaving_out: &leaving_out };
+        let excepting = |pod: &PodInfo, of: &[Exempted]| setup.excepting(pod, of, self.now);
+        let trial = Trial { world: &setup.world, profiles: &setup.profiles, options, excepting: &excepting };
         self.causes.iter().take(count).map(|cause| trial.help(cause, self.now)).collect()
     }
 

@@ -1,7 +1,7 @@
 //! `bayplan explain POD`: one pod, in the order verdict, tables, what would help, next command.
 
 use super::evictions::Evictions;
-use super::fix::Fix;
+use super::fix::{Asked, Fix};
 use super::gate::{self, Gated};
 use super::node::Subject;
 use super::state::{self, State};
@@ -12,8 +12,8 @@ use crate::diag::{escape, suggest::nearest};
 use crate::dry_run::{Options, PodReport, Standing};
 use crate::explain::changes::{Question, TRIALS, that_help};
 use crate::explain::{Explanation, NodeExplanation, Suggestions, explain, unplaced};
-use crate::framework::Framework;
-use crate::model::{Object, PodInfo, Symbol};
+use crate::framework::{Exempted, Framework};
+use crate::model::{Object, PodInfo};
 use crate::plugins::policy::{ExemptPods, why_exempt};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -115,9 +115,9 @@ fn helps(
     if !report.is_some_and(state::waits) || !subject.explanation.fits.is_empty() {
         return Suggestions::default();
     }
-    let leaving_out = |policies: &[Symbol]| subject.setup.leaving_out(pod, policies);
     let (snapshot, now) = (subject.snapshot, subject.now);
-    let question = Question { framework, snapshot, pod, now, trials: TRIALS, leaving_out: &leaving_out };
+    let excepting = |of: &[Exempted]| subject.setup.excepting(pod, of, now);
+    let question = Question { framework, snapshot, pod, now, trials: TRIALS, excepting: &excepting };
     that_help(subject.explanation, &question)
 }
 
@@ -315,7 +315,9 @@ impl PodView<'_> {
                 many => anyhow::bail!("suggestion {number} does not exist; there are {many}"),
             }
         };
-        Fix::of(self.subject.setup, self.pod, number, chosen, self.gated.is_some())
+        let Subject { setup, now, .. } = *self.subject;
+        let gated = self.gated.is_some();
+        Fix::of(&Asked { setup, pod: self.pod, args: self.args, now, number, chosen, gated })
     }
 
     /// The next commands: the patch for the first suggestion, and one node with the values of a

@@ -5,32 +5,34 @@ use super::Setup;
 use crate::cli::input::Policies;
 use crate::config::SchedulerConfig;
 use crate::diag::{Diagnostic, SourceId, SourceMap, Span};
-use crate::explain::leave_out;
-use crate::framework::{ArgsError, At, Field, Framework, Registry, Tree, TreeValue};
+use crate::explain::except::{Exception, Terms};
+use crate::framework::{ArgsError, At, Exempted, Field, Framework, Registry, Tree, TreeValue};
 use crate::lang::Given;
 use crate::lang::analysis::cost::Size;
 use crate::lang::check::Argument;
 use crate::lang::exceptions::Outside;
 use crate::lang::policy_set::{CompiledPolicy, PolicySet};
 use crate::lang::schemas::Schemas;
-use crate::model::{PodInfo, Symbol};
+use crate::model::{PodInfo, Time};
 use crate::plugins::policy::{ExemptPods, PolicyPlugin};
 use crate::scheduler::Profiles;
 use std::sync::{Arc, Mutex, PoisonError};
 
 impl Setup {
-    /// The profile that serves a scheduler name, where some policies leave a pod out by a further
-    /// `applies when`. `None` when a policy does not compile with it.
-    pub(crate) fn leaving_out(&self, pod: &PodInfo, names: &[Symbol]) -> Option<Arc<Framework>> {
+    /// The profile that serves a pod, where some policies or rules have an exception for it. `None` when a policy does
+    /// not compile with it.
+    pub(crate) fn excepting(&self, pod: &PodInfo, from: &[Exempted], now: Time) -> Option<Arc<Framework>> {
+        let terms = Terms::usual(pod, now);
         let mut sources = self.policies.sources.clone();
         let mut changed = Vec::new();
         for compiled in self.policies.set.iter() {
-            if !names.iter().any(|name| name.as_str() == compiled.name()) {
+            let Some(from) = from.iter().find(|from| from.policy.as_str() == compiled.name()) else {
                 changed.push(compiled.clone());
                 continue;
-            }
+            };
             let source = self.policies.sources.source(compiled.policy.span)?;
-            let (text, _) = leave_out::changed(source, &compiled.policy, pod)?;
+            let exception = Exception { from, pod, terms: &terms };
+            let (text, _) = exception.written_into(source, &compiled.policy)?;
             let id = sources.add_like(source, text);
             let (made, said) = self.policies.compiled(sources.get(id)?);
             if said.iter().any(Diagnostic::is_error) {

@@ -15,6 +15,7 @@ pub use patch::Patch;
 
 use crate::model::{HostPort, Symbol, Taint};
 use serde::Serialize;
+use std::fmt;
 use std::sync::Arc;
 
 /// The taint that `kubectl cordon` leads to.
@@ -136,15 +137,28 @@ pub enum Edit {
         /// Whether the node has that taint.
         tainted: bool,
     },
-    /// A policy leaves the pod out, by a further `applies when`.
-    LeaveOut {
-        /// The policy.
-        policy: Symbol,
-        /// Its filter, where the policy has no other rule.
-        only_rule: Option<Symbol>,
-    },
+    /// A policy, or one of its rules, leaves the pod alone for a while.
+    Except(Exempted),
     /// The pods of the node end, except those of DaemonSets.
     PodsEnd,
+}
+
+/// What an exception is from: a policy, or one of its rules.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Exempted {
+    /// The policy.
+    pub policy: Symbol,
+    /// Its rule; `None`: all of the policy.
+    pub rule: Option<Symbol>,
+}
+
+impl fmt::Display for Exempted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.rule {
+            Some(rule) => write!(f, "{}/{rule}", self.policy),
+            None => self.policy.fmt(f),
+        }
+    }
 }
 
 impl Edit {
@@ -165,7 +179,7 @@ impl Edit {
             | Edit::PodLabel { .. }
             | Edit::PodAnnotation { .. } => EditOwner::Pod,
             Edit::NodeLabel { .. } | Edit::RemoveTaint(_) | Edit::Uncordon { .. } => EditOwner::Node,
-            Edit::LeaveOut { .. } => EditOwner::Policy,
+            Edit::Except(_) => EditOwner::Policy,
             Edit::PodsEnd => EditOwner::Wait,
         }
     }
@@ -192,6 +206,14 @@ impl Edit {
     /// Whether it has an amount that differs from node to node.
     pub fn has_amount(&self) -> bool {
         matches!(self, Edit::Request { .. } | Edit::MaxSkew { .. })
+    }
+
+    /// What the pod is excepted from.
+    pub fn exempted(&self) -> Option<&Exempted> {
+        match self {
+            Edit::Except(of) => Some(of),
+            _ => None,
+        }
     }
 
     /// What the edit replaces and what it puts there, where it corrects the spelling of a name.
@@ -221,6 +243,7 @@ impl Edit {
             }
             Edit::PodLabel { key, .. } => ("pod label", key.to_string()),
             Edit::PodAnnotation { key, .. } => ("annotation", key.to_string()),
+            Edit::Except(of) => ("policy", of.policy.to_string()),
             Edit::Tolerate(taint) | Edit::RemoveTaint(taint) if taint.key != *CORDONED => {
                 ("taint", words::taint(taint))
             }

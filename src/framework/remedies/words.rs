@@ -40,10 +40,7 @@ impl Edit {
             Edit::RemoveTaint(of) => format!("remove the taint {} from {which}", taint(of)),
             Edit::Uncordon { tainted: true } => format!("uncordon {which} and remove its taint {CORDONED}"),
             Edit::Uncordon { tainted: false } => format!("uncordon {which}"),
-            Edit::LeaveOut { policy, only_rule: Some(rule) } => {
-                format!("leave this pod out of {policy}/{rule}")
-            }
-            Edit::LeaveOut { policy, only_rule: None } => format!("leave this pod out of {policy}"),
+            Edit::Except(of) => format!("except this pod from {of}"),
             Edit::PodsEnd => format!("until pods end on {which}"),
         }
     }

@@ -2,7 +2,6 @@
 //! written into their conditions.
 
 use super::dialect::Dialect;
-use super::modes::end_of;
 use super::scope::{FactScope, Frame, Place};
 use super::{Checker, Texts};
 use crate::diag::{Diagnostic, Span, codes, suggest};
@@ -14,6 +13,7 @@ use crate::lang::syntax::ast::{self, BlockKind, StatementKind, Text};
 use crate::lang::typed::{CompareOp, Excepted, Exception, Expr, ExprKind, Let, LetId, Policy};
 use crate::lang::types::Type;
 use crate::lang::types::value::Value;
+use crate::model::Time;
 
 impl<'a> Checker<'a> {
     /// The exceptions that a policy says itself, and those from elsewhere.
@@ -120,7 +120,7 @@ impl<'a> Checker<'a> {
         (except, span): (&'a ast::Except, Span),
         rule: Option<Text>,
     ) -> Option<Exception> {
-        let end = end_of(&except.until.text);
+        let end = Time::end_of_day(&except.until.text);
         if end.is_none() {
             let message = format!("`{}` is not a day", except.until.text);
             let help = "a day is written as in `2027-01-31`";

@@ -61,7 +61,7 @@ impl<'a> Checker<'a> {
                 let message = "a day is for modes that do not decide yet";
                 self.mistake(&codes::WRONG_MODE, day.span, message, "remove `until`, or write another mode");
             }
-            match end_of(&day.text) {
+            match Time::end_of_day(&day.text) {
                 Some(end) => days.push(Until { mode, end, span: day.span }),
                 None => {
                     let message = format!("`{}` is not a day", day.text);
@@ -234,11 +234,4 @@ fn inside_with_modes(statement: &ast::Statement) -> Option<&[ast::BlockStatement
         }
         _ => None,
     }
-}
-
-/// The end of a day in UTC.
-pub(super) fn end_of(day: &str) -> Option<Time> {
-    let day: jiff::civil::Date = day.parse().ok()?;
-    let next = day.tomorrow().ok()?.to_zoned(jiff::tz::TimeZone::UTC).ok()?;
-    Some(Time(next.timestamp().as_microsecond()))
 }

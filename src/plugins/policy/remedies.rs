@@ -1,8 +1,8 @@
 //! Edits that may help against a policy's refusal: labels of the node and labels and annotations of
-//! the pod that the refusing conditions read, and a further `applies when`. `explain` tries them.
+//! the pod that the refusing conditions read, and exceptions. `explain` tries them.
 
 use super::PolicyPlugin;
-use crate::framework::{Edit, Handle};
+use crate::framework::{Edit, Exempted, Handle};
 use crate::lang::eval::context::EvalContext;
 use crate::lang::eval::interpret::Evaluator;
 use crate::lang::typed::reads::{ReadOf, ReadPath};
@@ -26,44 +26,41 @@ impl PolicyPlugin {
             context = context.on(node);
         }
         let mut evaluator = Evaluator::new(&self.compiled.policy, context);
-        let mut edits = Vec::new();
-        for check in self.checks_at(node.is_some()) {
+        let (mut edits, mut from) = (Vec::new(), Vec::new());
+        for (rule, check) in self.checks_at(node.is_some()) {
             let holds = check.condition.as_ref().map(|condition| evaluator.holds(condition));
             if holds.unwrap_or(check.refuses_when) == check.refuses_when {
                 self.edits_for(check, &context, &mut edits);
+                let rule = rule.map(Symbol::new);
+                if !from.contains(&rule) {
+                    from.push(rule);
+                }
             }
         }
+        if !from.contains(&None) {
+            from.push(None);
+        }
         let policy = Symbol::new(self.compiled.name());
-        edits.push(Edit::LeaveOut { policy, only_rule: self.only_rule() });
+        let except = |rule| Edit::Except(Exempted { policy: policy.clone(), rule });
+        edits.extend(from.into_iter().map(except));
         edits
     }
 
-    /// The filter that is all there is of the policy, if it is.
-    fn only_rule(&self) -> Option<Symbol> {
-        let policy = &self.compiled.policy;
-        let others = policy.prefilters.len()
-            + policy.gates.len()
-            + policy.scores.len()
-            + policy.permits.len()
-            + usize::from(policy.queue.is_some());
-        match &policy.filters[..] {
-            [filter] if others == 0 => Some(Symbol::new(&filter.name)),
-            _ => None,
-        }
-    }
-
-    /// The checks of filters, or those that refuse a pod before nodes are evaluated.
-    fn checks_at(&self, of_nodes: bool) -> Vec<&Check> {
+    /// The checks of filters with the names of these, or the checks that refuse a pod before nodes are evaluated.
+    fn checks_at(&self, of_nodes: bool) -> Vec<(Option<&str>, &Check)> {
         let policy = &self.compiled.policy;
         if of_nodes {
-            return policy.filters.iter().flat_map(|filter| &filter.checks).collect();
+            let filters = policy.filters.iter();
+            return filters
+                .flat_map(|filter| filter.checks.iter().map(|check| (Some(&*filter.name), check)))
+                .collect();
         }
         let statements = policy.prefilters.iter().flat_map(|prefilter| &prefilter.statements);
         let checks = statements.filter_map(|statement| match statement {
             PrefilterStatement::Check(check) => Some(check),
             PrefilterStatement::Only(_) => None,
         });
-        policy.gates.iter().chain(checks).collect()
+        policy.gates.iter().chain(checks).map(|check| (None, check)).collect()
     }
 
     /// Another value for each label or annotation that a refusing check reads.

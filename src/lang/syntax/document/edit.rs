@@ -1,13 +1,12 @@
-//! Adds a condition to `appliesWhen` in the text of a document, for suggestions that leave a pod out of a policy.
+//! Adds an exception to the text of a document, for suggestions that except a pod from a policy.
 
 use super::place::Places;
 use crate::diag::Source;
 use crate::yaml::{self, Tree, TreeValue};
-use serde_json::Value;
 
-/// The text with a further condition in `appliesWhen` of a policy, and the byte of the old text where it was changed.
-/// `None` if the text has no such policy.
-pub fn with_condition(source: &Source, policy: &str, condition: &str) -> Option<(String, usize)> {
+/// The text with a further item in `exceptions` of a policy, and the byte of the old text where it was put. The item is
+/// JSON. `None` if the text has no such policy.
+pub fn with_exception(source: &Source, policy: &str, item: &str) -> Option<(String, usize)> {
     let text = source.text();
     let (trees, _) = yaml::limited_documents(text);
     let mut found = Vec::new();
@@ -18,26 +17,38 @@ pub fn with_condition(source: &Source, policy: &str, condition: &str) -> Option<
     };
     let spec = found.iter().find(named)?.get("spec")?;
     let TreeValue::Map(entries) = &spec.value else { return None };
-    // A text of JSON is a scalar of YAML too, in every place where one may be.
-    let quoted = |condition: String| Value::String(condition).to_string();
-    if let Some(entry) = entries.iter().find(|entry| entry.key == "appliesWhen") {
-        let old = match &entry.value.value {
-            TreeValue::String(old) => old.trim().to_owned(),
-            TreeValue::Bool(old) => old.to_string(),
-            _ => return None,
+    let put = |at: usize, added: String| {
+        let (before, after) = (text.get(..at)?, text.get(at..)?);
+        Some((format!("{before}{added}{after}"), at))
+    };
+    // What stands before a place in its line.
+    let indent = |at: usize| {
+        let before = text.get(..at)?;
+        before.get(before.rfind('\n').map_or(0, |end| end + 1)..)
+    };
+    let Some(entry) = entries.iter().find(|entry| entry.key == "exceptions") else {
+        let first = entries.first()?.key_at.start;
+        let indent = indent(first)?;
+        let in_braces = text.get(spec.at.start..)?.starts_with('{');
+        let separator = match (in_braces, indent.trim().is_empty()) {
+            (true, true) => format!(",\n{indent}"),
+            (true, false) => ", ".to_owned(),
+            (false, _) => format!("\n{indent}"),
         };
-        let end = Places { source }.whole(&entry.value).end as usize;
-        let start = entry.key_at.end;
-        let (before, after) = (text.get(..start)?, text.get(end..)?);
-        let both = quoted(format!("({old}) && {condition}"));
-        return Some((format!("{before}: {both}{after}"), entry.key_at.start));
+        let key = if text.get(first..)?.starts_with('"') { "\"exceptions\"" } else { "exceptions" };
+        return put(first, format!("{key}: [{item}]{separator}"));
+    };
+    let TreeValue::List(items) = &entry.value.value else { return None };
+    let start = Places { source }.whole(&entry.value).range().start;
+    if text.get(start..)?.starts_with('[') {
+        let separator = if items.is_empty() { "" } else { ", " };
+        return put(start + 1, format!("{item}{separator}"));
     }
-    let first = entries.first()?.key_at.start;
-    let (before, after) = (text.get(..first)?, text.get(first..)?);
-    let line = before.rfind('\n').map_or(0, |end| end + 1);
-    let indent = before.get(line..)?;
-    let separator = if indent.trim().is_empty() { format!("\n{indent}") } else { ", ".to_owned() };
-    Some((format!("{before}\"appliesWhen\": {}{separator}{after}", quoted(condition.to_owned())), first))
+    // `indent` ends with the dash of the first item.
+    let first = items.first()?.at.start;
+    let indent = indent(first)?.trim_end().strip_suffix('-').filter(|indent| indent.trim().is_empty())?;
+    let dash = text.get(..first)?.rfind('-')?;
+    put(dash, format!("- {item}\n{indent}"))
 }
 
 #[cfg(test)]
@@ -47,20 +58,26 @@ mod tests {
     use crate::diag::SourceMap;
 
     #[test]
-    fn a_condition_is_added_in_every_style() {
+    fn an_exception_is_added_in_every_style() {
         let head = "apiVersion: bayplan.dev/v1\nkind: SchedulingPolicy\nmetadata: {name: a}\n";
         for (spec, wanted) in [
-            ("spec:\n  prefer: []\n", "spec:\n  \"appliesWhen\": \"x == \\\"y\\\"\"\n  prefer: []\n"),
-            ("spec: {prefer: []}\n", "spec: {\"appliesWhen\": \"x == \\\"y\\\"\", prefer: []}\n"),
+            ("spec:\n  prefer: []\n", "spec:\n  exceptions: [{\"a\": 1}]\n  prefer: []\n"),
+            ("spec: {prefer: []}\n", "spec: {exceptions: [{\"a\": 1}], prefer: []}\n"),
+            ("spec: {\n  \"prefer\": []}\n", "spec: {\n  \"exceptions\": [{\"a\": 1}],\n  \"prefer\": []}\n"),
+            ("spec:\n  exceptions: []\n", "spec:\n  exceptions: [{\"a\": 1}]\n"),
+            ("spec: {exceptions: [{b: 2}]}\n", "spec: {exceptions: [{\"a\": 1}, {b: 2}]}\n"),
             (
-                "spec:\n  appliesWhen: >-\n    a &&\n    b\n  prefer: []\n",
-                "spec:\n  appliesWhen: \"(a && b) && x == \\\"y\\\"\"\n  prefer: []\n",
+                "spec:\n  exceptions:\n  # why\n  - b: 2\n    c: 3\n  prefer: []\n",
+                "spec:\n  exceptions:\n  # why\n  - {\"a\": 1}\n  - b: 2\n    c: 3\n  prefer: []\n",
             ),
-            ("spec:\n  appliesWhen: 'a'\n", "spec:\n  appliesWhen: \"(a) && x == \\\"y\\\"\"\n"),
+            (
+                "spec:\n  prefer: []\n  exceptions:\n    - b: 2\n    - b: 3\n",
+                "spec:\n  prefer: []\n  exceptions:\n    - {\"a\": 1}\n    - b: 2\n    - b: 3\n",
+            ),
         ] {
             let mut sources = SourceMap::new();
             let id = sources.add("a.yaml", format!("{head}{spec}"));
-            let (text, at) = with_condition(sources.get(id).unwrap(), "a", "x == \"y\"").expect(spec);
+            let (text, at) = with_exception(sources.get(id).unwrap(), "a", "{\"a\": 1}").expect(spec);
             assert_eq!(text, format!("{head}{wanted}"));
             assert!(at > head.len());
         }

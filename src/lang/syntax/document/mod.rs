@@ -25,7 +25,7 @@ mod stand_in;
 mod types;
 mod values;
 
-pub use edit::with_condition;
+pub use edit::with_exception;
 pub use scalars::{Scalar, settle_fixes};
 pub use stand_in::stand_in;
 
