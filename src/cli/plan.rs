@@ -16,6 +16,7 @@ use crate::lang::typed::acts::field_manager;
 use crate::lang::typed::reads::{ReadOf, ReadPath, Reads};
 use crate::lang::typed::{self, Check, CompareOp, Expr, ExprKind, Mode, Point, Policy};
 use crate::lang::types::ObjectKind;
+use crate::model::PodMarks;
 use crate::model::metrics::GROUP;
 use crate::plugins::policy;
 use serde_json::{Value, json};
@@ -451,7 +452,7 @@ impl Plan {
         json!({
             "name": self.name, "place": self.place, "doc": self.doc, "appliesTo": self.applies,
             "mode": self.mode, "exceptions": self.exceptions, "size": size, "rules": rules, "keepsOfPods": self.memory.kept,
-            "mibPer100000Pods": self.memory.mib, "rights": self.rights,
+            "mibPer100000Pods": self.memory.mib, "rights": self.rights, "writes": self.writes,
         })
     }
 }
@@ -508,7 +509,14 @@ fn rights_to_write(policy: &Policy) -> Vec<String> {
 fn writes_of(policy: &Policy) -> Vec<String> {
     let mut writes: Vec<String> = Vec::new();
     for write in policy.reserves.iter().flat_map(|reserve| &reserve.writes) {
-        writes.push(format!("{} the pod, with its binding", write.verb.word()));
+        let since = match write.verb {
+            WriteVerb::Label => {
+                let (major, minor) = PodMarks::LABELS_SINCE;
+                format!(" (Kubernetes {major}.{minor} or newer)")
+            }
+            _ => String::new(),
+        };
+        writes.push(format!("{} the pod, with its binding{since}", write.verb.word()));
     }
     for acts in &policy.acts {
         let told = acts.acts.iter().filter_map(|act| Some((act.does.word(), act.does.target()?)));

@@ -20,7 +20,7 @@ use crate::framework::Need;
 use crate::lang::typed::reads::Keeps;
 use crate::model::objects::projection::Projection;
 use crate::model::objects::{namespace, node, pod};
-use crate::model::{KINDS, Kind, KindRow};
+use crate::model::{KINDS, Kind, KindRow, PodMarks};
 use crate::scheduler::Input;
 use rustc_hash::FxHashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -168,10 +168,6 @@ struct Shared {
     raw: Option<Arc<RawObjects>>,
 }
 
-/// The first Kubernetes whose API server copies the labels of a Binding to its pod; annotations were always copied.
-/// Source: `assignPod` in `pkg/registry/core/pod/storage/storage.go`.
-const COPIES_LABELS: (u32, u32) = (1, 35);
-
 /// How often the age of the watches is checked.
 const LOOK: Duration = Duration::from_secs(1);
 
@@ -277,9 +273,9 @@ impl Informers {
     }
 
     fn unmet_of_server(&self, needs: &Needs) -> Option<String> {
-        let old = self.shared.server.get().filter(|server| server.is_before(COPIES_LABELS))?;
+        let old = self.shared.server.get().filter(|server| server.is_before(PodMarks::LABELS_SINCE))?;
         needs.binding_labels.then(|| {
-            let (major, minor) = COPIES_LABELS;
+            let (major, minor) = PodMarks::LABELS_SINCE;
             format!(
                 "adds labels to pods in `reserve`, which API server {old} does not take from a Binding (from \
                  {major}.{minor} on it does): write them in `before bind`, or as annotations"

@@ -20,6 +20,10 @@ pub struct PodMarks {
 }
 
 impl PodMarks {
+    /// The first version of Kubernetes whose API server copies the labels of a Binding to its pod; annotations were
+    /// always copied.
+    pub const LABELS_SINCE: (u32, u32) = (1, 35);
+
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.annotations.is_empty() && self.labels.is_empty()

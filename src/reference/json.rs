@@ -683,6 +683,7 @@ pub static SHAPES: &[Shape] = &[
                 "what is kept of pods for it: fields below `spec`, `status` and `metadata`, annotations",
             ),
             ("rights", "[string]", "rules of a role that the policy needs beside those of the scheduler"),
+            ("writes", "[string]", "what the policy writes to the API server, each once"),
             ("mibPer100000Pods", "int", "about how much memory that takes for 100,000 pods, in MiB"),
         ],
     },

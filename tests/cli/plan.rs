@@ -76,3 +76,20 @@ fn plan_says_for_which_pods_and_until_when_a_policy_decides() {
         );
     }
 }
+
+#[test]
+fn plan_says_which_api_servers_take_what_a_binding_adds() {
+    let policy = "/// x\npolicy p {\n  reserve {\n    annotate pod { \"example.com/on\": node.name }\n    label pod { \"example.com/zone\": node.zone ?? \"\" }\n  }\n}\n";
+    let folder = folder(&[("adds.bay", policy)]);
+    let ended = bayplan(&["plan", folder.join("adds.bay").to_str().unwrap(), "-o", "json"]);
+    let plan: Value = serde_json::from_str(&ended.out).unwrap();
+    assert_eq!(
+        plan["policies"][0]["writes"],
+        serde_json::json!([
+            "annotate the pod, with its binding",
+            "label the pod, with its binding (Kubernetes 1.35 or newer)",
+        ]),
+        "{}",
+        ended.err
+    );
+}
