@@ -1,5 +1,6 @@
 //! `after failure` and memos on a real API server: the waiting members of a job are refused when one of them finds no
-//! node, the job rests, and it starts whole when there is room. A memo keeps a pod that is made again on its node.
+//! node, the job rests, and it starts whole when there is room. A pod that fails has the others of its group tried again.
+//! A memo keeps a pod that is made again on its node.
 
 use crate::scheduler_process::{SchedulerProcess, Setup};
 use crate::support::{ControlPlane, objects, wait_until};
@@ -36,6 +37,17 @@ policy stay {
 
   prefilter { only nodes [home] when has(home) }
   after bind { remember home = node.name }
+}
+"#;
+
+const TOGETHER: &str = r#"
+/// Pods of one job are tried again together. No change of another object helps them.
+policy together {
+  group others = p in pods where p.namespace == pod.namespace && p.labels["job"] == pod.labels["job"]
+  applies when has(pod.labels["job"])
+
+  filter open { require pod.labels["open"] == "yes" else "the job is not open" }
+  after failure { activate others }
 }
 "#;
 
@@ -84,6 +96,32 @@ fn a_job_without_room_gives_back_what_it_has_and_rests() {
     plane.create(&[member("a-2", "1")]);
     plane.delete_pod(space, "alone");
     wait_until("the job is bound", SOON, || ["a-0", "a-1", "a-2"].iter().all(|name| bound(name)));
+}
+
+#[test]
+fn a_pod_that_fails_has_the_others_of_its_group_tried_again() {
+    let plane = ControlPlane::shared();
+    let load = Workload::new(plane, "together", 1);
+    plane.create(&[policy(&load, "together", TOGETHER)]);
+    let setup = Setup::new(&load.scheduler).policies_from(&load.namespace);
+    let ours = SchedulerProcess::start(plane, &setup);
+    let attempts = || -> u32 {
+        let metrics = plane.get_from(&ours.url(), "/metrics").unwrap_or_default();
+        let failed = |line: &&str| {
+            line.starts_with("scheduler_schedule_attempts_total{") && line.contains("\"unschedulable\"")
+        };
+        let counts =
+            metrics.lines().filter(failed).filter_map(|line| line.rsplit(' ').next()?.parse::<u32>().ok());
+        counts.sum()
+    };
+    let member = |name: &str, job: &str| objects::with_label(load.pod(name, "1"), "job", job);
+    plane.create(&[member("a-0", "a"), member("b-0", "b")]);
+    wait_until("both are refused", SOON, || attempts() == 2);
+    std::thread::sleep(Duration::from_secs(4));
+    assert_eq!(attempts(), 2, "a pod that is alone in its job is not tried again");
+    // Each of two has the other one tried again, after its back-off.
+    plane.create(&[member("a-1", "a")]);
+    wait_until("they are tried again and again", SOON, || attempts() >= 7);
 }
 
 #[test]

@@ -27,6 +27,7 @@ fn a_panic_in_each_task_ends_the_process_with_status_1() {
                     return (task, ours.daemon, folder);
                 }
                 Task::Extenders => setup.config(with_extender.clone()),
+                Task::Statuses => setup.flag("--write-status=PodGroup").elects(),
                 _ => setup.elects(),
             };
             let SchedulerProcess { daemon, folder, .. } = SchedulerProcess::spawn(plane, &setup);
