@@ -128,6 +128,8 @@ fn invariants_hold_whatever_goes_wrong() {
             ..Options::default()
         };
         if let Err(broken) = run(&moves(&options), &options) {
+            // The search below takes minutes where the world does not come to rest.
+            eprintln!("seed {seed}: {broken}");
             let shortest = shortest(moves(&options), &options);
             let last = run(&shortest, &options).unwrap_err();
             let log: Vec<String> = shortest.iter().map(|one| format!("  {one:?}")).collect();

@@ -42,26 +42,29 @@ pub struct VolumeController {
     seen: usize,
     /// Claims that are not bound.
     open: BTreeSet<ObjectKey>,
+    /// Something happened that claims may wait for, and not all claims were looked at since.
+    news: bool,
 }
 
 impl VolumeController {
     /// Writes everything that the controllers would write.
     pub fn act(&mut self, api: &mut Api) {
-        while self.watch(api) {
+        self.watch(api);
+        while std::mem::take(&mut self.news) {
             for claim in self.open.clone() {
                 self.sync(api, &claim, Provisioning::Succeeds);
             }
+            self.watch(api);
         }
     }
 
     /// Reads what happened, and does what needs no decision: makes claims of ephemeral volumes, marks volumes as
-    /// available or released. Whether anything happened that claims may wait for.
-    pub fn watch(&mut self, api: &mut Api) -> bool {
+    /// available or released.
+    pub fn watch(&mut self, api: &mut Api) {
         let news: Vec<(Kind, WatchEvent)> = api.log().get(self.seen..).unwrap_or_default().to_vec();
         self.seen = api.log().len();
-        let mut matters = false;
         for (kind, event) in news {
-            matters |=
+            self.news |=
                 matches!(kind, Kind::PersistentVolume | Kind::PersistentVolumeClaim | Kind::StorageClass);
             match event {
                 WatchEvent::Upserted(Object::Pod(pod)) => make_claims(api, &pod),
@@ -86,7 +89,6 @@ impl VolumeController {
                 _ => {}
             }
         }
-        matters
     }
 
     /// The claims that are not bound.
