@@ -45,7 +45,8 @@ pub(super) fn join(store: &mut Store<Policy>, known: &SharedExceptions) -> bool 
     let concerns = |texts: &Texts| {
         super::policies::names(texts).iter().any(|name| changed.iter().any(|(policy, _)| policy == name))
     };
-    store.compile_anew(concerns)
+    let present = store.compile_anew(concerns);
+    store.compile_served_anew(concerns) || present
 }
 
 /// The exceptions of texts: the policy of each, and its text.

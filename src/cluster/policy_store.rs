@@ -175,6 +175,28 @@ impl<P: Clone> Store<P> {
         !names.is_empty()
     }
 
+    /// Compiles texts again that serve in the place of the present ones and that `concerns` holds for; whether there was
+    /// one. A policy that ceases to compile stays as it was compiled before.
+    pub fn compile_served_anew(&mut self, concerns: impl Fn(&Texts) -> bool) -> bool {
+        let instead = |held: &Held<P>| {
+            let version = held.serving.as_ref().or(held.stand_in.as_ref())?;
+            let concerned = version.policies.iter().any(|of| concerns(&of.texts));
+            (version.texts != held.present && concerned).then(|| Arc::clone(version))
+        };
+        let served: Vec<_> =
+            self.objects.iter().filter_map(|(name, held)| Some((name.clone(), instead(held)?))).collect();
+        for (name, version) in &served {
+            let again =
+                |of: &Compiled<P>| self.earlier(name, &of.name, &of.texts).unwrap_or_else(|| of.clone());
+            let policies = version.policies.iter().map(again).collect();
+            let made = Version { texts: version.texts.clone(), hash: version.hash.clone(), policies };
+            let Some(held) = self.objects.get_mut(name) else { continue };
+            let place = if held.serving.is_some() { &mut held.serving } else { &mut held.stand_in };
+            *place = Some(Arc::new(made));
+        }
+        !served.is_empty()
+    }
+
     /// Compiles again what was refused for its costs and has room in this choice; whether anything
     /// was. Choose again then.
     pub fn compile_again(&mut self, service: &Service<P>) -> bool {

@@ -113,4 +113,19 @@ fn an_exception_of_another_config_map_holds_until_its_day_is_over() {
     wait_until("the exception is gone", SOON, || metric().is_none());
     plane.create(&[pod("gone")]);
     wait_until("the pod is refused again", SOON, || refused("gone"));
+    // A policy whose text gets a mistake is in service as before, and an exception that comes later joins it.
+    let broken = json!({ "data": { "teams.bay": POLICY.replace("labels", "labls") } }).to_string();
+    plane.kubectl_ok(["patch", "configmap", "teams", "--namespace", space, "--type=merge", "-p", &broken]);
+    wait_until("the text is refused", SOON, || {
+        let object = plane.get_json(["configmap", "teams", "--namespace", space]);
+        object["metadata"]["annotations"]["bayplan.dev/verdict"] == "Refused"
+    });
+    plane.create(&[pod("later")]);
+    wait_until("the last good text refuses the pod", SOON, || refused("later"));
+    plane.create(&[objects::config_map(space, "exceptions", &labels, &[("old.bay", &exception("team"))])]);
+    wait_until("both pods are bound", SOON, || bound("gone") && bound("later"));
+    plane.kubectl_ok(["delete", "configmap", "exceptions", "--namespace", space]);
+    wait_until("the exception is gone", SOON, || metric().is_none());
+    plane.create(&[pod("last")]);
+    wait_until("the pod is refused", SOON, || refused("last"));
 }
