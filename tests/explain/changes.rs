@@ -508,7 +508,6 @@ fn what_helps_is_what_brute_force_finds() {
         conflicts_are_minimal(&mut bench, &cluster, &decided, seed);
         let all = all_changes(&cluster, &decided);
         let (size, mut expected) = smallest(&mut bench, &cluster, &all);
-        without_wider_exceptions(&cluster, &mut expected);
         seen[if expected.is_empty() { 0 } else { size }] += 1;
         let effects: BTreeMap<String, String> = all
             .iter()
@@ -545,6 +544,7 @@ fn what_helps_is_what_brute_force_finds() {
             }
             told.entry(set.iter().map(Brute::kind).collect()).or_default().extend(nodes);
         }
+        without_wider_exceptions(&cluster, &mut expected, &told);
         // Two corrections of a spelling are enough.
         let respells = |kinds: &Kinds| kinds.iter().any(|kind| kind.starts_with("selector"));
         let corrections = found.helps.iter().filter(|help| help.what.contains("instead of disk=")).count();
@@ -552,9 +552,7 @@ fn what_helps_is_what_brute_force_finds() {
         let kinds = |of: &BTreeMap<Kinds, BTreeSet<String>>| of.keys().cloned().collect::<Vec<_>>();
         assert_eq!(kinds(&told), kinds(&expected), "seed {seed}: {:#?}", found.helps);
         for (kinds, nodes) in &told {
-            // Of amounts the largest is printed, of a pod's labels those that open nodes of their
-            // own.
-            let some = kinds.iter().any(|kind| kind.starts_with("request") || kind.starts_with("pod label"));
+            let some = kinds.iter().any(|kind| is_chosen(kind));
             let some = some || corrections == 2 && respells(kinds);
             let all = &expected[kinds];
             assert!(if some { nodes.is_subset(all) } else { nodes == all }, "seed {seed}: {kinds:?}");
@@ -563,17 +561,32 @@ fn what_helps_is_what_brute_force_finds() {
     assert!(seen.iter().all(|count| *count > 1), "none, one, two: {seen:?}");
 }
 
-/// An exception from all of the policy is worth a line only where one from a rule opens fewer nodes.
-fn without_wider_exceptions(cluster: &Cluster, found: &mut BTreeMap<Kinds, BTreeSet<String>>) {
+/// Of amounts the largest is printed, of a pod's labels those that open nodes of their own.
+fn is_chosen(kind: &str) -> bool {
+    kind.starts_with("request") || kind.starts_with("pod label")
+}
+
+/// An exception from all of the policy is worth a line only where one from a rule opens fewer nodes; of amounts and
+/// labels that are chosen only those that are `told` are compared.
+fn without_wider_exceptions(
+    cluster: &Cluster,
+    found: &mut BTreeMap<Kinds, BTreeSet<String>>,
+    told: &BTreeMap<Kinds, BTreeSet<String>>,
+) {
     let all = found.clone();
     found.retain(|kinds, nodes| {
+        let chosen = kinds.iter().any(|kind| is_chosen(kind));
         let narrower = |rule: &&'static str| {
             let narrow = |kind: &String| match kind.as_str() {
                 "except home" => format!("except home/{rule}"),
                 _ => kind.clone(),
             };
             let narrow: Kinds = kinds.iter().map(narrow).collect();
-            narrow != *kinds && all.get(&narrow).is_some_and(|opened| nodes.is_subset(opened))
+            if narrow == *kinds {
+                return false;
+            }
+            all.get(&narrow).is_some_and(|opened| nodes.is_subset(opened))
+                || chosen && told.contains_key(&narrow) && !told.contains_key(kinds)
         };
         !cluster.rules.iter().any(narrower)
     });
