@@ -409,7 +409,13 @@ fn a_ledger_entry_that_does_not_move_with_its_object_is_caught() {
 
 #[test]
 fn a_pod_that_does_not_assume_its_volumes_is_caught() {
-    catches(Options { mutant: Some(Mutant::AssumeNothing), volumes: true, ..Options::default() });
+    let played = |mutant| {
+        let options = Options { mutant: Some(mutant), volumes: true, ..Options::default() };
+        run(&volumes::two_claims_and_one_volume(), &options)
+    };
+    assert_eq!(played(Mutant::Harmless).err(), None);
+    let caught = played(Mutant::AssumeNothing).err().unwrap();
+    assert!(caught.contains("22: v3 is given to c0 after claim-2"), "{caught}");
 }
 
 #[test]

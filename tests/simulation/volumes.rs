@@ -1,14 +1,15 @@
 //! Pods with claims: the volume controller with its faults, users who delete claims and volumes, limits of nodes and
 //! capacities; and what must hold of volumes.
 
-use crate::moves::What;
+use crate::moves::{Move, What};
 use crate::world::World;
 use bayplan::dry_run::{Provisioning, VolumeController, WatchEvent};
-use bayplan::framework::{ApiCall, Instances, PatchBody, Plugin, Profile};
+use bayplan::framework::{Answer, ApiCall, Instances, PatchBody, Plugin, Profile, Ticket};
 use bayplan::model::{
     ApiObject, CsiNode, Kind, KindRow, Object, ObjectKey, PersistentVolume, PersistentVolumeClaim, PodKey,
     Symbol, Typed, downcast,
 };
+use bayplan::scheduler::Input;
 use bayplan::testing::Random;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -59,6 +60,28 @@ pub(crate) struct Disks {
     /// The UID of the claim that a volume was last given to.
     given: BTreeMap<Symbol, Symbol>,
     made: u64,
+    /// Volumes and claims of calls, by ticket.
+    asked: BTreeMap<Ticket, (Symbol, Symbol)>,
+    /// The UID of the claim of a volume, as an answer told the scheduler.
+    told: BTreeMap<Symbol, Symbol>,
+}
+
+/// Two pods with claims of their own, and one volume for either: both are tried before a call is answered.
+pub(crate) fn two_claims_and_one_volume() -> Vec<Move> {
+    let one = |what, with| Move { what, with };
+    let pod = |number: u64, claim: &str| {
+        let wanted = json!([{"name": "v0", "persistentVolumeClaim": {"claimName": claim}}]);
+        // A plain pod that asks for little, see `add_pod`.
+        let plain = |with: &u64| {
+            with.is_multiple_of(4) && with / 7 % 2 == 1 && with / 16 % 8 == 7 && with / 1024 % 24 == number
+        };
+        let found = (0..).filter(plain).find(|with| World::claims_of_pod(*with).as_ref() == Some(&wanted));
+        one(What::AddPod, found.unwrap())
+    };
+    let puts =
+        [one(What::AddNode, 8), one(What::PutClaim, 0), one(What::PutClaim, 64), one(What::PutVolume, 256)];
+    let tries = [one(What::DeliverAll, 0), one(What::Cycle, 1), one(What::Cycle, 1)];
+    puts.into_iter().chain([pod(0, "c0"), pod(1, "c1")]).chain(tries).collect()
 }
 
 fn is_made(claim: &str) -> bool {
@@ -237,9 +260,38 @@ impl World {
         }
     }
 
-    /// A call is sent: no two pods write different claims into one volume.
+    /// A call was sent.
+    pub(crate) fn volume_asked(&mut self, ticket: Ticket, call: &ApiCall) {
+        if let ApiCall::Patch { of, body: PatchBody::ClaimRef { claim, .. }, .. } = call {
+            self.disks.asked.insert(ticket, (of.name.clone(), claim.uid.clone()));
+        }
+    }
+
+    /// The scheduler got an answer.
+    pub(crate) fn volume_answered(&mut self, input: &Input) {
+        if let Input::Reply(ticket, Ok(Answer::Written { .. })) = input
+            && let Some((volume, claim)) = self.disks.asked.remove(ticket)
+        {
+            self.disks.told.insert(volume, claim);
+        }
+    }
+
+    /// The scheduler begins again.
+    pub(crate) fn forget_volumes(&mut self) {
+        self.disks.asked.clear();
+        self.disks.told.clear();
+    }
+
+    /// A call is sent: no two pods write different claims into one volume, at once or when the scheduler was told of the
+    /// other one.
     pub(crate) fn volume_written(&self, call: &ApiCall) -> Result<(), String> {
         let ApiCall::Patch { of, body: PatchBody::ClaimRef { claim, .. }, .. } = call else { return Ok(()) };
+        let told = self.disks.told.get(&of.name).filter(|told| **told != claim.uid);
+        let now = self.api.get(&key(Kind::PersistentVolume, "", &of.name));
+        let now = now.and_then(typed::<PersistentVolume>).and_then(|volume| volume.claim);
+        if let Some(told) = told.filter(|told| now.is_some_and(|now| now.uid == **told)) {
+            return Err(format!("22: {} is given to {} after {told}", of.name, claim.name));
+        }
         let other = self.open.iter().find_map(|open| match &open.call {
             ApiCall::Patch { of: same, body: PatchBody::ClaimRef { claim: other, .. }, .. }
                 if same.uid == of.uid && other.uid != claim.uid =>
@@ -293,6 +345,10 @@ impl World {
             self.api.list(&Kind::PersistentVolumeClaim).iter().filter_map(typed::<PersistentVolumeClaim>)
         {
             let name = claim.metadata.name.clone();
+            // Any objects, see `objects.rs`: users put them as they like.
+            if name.starts_with('o') {
+                continue;
+            }
             if let Some(other) =
                 taken.insert(claim.volume.clone(), name.clone()).filter(|_| !claim.volume.is_empty())
             {

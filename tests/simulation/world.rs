@@ -235,6 +235,7 @@ impl World {
         self.twin = None;
         self.open.clear();
         self.endings = Endings::default();
+        self.forget_volumes();
         self.chosen = Chosen::default();
         self.tickets.clear();
         let profiles = self.profiles(if self.options.policies { with } else { 0 });
@@ -271,6 +272,7 @@ impl World {
         }
         let before = (self.options.policies || self.options.extenders).then(|| self.scheduler.fork());
         self.scheduler.step(input.clone(), self.now, &mut effects);
+        self.volume_answered(&input);
         if let Some(before) = before.as_ref().filter(|_| self.options.extenders) {
             let placed = effects.iter().filter_map(|effect| match effect {
                 Effect::Decided(record) => Some(self.fits_now(record, before)),
@@ -325,6 +327,7 @@ impl World {
                     if let Err(broken) = self.endings.sent(&call, &self.open).and(said) {
                         self.break_(broken);
                     }
+                    self.volume_asked(ticket, &call);
                     self.open.push(Open { ticket, call });
                 }
                 Effect::Event(_) => {}
