@@ -65,7 +65,9 @@ pub use plugin_id::{PluginId, PluginSet};
 pub use points::*;
 pub use post_filter::PostFilterAnswer;
 pub use preconditions::Preconditions;
-pub use preemption::{AppliedRules, Judged, PreemptionRules, RuleFaults, RuleNotes, TakeOffError, Verdict};
+pub use preemption::{
+    AppliedRules, Judged, JudgedPods, PreemptionRules, RuleFaults, RuleNotes, TakeOffError, Verdict,
+};
 pub use probe::{Mark, Outcome, Probe, Tally, TimedPoint};
 pub use profile::{Instances, Named, PluginConfig, Point, Profile, ProfileError, Selection};
 pub use queued::{Blame, QueuedPodInfo, SortKey};

@@ -53,6 +53,17 @@ pub trait PreemptionRules: Sync {
         }
         Ok(if self.protects(h, node, victim, faults)? { Judged::Protected } else { Judged::Candidate })
     }
+    /// What [`judge`](Self::judge) says of pods of a node, in their order up to one of which a rule fails. `None`: what
+    /// it says may depend on whether others are evicted.
+    fn judge_all(
+        &self,
+        _h: &Handle,
+        _node: NodeInfo,
+        _victims: &[&Arc<PodInfo>],
+        _faults: &mut RuleFaults,
+    ) -> Option<Result<JudgedPods, Status>> {
+        None
+    }
     /// Why the pod may not evict these pods, when they are gone. An `Error` ends preemption.
     fn guard(&self, h: &Handle, node: NodeInfo, faults: &mut RuleFaults) -> Result<(), Status>;
 }
@@ -67,6 +78,9 @@ pub enum Judged {
     /// It may be evicted but for another rule.
     Protected,
 }
+
+/// What the rules of one plugin say about pods of a node.
+pub type JudgedPods = SmallVec<[Judged; 16]>;
 
 /// What the rules say about a pod on a node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -188,14 +202,7 @@ impl<'r> AppliedRules<'r> {
     pub fn verdict(&mut self, h: Handle, node: NodeInfo, victim: &PodInfo) -> Result<Verdict, Status> {
         if self.names_victims() && self.all.len() == 1 {
             let judged = self.ask(h, |rules, h, faults| rules.judge(h, node, victim, faults).map(Some))?;
-            return Ok(match judged {
-                Some((_, Judged::Candidate)) => Verdict::Candidate,
-                Some((id, judged)) => {
-                    self.notes.refusing.insert(id);
-                    if judged == Judged::Protected { Verdict::Protected(id) } else { Verdict::Other }
-                }
-                None => Verdict::Other,
-            });
+            return Ok(judged.map_or(Verdict::Other, |(id, judged)| self.noted(id, judged)));
         }
         let candidate = match self.names_victims() {
             false => victim.priority < h.pod.priority,
@@ -220,6 +227,30 @@ impl<'r> AppliedRules<'r> {
         })
     }
 
+    /// The verdict of the only plugin.
+    fn noted(&mut self, id: PluginId, judged: Judged) -> Verdict {
+        if judged != Judged::Candidate {
+            self.notes.refusing.insert(id);
+        }
+        match judged {
+            Judged::Candidate => Verdict::Candidate,
+            Judged::Other => Verdict::Other,
+            Judged::Protected => Verdict::Protected(id),
+        }
+    }
+
+    /// What the only plugin says of pods of a node, if no eviction changes that.
+    fn verdicts(
+        &mut self,
+        (h, node): (Handle, NodeInfo),
+        pods: &[&Arc<PodInfo>],
+    ) -> Result<Option<(PluginId, JudgedPods)>, Status> {
+        if !self.names_victims() || self.all.len() != 1 {
+            return Ok(None);
+        }
+        self.ask(h, |rules, h, faults| rules.judge_all(h, node, pods, faults).transpose())
+    }
+
     /// Takes the pods off a node that may be evicted. They are judged one after the other, the least important first,
     /// each with the earlier ones gone, so that no more pods are taken than a condition wants. `judged` sees every pod with
     /// its verdict, and the node as it was then.
@@ -231,9 +262,15 @@ impl<'r> AppliedRules<'r> {
     ) -> Result<(), TakeOffError> {
         let mut left: SmallVec<[&Arc<PodInfo>; 16]> = node.pods().collect();
         sort_by_importance(&mut left);
-        for pod in left.into_iter().rev() {
+        left.reverse();
+        let known = self.verdicts(trial.view(), &left).map_err(TakeOffError::Rule)?;
+        for (at, pod) in left.into_iter().enumerate() {
             let (h, simulated) = trial.view();
-            let verdict = self.verdict(h, simulated, pod).map_err(TakeOffError::Rule)?;
+            let known = known.as_ref().and_then(|(id, judged)| Some((*id, *judged.get(at)?)));
+            let verdict = match known {
+                Some((id, judged)) => self.noted(id, judged),
+                None => self.verdict(h, simulated, pod).map_err(TakeOffError::Rule)?,
+            };
             judged(simulated, pod, verdict);
             if verdict == Verdict::Candidate {
                 trial.remove_pod(pod).map_err(TakeOffError::Simulation)?;

@@ -55,6 +55,18 @@ const RULES: &[&str] = &[
           && v.priority <= rank(v.labels["app"] ?? "")
       }
     }"#,
+    r#"policy own-words {
+      preempt {
+        victim v when v.priority < pod.priority && v.labels["app"] != "a"
+        protect v when v.labels["keep"] == "yes" || v.name.endsWith("3")
+      }
+    }"#,
+    r#"policy own-words-and-others {
+      preempt {
+        victim v when v.priority <= pod.priority && v.labels["cheap"] != "yes"
+        protect v when node.pods.count(p, p.priority >= v.priority) <= 1
+      }
+    }"#,
     r#"policy cluster-room {
       prefilter { reject "the cluster is full" when nodes.sum(n, n.free.cpu) < pod.requests.cpu }
     }"#,

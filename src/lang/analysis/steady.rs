@@ -21,8 +21,13 @@ pub fn steady_keys<'p>(policy: &'p Policy, expr: &'p Expr) -> Option<Vec<&'p Exp
     if joins || !can_be_kept(&expr.ty) {
         return None;
     }
-    let mut found = Found { policy, keys: Vec::new(), bound: Vec::new(), is_long: false };
+    let mut found = Found::new(policy);
     (found.is_steady(expr) && found.is_long && !may_fail(policy, expr)).then_some(found.keys)
+}
+
+/// Whether the value of an expression is the same in every simulation wherever the variables around it are the same.
+pub fn is_steady(policy: &Policy, expr: &Expr) -> bool {
+    Found { of_keys: false, ..Found::new(policy) }.is_steady(expr)
 }
 
 /// `xs.sum(x, ledger[E])` where xs and E are the same in every simulation: the ledger and the key.
@@ -31,7 +36,7 @@ pub fn summed_ledger<'p>(policy: &'p Policy, of: &'p Macro) -> Option<(LedgerId,
     if of.kind != MacroKind::Sum || of.second.is_some() || of.condition.is_some() || !can_be_kept(&key.ty) {
         return None;
     }
-    let mut found = Found { policy, keys: Vec::new(), bound: Vec::new(), is_long: false };
+    let mut found = Found::new(policy);
     let over = found.is_steady(&of.over);
     found.bound.push(of.slot);
     let steady = over && found.is_steady(key) && found.keys.is_empty();
@@ -46,14 +51,23 @@ struct Found<'p> {
     bound: Vec<SlotId>,
     /// Something in it takes longer than to find an answer.
     is_long: bool,
+    /// Paths of variables have values that can be keys.
+    of_keys: bool,
 }
 
 impl<'p> Found<'p> {
+    fn new(policy: &'p Policy) -> Self {
+        Self { policy, keys: Vec::new(), bound: Vec::new(), is_long: false, of_keys: true }
+    }
+
     fn is_steady(&mut self, expr: &'p Expr) -> bool {
         let policy = self.policy;
         if let Some(slot) = variable(policy, expr)
             && !self.bound.contains(&slot)
         {
+            if !self.of_keys {
+                return true;
+            }
             let is_key = is_key(&expr.ty) && !matches!(expr.ty.present(), Type::Object(_));
             if is_key && !self.keys.iter().any(|key| same(policy, key, expr)) {
                 self.keys.push(expr);

@@ -331,7 +331,11 @@ impl Name {
 }
 
 pub(super) fn bind<'a>(env: &mut Env<'a, '_>, slot: SlotId, value: Value<'a>) {
-    if let Some(place) = env.slots.get_mut(slot.index()) {
+    let at = slot.index();
+    if env.slots.len() <= at {
+        env.slots.resize_with(at + 1, || Value::Absent);
+    }
+    if let Some(place) = env.slots.get_mut(at) {
         *place = value;
     }
 }

@@ -75,7 +75,7 @@ impl<'a, 'e> Env<'a, 'e> {
     /// An environment for closures of rules that simulations ask, with what the attempt knows already.
     #[inline]
     pub fn simulating(policy: &Policy, context: EvalContext<'a>, answers: Option<&'e Answers>) -> Self {
-        Self { answers, ..Self::new(policy, context, &[]) }
+        Self { answers, ..Self::of_size(context, 0, policy.lets.len()) }
     }
 
     /// An environment for closures that read one variable, and no register or let.

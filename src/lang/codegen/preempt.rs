@@ -4,6 +4,7 @@
 use super::rules::{CompiledCheck, fallible, once};
 use super::{BoolFn, Env, Lowering};
 use crate::diag::Span;
+use crate::lang::analysis::steady::is_steady;
 use crate::lang::typed::{Canary, Preempt, SlotId, Victim};
 use crate::lang::types::value::Value;
 use crate::model::PodInfo;
@@ -41,6 +42,8 @@ pub struct CompiledPreempt {
     pub protects: Vec<CompiledVictim>,
     /// `guard`, in the order of the text.
     pub guards: Vec<CompiledCheck>,
+    /// What `victim` and `protect` say of a pod is the same in every simulation.
+    pub is_steady: bool,
     /// For which pods it decides, of each statement; `None`: one decides for every pod, or there is none.
     decides: Option<Vec<BoolFn>>,
 }
@@ -60,6 +63,7 @@ pub(super) fn preempt(lowering: &mut Lowering<'_>, of: &Preempt) -> CompiledPree
     let some: Option<Vec<&Canary>> = spans.iter().map(|span| modes.canary(*span)).collect();
     let decides = some.filter(|some| !some.is_empty());
     let decides = decides.map(|some| some.into_iter().map(|canary| lowering.bool(&canary.decides)).collect());
+    let is_steady = of.victims.iter().all(|victim| is_steady(lowering.policy, &victim.condition));
     let mut lower = |victim: &Victim| CompiledVictim {
         slot: victim.slot,
         decides: modes.canary(victim.span).map(|canary| lowering.bool(&canary.decides)),
@@ -74,6 +78,7 @@ pub(super) fn preempt(lowering: &mut Lowering<'_>, of: &Preempt) -> CompiledPree
         protects,
         nevers: of.nevers.iter().map(|check| once(lowering, check)).collect(),
         guards: of.guards.iter().map(|check| once(lowering, check)).collect(),
+        is_steady,
         decides,
     }
 }

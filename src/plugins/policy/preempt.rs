@@ -4,8 +4,8 @@
 use super::attempt::Attempt;
 use super::{PolicyPlugin, numbers, refusal_of};
 use crate::framework::{
-    Handle, Judged, NodeToStatus, PluginsRunner, PostFilter, PostFilterOutcome, PreemptionRules, RuleFaults,
-    Status,
+    Handle, Judged, JudgedPods, NodeToStatus, PluginsRunner, PostFilter, PostFilterOutcome, PreemptionRules,
+    RuleFaults, Status,
 };
 use crate::lang::codegen::{CompiledCheck, CompiledPreempt, CompiledVictim, Env};
 use crate::lang::eval::context::EvalContext;
@@ -14,6 +14,7 @@ use crate::lang::syntax::ast::{OnError, Resolvable};
 use crate::lang::typed::{Let, Missing, PrefilterStatement};
 use crate::model::{NodeInfo, PodInfo};
 use crate::plugins::default_preemption::Evaluator;
+use std::sync::Arc;
 
 /// Whether an eviction may change what a prefilter refuses: then preemption asks it again.
 pub(super) fn asks_again(compiled: &CompiledPolicy) -> bool {
@@ -77,6 +78,21 @@ impl PolicyPlugin {
             }
         }
         Ok(false)
+    }
+
+    /// Whether a pod may be evicted from a node.
+    fn judged<'a>(
+        &self,
+        preempt: &CompiledPreempt,
+        env: &mut Env<'a, '_>,
+        victim: &'a PodInfo,
+        faults: &mut RuleFaults,
+    ) -> Result<Judged, Status> {
+        if !self.any_holds(&preempt.victims, env, victim, faults)? {
+            return Ok(Judged::Other);
+        }
+        let protected = self.any_holds(&preempt.protects, env, victim, faults)?;
+        Ok(if protected { Judged::Protected } else { Judged::Candidate })
     }
 
     /// Whether one of some rules holds for a pod that may be evicted from a node.
@@ -186,11 +202,23 @@ impl PreemptionRules for PolicyPlugin {
             return Ok(Judged::Other);
         };
         let mut env = self.simulating(self.context(h, Some(attempt)).on(node), attempt);
-        if !self.any_holds(&preempt.victims, &mut env, victim, faults)? {
-            return Ok(Judged::Other);
-        }
-        let protected = self.any_holds(&preempt.protects, &mut env, victim, faults)?;
-        Ok(if protected { Judged::Protected } else { Judged::Candidate })
+        self.judged(preempt, &mut env, victim, faults)
+    }
+
+    fn judge_all(
+        &self,
+        h: &Handle,
+        node: NodeInfo,
+        victims: &[&Arc<PodInfo>],
+        faults: &mut RuleFaults,
+    ) -> Option<Result<JudgedPods, Status>> {
+        let preempt = self.preempts().filter(|preempt| preempt.is_steady)?;
+        let mut made = None;
+        let Some(attempt) = self.begun(h, &mut made) else {
+            return Some(Ok(victims.iter().map(|_| Judged::Other).collect()));
+        };
+        let mut env = self.simulating(self.context(h, Some(attempt)).on(node), attempt);
+        Some(victims.iter().map(|victim| self.judged(preempt, &mut env, victim, faults)).collect())
     }
 
     fn guard(&self, h: &Handle, node: NodeInfo, faults: &mut RuleFaults) -> Result<(), Status> {
