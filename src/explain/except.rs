@@ -8,7 +8,7 @@ use crate::lang::syntax::document;
 use crate::lang::typed::Policy;
 use crate::model::{Duration, PodInfo, Time};
 
-/// How long an exception is for that nobody gave an end.
+/// How long an exception lasts where no end is given.
 const USUAL: Duration = Duration::from_seconds(30 * 86_400);
 
 /// Until when there is an exception, and why.

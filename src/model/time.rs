@@ -86,7 +86,7 @@ impl Time {
         rfc3339::write(self)
     }
 
-    /// The end of a day in UTC, which is written as `2027-01-31`. `None`: the text is no day.
+    /// The end of a day in UTC, which is written as `2027-01-31`. `None`: the text is not a day.
     pub fn end_of_day(day: &str) -> Option<Self> {
         let day: jiff::civil::Date = day.parse().ok()?;
         let next = day.tomorrow().ok()?.to_zoned(jiff::tz::TimeZone::UTC).ok()?;

@@ -163,9 +163,9 @@ fn explain_writes_an_exception_with_an_end_and_a_reason() {
     );
     for (number, flags, error) in [
         (&policy, ["--until", "2020-01-31"], "`--until 2020-01-31` is over"),
-        (&policy, ["--until", "soon"], "`--until soon` is no day; write one as "),
+        (&policy, ["--until", "soon"], "`--until soon` is not a day; write one as "),
         (&policy, ["--because", ""], "`--because` says nothing"),
-        (&pod, ["--until", "2099-01-31"], "is no exception"),
+        (&pod, ["--until", "2099-01-31"], "is not an exception"),
     ] {
         let ended = bayplan_in(&at, &[&ran[..], &["--fix", number][..], &flags[..]].concat());
         assert!(ended.status != 0 && ended.err.contains(error), "{flags:?}: {}{}", ended.out, ended.err);

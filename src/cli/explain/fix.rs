@@ -36,7 +36,7 @@ pub(super) struct Fix {
     /// Nodes that the patch could name as well.
     alternatives: Vec<String>,
     policies: Vec<PolicyChange>,
-    /// Nobody said until when and why there is the exception.
+    /// No flag says until when and why there is the exception.
     usual_terms: bool,
 }
 
@@ -59,7 +59,7 @@ impl Asked<'_> {
         let mut terms = Terms::usual(self.pod, self.now);
         if let Some(until) = &self.args.until {
             let end = Time::end_of_day(until)
-                .with_context(|| format!("`--until {until}` is no day; write one as {}", terms.until))?;
+                .with_context(|| format!("`--until {until}` is not a day; write one as {}", terms.until))?;
             if end <= self.now {
                 anyhow::bail!(
                     "`--until {until}` is over; an exception needs a later day, such as {}",
@@ -109,7 +109,7 @@ impl Fix {
         let exempted: Vec<&Exempted> = chosen.edits.iter().filter_map(Edit::exempted).collect();
         let own_terms = args.until.is_some() || args.because.is_some();
         if exempted.is_empty() && own_terms {
-            anyhow::bail!("suggestion {number} is no exception, which `--until` and `--because` are for");
+            anyhow::bail!("suggestion {number} is not an exception, which `--until` and `--because` are for");
         }
         let change = |from: &&Exempted| policy_change(setup, &Exception { from, pod, terms: &terms });
         let policies: Vec<PolicyChange> = exempted.iter().map(change).collect::<Result<_, _>>()?;

@@ -21,7 +21,7 @@ pub fn with_exception(source: &Source, policy: &str, item: &str) -> Option<(Stri
         let (before, after) = (text.get(..at)?, text.get(at..)?);
         Some((format!("{before}{added}{after}"), at))
     };
-    // What stands before a place in its line.
+    // What precedes a place in its line.
     let indent = |at: usize| {
         let before = text.get(..at)?;
         before.get(before.rfind('\n').map_or(0, |end| end + 1)..)
