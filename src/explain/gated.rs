@@ -49,7 +49,7 @@ fn opens(question: &Question, status: &Status) -> Option<Time> {
     for _ in 0..INSTANTS {
         let cycle = Cycle::new(question.pod.clone(), question.framework.clone(), now);
         let handle = cycle.handle(question.snapshot).for_plugin(status.plugin);
-        now = plugin.next_change(&handle).filter(|next| *next > now)?;
+        now = plugin.next_change(&handle, &mut 0).filter(|next| *next > now)?;
         if refused(question, question.framework, question.pod, now).is_none() {
             return Some(now);
         }

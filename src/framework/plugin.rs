@@ -41,8 +41,10 @@ pub trait Plugin: Send + Sync {
         0
     }
     /// The next instant at which the plugin's answer about a refused or waiting pod may change because time passed.
-    /// `None`: never. Called when the pod begins to wait and at that instant.
-    fn next_change(&self, h: &Handle) -> Option<Time> {
+    /// `None`: never. Called when the pod begins to wait, at that instant, and after events that do not help the pod. Adds
+    /// to `work` how many parts of conditions it evaluated, by which the queue bounds its time.
+    fn next_change(&self, h: &Handle, work: &mut u64) -> Option<Time> {
+        *work += 1;
         let next_minute = |wall: Time| Time((wall.0.div_euclid(MINUTE) + 1).saturating_mul(MINUTE));
         self.reads().clock.then(|| h.snapshot.monotonic(next_minute(h.snapshot.wall_clock(h.now))))
     }

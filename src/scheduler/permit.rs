@@ -48,7 +48,7 @@ impl Renewal {
         let Some(plugin) = framework.plugin(plugin) else {
             return Self { again: None, key: None, interest: Arc::default() };
         };
-        let again = guard(framework, || Ok(plugin.next_change(&handle)));
+        let again = guard(framework, || Ok(plugin.next_change(&handle, &mut 0)));
         let again = again.unwrap_or_else(|_| Some(now + CLOCK_EVERY));
         let point = plugin.permit();
         let key = guard(framework, || Ok(point.and_then(|point| point.equivalence_key(&handle))));

@@ -101,7 +101,7 @@ fn time_alone_changes_an_age() {
         let cluster = snapshot(&framework, vec![of_node], vec![]);
         let pod = pod("p").created("2026-01-05T11:30:00Z").build();
         let cycle = Cycle::new(pod, framework.clone(), NOW);
-        let next = framework.plugins()[0].next_change(&cycle.handle(&cluster));
+        let next = framework.plugins()[0].next_change(&cycle.handle(&cluster), &mut 0);
         assert_eq!(next, bayplan::model::Time::parse(at), "{text}");
         assert!(framework.plugins()[0].reads().clock, "{text}");
     }

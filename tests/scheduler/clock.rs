@@ -145,3 +145,74 @@ fn no_attempt_begins_while_the_watches_are_too_old() {
     let effects = run.step(Input::Cycle);
     assert!(effects.iter().any(|effect| matches!(effect, Effect::Call(..))), "{effects:?}");
 }
+
+#[test]
+fn an_event_after_which_time_would_help_sets_the_instant() {
+    let opens = after(HOUR);
+    let mut run = Run::new(
+        "policy clocked { applies to all pods filter f { require node.labels[\"ready\"] == \"yes\" \
+         && (timestamp(node.annotations[\"opens\"]) ?? timestamp(\"2020-01-01T00:00:00Z\")) <= now() else \"later\" } }",
+    );
+    run.step(Input::Upserted(pod("p").uid("p").cpu("2").object()));
+    run.step(Input::Cycle);
+    assert_eq!(run.place("p"), Some(QueuePlace::Unschedulable));
+    assert_eq!(run.scheduler.next_wakeup(), None, "time does not help");
+    run.now = NOW + Duration::from_seconds(20);
+    let ready = node("a").cpu("4").label("ready", "yes").annotation("opens", &opens);
+    run.step(Input::Upserted(ready.object()));
+    assert_eq!(run.place("p"), Some(QueuePlace::Unschedulable));
+    assert_eq!(run.scheduler.next_wakeup(), Some(NOW + HOUR));
+}
+
+/// A pod is safe for ten seconds after it was placed.
+const SAFE: &str = "policy clocked { applies to all pods preempt { \
+     protect v when v.labels[\"safe\"] == \"yes\" && (v.placed_at == none || v.placed_at + 10s > now()) } }";
+
+/// A full node with a pod that is safe, and this many pods elsewhere.
+fn beside(others: usize) -> Run {
+    let mut run = Run::new(SAFE);
+    run.step(Input::Upserted(node("b").cpu("2").object()));
+    for number in 0..others {
+        let other = pod(&format!("other-{number}")).cpu("1m").on("b");
+        run.step(Input::Upserted(other.object()));
+    }
+    run.step(Input::Upserted(pod("low").uid("low").cpu("4").label("safe", "yes").object()));
+    run.step(Input::Cycle);
+    run
+}
+
+#[test]
+fn a_pod_may_be_evicted_from_its_second_on_also_beside_thousands_of_others() {
+    let mut run = beside(5_000);
+    run.step(Input::Upserted(pod("high").uid("high").cpu("4").priority(1).object()));
+    run.step(Input::Cycle);
+    assert_eq!(run.place("high"), Some(QueuePlace::Unschedulable));
+    assert_eq!(run.scheduler.next_wakeup(), Some(NOW + Duration::from_seconds(10)));
+}
+
+#[test]
+fn more_instants_than_can_be_computed_in_a_second_are_computed_in_the_next() {
+    let mut run = beside(5_000);
+    for number in 0..50 {
+        let name = format!("high-{number}");
+        let high = pod(&name).uid(&name).cpu("4").priority(1);
+        run.step(Input::Upserted(high.object()));
+    }
+    while run.scheduler.wants_cycle() {
+        run.step(Input::Cycle);
+    }
+    let waiting = |run: &Run| {
+        let place = |number| run.place(&format!("high-{number}"));
+        (0..50).filter(|number| place(*number) == Some(QueuePlace::Unschedulable)).count()
+    };
+    assert_eq!(waiting(&run), 50);
+    let mut wakeups = Vec::new();
+    while waiting(&run) == 50 {
+        run.now = run.scheduler.next_wakeup().unwrap();
+        run.step(Input::Tick);
+        wakeups.push((run.now - NOW).0 / 1_000_000);
+    }
+    assert_eq!(wakeups.last(), Some(&10), "{wakeups:?}");
+    assert!(wakeups.len() > 2 && wakeups.is_sorted_by(|a, b| a < b), "once in a second: {wakeups:?}");
+    assert_eq!(waiting(&run), 0, "of none the instant was lost");
+}

@@ -111,7 +111,7 @@ impl Plugin for Hold {
     fn reads(&self) -> Reads {
         Reads::default()
     }
-    fn next_change(&self, _: &Handle) -> Option<Time> {
+    fn next_change(&self, _: &Handle, _: &mut u64) -> Option<Time> {
         assert_ne!(self.panics, "next_change");
         None
     }

@@ -181,9 +181,9 @@ impl Plugin for Mutated {
     fn metrics_windows(&self) -> Vec<Duration> {
         self.inner.metrics_windows()
     }
-    fn next_change(&self, h: &Handle) -> Option<Time> {
+    fn next_change(&self, h: &Handle, work: &mut u64) -> Option<Time> {
         self.may_panic_at("next_change", h);
-        self.inner.next_change(h).filter(|_| self.mutant != Mutant::ForgetClock)
+        self.inner.next_change(h, work).filter(|_| self.mutant != Mutant::ForgetClock)
     }
     fn wants(&self, pod: &PodInfo, snapshot: &Snapshot, out: &mut Vec<Want>) {
         self.inner.wants(pod, snapshot, out);

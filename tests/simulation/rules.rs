@@ -53,7 +53,7 @@ pub(crate) const POOL: &[&str] = &[
         gate "too young" when now() - pod.created < 30s }"#,
     r#"policy opening { filter open {
         let opens = time(node.annotations["opens"])
-        reject "opens later" when opens != none && now() < opens } }"#,
+        reject "opens later" when has(opens) ? now() < opens : node.labels["tier"] == "ice" } }"#,
     r#"policy best { prefer 3 when node.labels["tier"] == "gold"
         score roomy weight 2 normalize max { give node.free.cpu } }"#,
     r#"policy order { queue by desc pod.priority, asc pod.labels["team"] ?? "", asc pod.created }"#,

@@ -139,7 +139,7 @@ fn rule(
     let mut tracer = Tracer::of_victim(&policy.policy, true, pod, context);
     if let Some(Statement::Victim(of)) = tracer.find(|found| found.decides).map(|found| found.statement) {
         found.0.place = place(&subject.setup.policies.sources, of.span);
-        found.1 = next_change_of(&policy.policy, context, of, pod);
+        found.1 = next_change_of(&policy.policy, context, of, pod, &mut 0);
     }
     found
 }

@@ -22,12 +22,10 @@ pub fn next_minute(now: Time) -> Time {
     Time((now.0.div_euclid(MINUTE) + 1).saturating_mul(MINUTE))
 }
 
-/// When time alone may change the value of an expression, everything else as it is. `None`: never.
-pub fn next_change(policy: &Policy, context: EvalContext<'_>, expr: &Expr) -> Option<Time> {
-    if !reads_clock(policy, expr) {
-        return None;
-    }
-    let mut clock = Clock { policy, now: context.now, next: None, solving: Vec::new() };
+/// When time alone may change the value of an expression, everything else as it is; `None`: never. How many parts were
+/// evaluated is added to `work`.
+pub fn next_change(policy: &Policy, context: EvalContext<'_>, expr: &Expr, work: &mut u64) -> Option<Time> {
+    let mut clock = Clock::new(policy, context.now, work);
     Evaluator::new(policy, context).observed(&mut clock).value(expr);
     clock.next
 }
@@ -38,11 +36,9 @@ pub fn next_change_of(
     context: EvalContext<'_>,
     rule: &Victim,
     pod: &PodInfo,
+    work: &mut u64,
 ) -> Option<Time> {
-    if !reads_clock(policy, &rule.condition) {
-        return None;
-    }
-    let mut clock = Clock { policy, now: context.now, next: None, solving: Vec::new() };
+    let mut clock = Clock::new(policy, context.now, work);
     let mut evaluator = Evaluator::new(policy, context).observed(&mut clock);
     evaluator.bind_pod(rule.slot, pod);
     evaluator.value(&rule.condition);
@@ -51,10 +47,12 @@ pub fn next_change_of(
 }
 
 /// Observes an evaluation and notes the first instant at which something in it may turn over.
-struct Clock<'p> {
+struct Clock<'p, 'w> {
     policy: &'p Policy,
     now: Time,
     next: Option<Time>,
+    /// How many parts were evaluated.
+    work: &'w mut u64,
     /// The comparisons and calls under way whose turning point is computed, innermost last.
     solving: Vec<Solving>,
 }
@@ -88,7 +86,11 @@ impl Solving {
     }
 }
 
-impl Clock<'_> {
+impl<'p, 'w> Clock<'p, 'w> {
+    fn new(policy: &'p Policy, now: Time, work: &'w mut u64) -> Self {
+        Self { policy, now, next: None, work, solving: Vec::new() }
+    }
+
     /// Something turns over then.
     fn note(&mut self, at: Time) {
         self.next = Some(self.next.map_or(at, |next| next.min(at)));
@@ -118,8 +120,9 @@ impl Clock<'_> {
     }
 }
 
-impl Observer for Clock<'_> {
+impl Observer for Clock<'_, '_> {
     fn enter(&mut self, expr: &Expr) {
+        *self.work += 1;
         self.solving.extend(Solving::of(self.policy, expr));
     }
 

@@ -11,9 +11,12 @@ use crate::lang::typed::reads::{ReadOf, ReadPath, Reads};
 use crate::lang::typed::{Expr, Point, Policy, Rule, Statement, Victim};
 use crate::model::Time;
 
-/// The most evaluations of conditions that read the node, one for each node; beyond it the next
+/// How many conditions are evaluated for a pod, one for each node and for each pod that may be evicted; beyond it the next
 /// full minute is used.
-const EVALUATIONS: usize = 1_000;
+const EVALUATIONS: usize = 20_000;
+
+/// The same for the parts of conditions.
+const WORK: u64 = 250_000;
 
 /// The conditions of a policy that read the clock.
 pub(super) struct Clocked {
@@ -99,54 +102,71 @@ impl Clocked {
     }
 }
 
-impl PolicyPlugin {
-    /// The first instant at which one of the conditions about pods that may be evicted turns over.
-    fn next_turn_of_victims(&self, context: EvalContext<'_>) -> Option<Time> {
-        let policy = &self.compiled.policy;
-        let evaluations = self.clocked.victims.len().saturating_mul(context.snapshot.pod_count());
-        if evaluations == 0 {
-            return None;
-        }
-        if evaluations > EVALUATIONS {
-            return Some(next_minute(context.now));
-        }
-        let on_nodes = context.snapshot.nodes().flat_map(|node| node.pods().map(move |pod| (node, pod)));
-        let turns = on_nodes.flat_map(|(node, pod)| {
-            let of = move |rule| next_change_of(policy, context.on(node), rule, pod);
-            self.clocked.victims.iter().filter_map(of)
-        });
-        turns.min()
+/// The first instant at which one of the conditions of a policy turns over, everything else as it is.
+struct Turns<'p> {
+    policy: &'p Policy,
+    work: u64,
+    first: Option<Time>,
+}
+
+impl Turns<'_> {
+    fn note(&mut self, at: Option<Time>) {
+        self.first = [self.first, at].into_iter().flatten().min();
     }
 
+    /// Of some conditions.
+    fn of(&mut self, context: EvalContext<'_>, conditions: &[Expr]) {
+        for condition in conditions {
+            let turn = next_change(self.policy, context, condition, &mut self.work);
+            self.note(turn);
+        }
+    }
+
+    /// Of the conditions on nodes, and of those about pods that may be evicted.
+    fn of_nodes(&mut self, context: EvalContext<'_>, of: &Clocked) {
+        let snapshot = context.snapshot;
+        let nodes = of.nodes.len().saturating_mul(snapshot.node_count());
+        match nodes.saturating_add(of.victims.len().saturating_mul(snapshot.pod_count())) {
+            0 => return,
+            EVALUATIONS.. => return self.note(Some(next_minute(context.now))),
+            _ => {}
+        }
+        for node in snapshot.nodes() {
+            self.of(context.on(node), &of.nodes);
+            for (rule, pod) in of.victims.iter().flat_map(|rule| node.pods().map(move |pod| (rule, pod))) {
+                let turn = next_change_of(self.policy, context.on(node), rule, pod, &mut self.work);
+                self.note(turn);
+            }
+            if self.work > WORK {
+                return self.note(Some(next_minute(context.now)));
+            }
+        }
+    }
+}
+
+impl PolicyPlugin {
     /// The first instant of monotonic time at which one of the conditions turns over, everything else
-    /// as it is.
-    pub(super) fn next_turn(&self, h: &Handle<'_>) -> Option<Time> {
-        if self.clocked.is_empty() {
+    /// as it is. What is evaluated is added to `work`.
+    pub(super) fn next_turn(&self, h: &Handle<'_>, work: &mut u64) -> Option<Time> {
+        let of = &self.clocked;
+        if of.is_empty() {
             return None;
         }
-        let policy = &self.compiled.policy;
         let mut context = EvalContext::new(h.pod, h.snapshot, h.now);
         context.queued = super::queued(h);
         let placed = context.placement(h.pod).and_then(|(node, _)| h.snapshot.node(node));
-        let turns = |context: EvalContext<'_>, all: &[Expr]| {
-            all.iter().filter_map(|condition| next_change(policy, context, condition)).min()
-        };
-        let monotonic = |wall: Time| h.snapshot.monotonic(wall);
+        let mut turns = Turns { policy: &self.compiled.policy, work: 1, first: None };
         if let Some(node) = placed {
-            return turns(context.on(node), &self.clocked.permit).map(monotonic);
-        }
-        let of_pod = turns(context, &self.clocked.pod);
-        // The node is not chosen yet, so conditions on it are evaluated again soon.
-        let of_permit = self.clocked.of_chosen_node.then(|| next_minute(context.now));
-        let of_nodes = match self.clocked.nodes.len().saturating_mul(h.snapshot.node_count()) {
-            0 => None,
-            few if few <= EVALUATIONS => {
-                h.snapshot.nodes().filter_map(|node| turns(context.on(node), &self.clocked.nodes)).min()
+            turns.of(context.on(node), &of.permit);
+        } else {
+            turns.of(context, &of.pod);
+            turns.of_nodes(context, of);
+            if of.of_chosen_node || of.of_simulations {
+                // The node is not chosen yet, and simulations are not repeated here: evaluate again soon.
+                turns.note(Some(next_minute(context.now)));
             }
-            _ => Some(next_minute(context.now)),
-        };
-        let of_victims = self.next_turn_of_victims(context);
-        let simulated = self.clocked.of_simulations.then(|| next_minute(context.now));
-        [of_pod, of_permit, of_nodes, of_victims, simulated].into_iter().flatten().min().map(monotonic)
+        }
+        *work += turns.work;
+        turns.first.map(|wall| h.snapshot.monotonic(wall))
     }
 }

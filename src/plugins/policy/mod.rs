@@ -218,8 +218,8 @@ impl Plugin for PolicyPlugin {
         hasher.finish()
     }
 
-    fn next_change(&self, h: &Handle) -> Option<Time> {
-        self.next_turn(h)
+    fn next_change(&self, h: &Handle, work: &mut u64) -> Option<Time> {
+        self.next_turn(h, work)
     }
 
     fn reads(&self) -> Reads {

@@ -60,19 +60,32 @@ impl ProfileHints {
         Self { framework: framework.clone() }
     }
 
-    /// The first instant after `since` at which a rejecting plugin's answer may change.
-    pub(crate) fn next_change(&self, info: &QueuedPodInfo, snapshot: &Snapshot, since: Time) -> Option<Time> {
+    /// The gate that holds a pod, or the plugins that refused it.
+    fn keepers(info: &QueuedPodInfo) -> impl Iterator<Item = PluginId> {
         let refused_by = info.unschedulable_plugins.iter().chain(info.pending_plugins.iter());
-        let keepers: Vec<PluginId> = match info.gating_plugin {
-            Some(gate) => vec![gate],
-            None => refused_by.collect(),
-        };
+        info.gating_plugin.into_iter().chain(refused_by.filter(|_| info.gating_plugin.is_none()))
+    }
+
+    /// Whether a plugin that keeps a pod out reads the clock.
+    pub(crate) fn reads_clock(&self, info: &QueuedPodInfo) -> bool {
+        Self::keepers(info).any(|id| self.framework.reads_clock(id))
+    }
+
+    /// The first instant after `since` at which the answer of a plugin that keeps a pod out may change. What is evaluated
+    /// is added to `work`.
+    pub(crate) fn next_change(
+        &self,
+        info: &QueuedPodInfo,
+        snapshot: &Snapshot,
+        since: Time,
+        work: &mut u64,
+    ) -> Option<Time> {
         let state = CycleState::default();
-        let next = keepers.into_iter().filter_map(|id| {
+        let next = Self::keepers(info).filter_map(|id| {
             let plugin = self.framework.plugin(id)?;
             let handle = handle(info, snapshot, since, &state).for_plugin(id);
             // A plugin that panics is re-evaluated a minute later.
-            let next = catch_unwind(AssertUnwindSafe(|| plugin.next_change(&handle)));
+            let next = catch_unwind(AssertUnwindSafe(|| plugin.next_change(&handle, work)));
             next.unwrap_or(Some(since + CLOCK_EVERY)).map(|next| next.max(since + Duration(1)))
         });
         next.min()

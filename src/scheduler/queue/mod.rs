@@ -11,6 +11,7 @@
 //! Source: `pkg/scheduler/backend/queue/scheduling_queue.go` (1.36, hints and popFromBackoffQ on).
 
 mod active;
+mod alarms;
 mod backoff;
 mod held;
 mod in_flight;
@@ -340,11 +341,11 @@ impl SchedulingQueue {
                 self.notices.insert((due, key.clone()));
             }
             self.unschedulable.insert(&queued.hints, &queued.info, queued.number);
-            let next = match panicked {
-                true => Some(now + interest::CLOCK_EVERY),
-                false => queued.hints.next_change(&queued.info, snapshot, queued.judged_at(now)),
-            };
-            self.unschedulable.set_alarm(queued.number, &key, next);
+            let alarms = &mut self.unschedulable.alarms;
+            match panicked {
+                true => alarms.set(queued.number, &key, Some(now + interest::CLOCK_EVERY)),
+                false => alarms.compute(&queued, queued.judged_at(now), snapshot, now),
+            }
             let interest = Interest::default();
             self.entries.insert(key, Entry { queued, place: Place::Unschedulable, interest });
             return incoming::UNSCHEDULABLE;
@@ -446,11 +447,14 @@ impl SchedulingQueue {
     fn ask(&mut self, key: &PodKey, event: &ClusterEvent, scope: &Scope, snapshot: &Snapshot, now: Time) {
         let Some(Entry { queued, place: Place::Unschedulable, .. }) = self.entries.get(key) else { return };
         let strategy = scope.limit(queued.hints.strategy(&queued.info, event, snapshot, now));
-        if strategy == RequeueStrategy::Skip && self.unschedulable.alarm_is_ahead(queued.number, now) {
+        if strategy == RequeueStrategy::Skip {
             // It does not help now; it may have moved the instant at which time helps. An instant that has come stays:
             // the next tick tries the pod again.
-            let next = queued.hints.next_change(&queued.info, snapshot, now);
-            self.unschedulable.set_alarm(queued.number, key, next);
+            let alarms = &mut self.unschedulable.alarms;
+            let alarm = alarms.of(queued.number);
+            if alarm.map_or_else(|| queued.hints.reads_clock(&queued.info), |at| at > now) {
+                alarms.compute(queued, now, snapshot, now);
+            }
         }
         if strategy != RequeueStrategy::Skip
             && let Some(mut queued) = self.remove(key)
@@ -524,6 +528,15 @@ impl SchedulingQueue {
         }
     }
 
+    /// Moves the pods whose alarm is due.
+    fn ring(&mut self, snapshot: &Snapshot, now: Time) {
+        while let Some(key) = self.unschedulable.alarms.first_due(now).cloned() {
+            let Some(queued) = self.remove(&key) else { break };
+            let queue = self.put(queued, RequeueStrategy::AfterBackoff, snapshot, now);
+            self.incoming.moved(queue, "Clock");
+        }
+    }
+
     /// Moves pods that have completed their back-off, and requeues pods that have waited longer than the limit.
     pub(super) fn tick(&mut self, snapshot: &Snapshot, now: Time) {
         while let Some(key) = self.backoff.first_over(now).cloned() {
@@ -535,11 +548,12 @@ impl SchedulingQueue {
             self.enter(key, queued, Place::Active(rank), snapshot);
             self.incoming.count("active", "BackoffComplete");
         }
-        while let Some(key) = self.unschedulable.first_alarm(now).cloned() {
-            let Some(queued) = self.remove(&key) else { break };
-            let queue = self.put(queued, RequeueStrategy::AfterBackoff, snapshot, now);
-            self.incoming.moved(queue, "Clock");
+        self.ring(snapshot, now);
+        while let Some((key, since)) = self.unschedulable.alarms.next_postponed(now) {
+            let Some(entry) = self.entries.get(&key) else { break };
+            self.unschedulable.alarms.compute(&entry.queued, since, snapshot, now);
         }
+        self.ring(snapshot, now);
         let Some(longest) = self.longest_wait else { return };
         if now < self.next_flush {
             return;
@@ -592,7 +606,10 @@ impl SchedulingQueue {
     /// When the next [`SchedulingQueue::tick`] may do something.
     pub(super) fn next_wakeup(&self) -> Option<Time> {
         let flush = self.longest_wait.filter(|_| self.unschedulable.any_flushed()).map(|_| self.next_flush);
-        [self.backoff.next_wakeup(), flush, self.unschedulable.next_alarm()].into_iter().flatten().min()
+        [self.backoff.next_wakeup(), flush, self.unschedulable.alarms.next_wakeup()]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
     /// Replaces the plugins of profiles: `served` has those of each profile. A pod without a profile is dropped. Pods

@@ -1,6 +1,7 @@
 //! Unschedulable pods, grouped by profile, rejecting plugins and gate. An event that no plugin of a group registered
 //! for costs one check per group, not per pod.
 
+use super::alarms::Alarms;
 use super::interest::ProfileHints;
 use crate::framework::{ClusterEvent, EventObjects, PluginId, PluginSet, QueuedPodInfo};
 use crate::model::{PodKey, Time};
@@ -38,9 +39,8 @@ impl Group {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Unschedulable {
     groups: Vec<Group>,
-    /// The instants at which time may help a pod, with its number of arrival.
-    alarms: BTreeMap<(Time, u64), PodKey>,
-    alarm_of: BTreeMap<u64, Time>,
+    /// When time may help them.
+    pub(super) alarms: Alarms,
 }
 
 fn refused_by(info: &QueuedPodInfo) -> PluginSet {
@@ -73,9 +73,7 @@ impl Unschedulable {
             group.pods.remove(&number);
         }
         self.groups.retain(|group| !group.pods.is_empty());
-        if let Some(at) = self.alarm_of.remove(&number) {
-            self.alarms.remove(&(at, number));
-        }
+        self.alarms.remove(number);
     }
 
     /// The pods that an event may help, by number of arrival.
@@ -86,38 +84,12 @@ impl Unschedulable {
         pods.into_iter().map(|(_, pod)| pod.clone()).collect()
     }
 
-    /// Sets the instant at which time may help the pod of that number; `None`: never.
-    pub(super) fn set_alarm(&mut self, number: u64, pod: &PodKey, at: Option<Time>) {
-        if let Some(before) = self.alarm_of.remove(&number) {
-            self.alarms.remove(&(before, number));
-        }
-        if let Some(at) = at {
-            self.alarm_of.insert(number, at);
-            self.alarms.insert((at, number), pod.clone());
-        }
-    }
-
     /// Sets the instant at which time may help to `now`, for every pod that a plugin refused which reads the clock.
     pub(super) fn ring_readers_of_the_clock(&mut self, now: Time) {
         let reading = self.groups.iter().filter(|group| group.reads_clock()).flat_map(|group| &group.pods);
         for (number, pod) in reading.map(|(number, pod)| (*number, pod.clone())).collect::<Vec<_>>() {
-            self.set_alarm(number, &pod, Some(now));
+            self.alarms.set(number, &pod, Some(now));
         }
-    }
-
-    /// Whether time may help the pod of that number, later than `now`.
-    pub(super) fn alarm_is_ahead(&self, number: u64, now: Time) -> bool {
-        self.alarm_of.get(&number).is_some_and(|at| *at > now)
-    }
-
-    /// A pod that the passed time may help.
-    pub(super) fn first_alarm(&self, now: Time) -> Option<&PodKey> {
-        self.alarms.first_key_value().filter(|((at, _), _)| *at <= now).map(|(_, pod)| pod)
-    }
-
-    /// The next instant.
-    pub(super) fn next_alarm(&self) -> Option<Time> {
-        self.alarms.keys().next().map(|(at, _)| *at)
     }
 
     /// All pods, by number of arrival.

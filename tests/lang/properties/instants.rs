@@ -69,7 +69,7 @@ fn a_condition_turns_over_no_earlier_than_computed() {
         made = made.priority(random.below(3) as i32);
         let pod = if random.one_in(2) { made.label("team", "x") } else { made }.build();
         let holds = |at: Time| compiled.evaluator(EvalContext::new(&pod, &snapshot, at)).holds(expr);
-        let next = next_change(&compiled.policy, EvalContext::new(&pod, &snapshot, NOW), expr);
+        let next = next_change(&compiled.policy, EvalContext::new(&pod, &snapshot, NOW), expr, &mut 0);
         let before = holds(NOW);
         let instants = (0..HORIZON / STEP).flat_map(|step| {
             let at = NOW + Duration::from_seconds(step * STEP);
@@ -127,7 +127,7 @@ fn parts_of_time_turn_over_for_all_nodes() {
         let Some(parts) = parts_of_time(policy, expr) else { continue };
         together += 1;
         let context = EvalContext::new(&pod, &snapshot, NOW);
-        let next = parts.into_iter().filter_map(|part| next_change(policy, context, part)).min();
+        let next = parts.into_iter().filter_map(|part| next_change(policy, context, part, &mut 0)).min();
         for node in snapshot.nodes() {
             let holds =
                 |at: Time| compiled.evaluator(EvalContext::new(&pod, &snapshot, at).on(node)).holds(expr);

@@ -548,7 +548,7 @@ fn what_attempts_change_is_looked_at_again() {
     let condition = compiled.policy.gates[0].condition.as_ref().unwrap();
     let snapshot = Snapshot::default();
     let me = pod("me").build();
-    let next = next_change(&compiled.policy, EvalContext::new(&me, &snapshot, NOW), condition);
+    let next = next_change(&compiled.policy, EvalContext::new(&me, &snapshot, NOW), condition, &mut 0);
     assert!(next.is_some_and(|at| at > NOW), "{next:?}");
 }
 
