@@ -9,7 +9,7 @@ use crate::lang::eval::context::EvalContext;
 use crate::lang::language::fields::Eviction;
 use crate::lang::typed::reads::{ReadOf, ReadPath, Reads};
 use crate::lang::typed::{Expr, Point, Policy, Rule, Statement, Victim};
-use crate::model::Time;
+use crate::model::{NodeInfo, Time};
 
 /// How many conditions are evaluated for a pod, one for each node and for each pod that may be evicted; beyond it the next
 /// full minute is used.
@@ -122,25 +122,39 @@ impl Turns<'_> {
         }
     }
 
-    /// Of the conditions on nodes, and of those about pods that may be evicted.
-    fn of_nodes(&mut self, context: EvalContext<'_>, of: &Clocked) {
-        let snapshot = context.snapshot;
-        let nodes = of.nodes.len().saturating_mul(snapshot.node_count());
-        match nodes.saturating_add(of.victims.len().saturating_mul(snapshot.pod_count())) {
-            0 => return,
-            EVALUATIONS.. => return self.note(Some(next_minute(context.now))),
-            _ => {}
-        }
-        for node in snapshot.nodes() {
-            self.of(context.on(node), &of.nodes);
-            for (rule, pod) in of.victims.iter().flat_map(|rule| node.pods().map(move |pod| (rule, pod))) {
-                let turn = next_change_of(self.policy, context.on(node), rule, pod, &mut self.work);
-                self.note(turn);
+    /// Of conditions on nodes.
+    fn of_nodes(&mut self, context: EvalContext<'_>, conditions: &[Expr]) {
+        let evaluations = conditions.len().saturating_mul(context.snapshot.node_count());
+        self.on_nodes(context, evaluations, |turns, node| turns.of(context.on(node), conditions));
+    }
+
+    /// Of conditions about pods that may be evicted.
+    fn of_victims(&mut self, context: EvalContext<'_>, rules: &[Victim]) {
+        let evaluations = rules.len().saturating_mul(context.snapshot.pod_count());
+        self.on_nodes(context, evaluations, |turns, node| {
+            for (rule, pod) in rules.iter().flat_map(|rule| node.pods().map(move |pod| (rule, pod))) {
+                let turn = next_change_of(turns.policy, context.on(node), rule, pod, &mut turns.work);
+                turns.note(turn);
             }
-            if self.work > WORK {
-                return self.note(Some(next_minute(context.now)));
-            }
+        });
+    }
+
+    /// Of all nodes, or the next full minute if that is too much.
+    fn on_nodes(
+        &mut self,
+        context: EvalContext<'_>,
+        evaluations: usize,
+        on: impl Fn(&mut Self, NodeInfo<'_>),
+    ) {
+        if evaluations == 0 {
+            return;
         }
+        let mut nodes = context.snapshot.nodes();
+        while evaluations <= EVALUATIONS && self.work <= WORK {
+            let Some(node) = nodes.next() else { return };
+            on(self, node);
+        }
+        self.note(Some(next_minute(context.now)));
     }
 }
 
@@ -160,7 +174,8 @@ impl PolicyPlugin {
             turns.of(context.on(node), &of.permit);
         } else {
             turns.of(context, &of.pod);
-            turns.of_nodes(context, of);
+            turns.of_nodes(context, &of.nodes);
+            turns.of_victims(context, &of.victims);
             if of.of_chosen_node || of.of_simulations {
                 // The node is not chosen yet, and simulations are not repeated here: evaluate again soon.
                 turns.note(Some(next_minute(context.now)));
