@@ -40,7 +40,10 @@ impl Framework {
     /// nomination.
     pub fn run_post_filter(&self, cycle: &Cycle, snapshot: &Snapshot) -> PostFilterAnswer {
         let since = self.mark();
-        let answer = self.ask_post_filters(cycle, snapshot, None);
+        let mut answer = self.ask_post_filters(cycle, snapshot, None);
+        if answer.candidates.is_empty() && answer.evict.is_empty() {
+            answer.rules.refusing.union(&self.rules_to_begin(cycle.handle(snapshot)));
+        }
         self.point_ended(TimedPoint::PostFilter, answer.code, since);
         answer
     }

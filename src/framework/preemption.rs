@@ -22,6 +22,14 @@ pub trait PreemptionRules: Sync {
     fn applies(&self, h: &Handle) -> bool;
     /// Whether they name the pods that may be evicted. Where the rules of no plugin do, pods of lower priority may be.
     fn names_victims(&self, h: &Handle) -> bool;
+    /// Whether they may do so for some pod.
+    fn may_name_victims(&self) -> bool {
+        false
+    }
+    /// Whether `applies` and `names_victims` may change without the pod.
+    fn may_begin(&self) -> bool {
+        false
+    }
     /// Why the pod evicts no other pod.
     fn never(&self, h: &Handle, faults: &mut RuleFaults) -> Result<(), Status>;
     /// Whether a pod on the node is one of those that may be evicted; of rules that name none, no. An `Error` ends preemption.
@@ -297,14 +305,32 @@ impl Framework {
         point.filter_map(|id| Some((*id, self.plugin(*id)?.preemption()?)))
     }
 
+    /// Whether a plugin at PostFilter preempts by itself.
+    fn has_preemptor(&self) -> bool {
+        let points = self.points().post_filter.iter();
+        let mut points = points.filter_map(|id| self.plugin(*id).and_then(|plugin| plugin.post_filter()));
+        points.any(|point| point.preempts() && !point.is_substitute())
+    }
+
+    /// The plugins by whose rules more pods may be evicted for the pod of the handle once they begin to speak of it.
+    pub(super) fn rules_to_begin(&self, h: Handle) -> PluginSet {
+        let preempts = self.has_preemptor();
+        let waits = |id: PluginId, rules: &dyn PreemptionRules| {
+            let (h, names) = (h.for_plugin(id), rules.may_name_victims());
+            (names || !preempts)
+                && rules.may_begin()
+                && !(rules.applies(&h) && (!names || rules.names_victims(&h)))
+        };
+        self.eviction_rules().filter(|(id, rules)| waits(*id, *rules)).map(|(id, _)| id).collect()
+    }
+
     /// The plugin that preempts for the pod of the handle where all plugins at PostFilter that preempt are substitutes: the
     /// first by name whose rules apply to the pod.
     pub(super) fn substitute(&self, h: Handle) -> Option<PluginId> {
-        let point = |id: &PluginId| self.plugin(*id).and_then(|plugin| plugin.post_filter());
-        let own = |id: &PluginId| point(id).is_some_and(|point| point.preempts() && !point.is_substitute());
-        if self.points().post_filter.iter().any(own) {
+        if self.has_preemptor() {
             return None;
         }
+        let point = |id: &PluginId| self.plugin(*id).and_then(|plugin| plugin.post_filter());
         let rules = self.preemption_rules(h);
         let is_substitute = |id: &PluginId| point(id).is_some_and(PostFilter::is_substitute);
         rules.plugins().filter(is_substitute).min_by_key(|id| self.plugin_name(*id))

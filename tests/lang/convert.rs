@@ -308,11 +308,14 @@ policy teams {
   reserve {
     except until 2099-02-28 because "OPS-9: g" when pod.priority == 6
     annotate pod {"example.com/a": "b"} }
+  preempt {
+    except until 2099-02-28 because "OPS-10: h" when pod.priority == 7
+    protect v when v.priority > 3 }
 }
 except teams until 2099-03-31 because "OPS-7: e" when pod.priority < 0
 "#;
     let all = exceptions("p.bay", text);
-    assert_eq!(all.len(), 9, "{all:?}");
+    assert_eq!(all.len(), 10, "{all:?}");
     let document = converted("p.bay", text).unwrap();
     assert_eq!(exceptions("p.yaml", &document), all, "{document}");
     let back = converted("p.yaml", &document).unwrap();

@@ -67,6 +67,13 @@ const RULES: &[&str] = &[
         protect v when node.pods.count(p, p.priority >= v.priority) <= 1
       }
     }"#,
+    r#"policy excused {
+      preempt {
+        except until 2099-01-31 because "the red team may" when pod.labels["team"] == "red"
+        protect v when v.priority >= 2
+        guard node.pods.count(p, p.labels["keep"] == "yes") < 3 else "too many are kept"
+      }
+    }"#,
     r#"policy cluster-room {
       prefilter { reject "the cluster is full" when nodes.sum(n, n.free.cpu) < pod.requests.cpu }
     }"#,

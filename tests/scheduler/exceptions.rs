@@ -94,6 +94,61 @@ fn every_kind_of_rule_leaves_pods_alone() {
     }
 }
 
+/// Rules about evictions: an excepted pod preempts as if they were not there, up to the end of the day.
+#[test]
+fn preempt_leaves_pods_that_preempt_alone() {
+    let until = format!("until {} because \"it moves\" when pod.namespace == \"a\"", today());
+    let evicted = |policy: &str, default: &[&str], namespace: &str, is_over: bool| {
+        let policy = policy.replace("EXCEPT", "except UNTIL").replace("UNTIL", &until);
+        let mut run = Run::on(node("n").cpu("1"), super::run::framework_with(&policy, default));
+        if is_over {
+            at_end(&mut run);
+            run.pass(2);
+        }
+        run.add(pod("low").cpu("600m"));
+        run.add(pod("other").cpu("300m").priority(1));
+        run.add(pod("high").namespace(namespace).priority(10).cpu("600m"));
+        run.deleted.len()
+    };
+    for rule in [
+        r#"policy p { preempt { EXCEPT protect v when v.name == "low" } }"#,
+        r#"policy p { preempt { EXCEPT never "no" when pod.priority > 5 } }"#,
+        r#"policy p { preempt { EXCEPT guard node.pods.count() >= 2 else "few" } }"#,
+        r#"policy p { preempt { EXCEPT victim v when v.name == "other" } }"#,
+        r#"policy p { except preempt UNTIL preempt { victim v when v.name == "other" } }"#,
+        r#"except p/preempt UNTIL policy p { preempt { never "no" when pod.priority > 5 } }"#,
+    ] {
+        let of = |namespace, is_over| evicted(rule, &["DefaultPreemption"], namespace, is_over);
+        assert_eq!([of("a", false), of("b", false), of("a", true)], [1, 0, 0], "{rule}");
+    }
+    // Of two blocks the other one goes on.
+    let two = r#"policy p {
+      preempt { EXCEPT never "no" when pod.priority > 5 }
+      preempt { protect v when v.name == "low" } }"#;
+    assert_eq!(evicted(two, &["DefaultPreemption"], "a", false), 0);
+    // Where no other plugin preempts, nothing evicts for a pod that the rules leave alone.
+    let alone = r#"policy p { preempt { EXCEPT victim v when v.name == "low" } }"#;
+    let of = |namespace, is_over| evicted(alone, &[], namespace, is_over);
+    assert_eq!([of("a", false), of("b", false), of("a", true)], [0, 1, 1]);
+}
+
+#[test]
+fn a_pod_preempts_from_the_end_of_an_exception_on() {
+    let policy = format!(
+        r#"policy p {{ preempt {{
+             except until {} because "it moves" when pod.namespace == "a"
+             victim v when v.name == "other" }} }}"#,
+        today()
+    );
+    let mut run = Run::on(node("n").cpu("1"), super::run::framework_with(&policy, &["DefaultPreemption"]));
+    run.add(pod("other").cpu("900m").priority(20));
+    run.add(pod("high").namespace("a").priority(10).cpu("600m"));
+    at_end(&mut run);
+    assert!(run.deleted.is_empty(), "without the rule only pods of lower priority may be evicted");
+    run.pass(2);
+    assert_eq!(run.deleted, ["other"]);
+}
+
 #[test]
 fn a_score_leaves_pods_alone() {
     let mut run = Run::on(

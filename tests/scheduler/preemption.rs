@@ -1,5 +1,6 @@
 //! Preemption through the whole scheduler: who is evicted, in which order, and what the preemptor does meanwhile.
 
+use super::run::{Run, framework_with};
 use super::steps::Steps;
 use crate::support::plugins::{Gang, basics, framework};
 use bayplan::config;
@@ -8,7 +9,7 @@ use bayplan::framework::{Answer, ApiCall, CallError, Part, PatchBody};
 use bayplan::model::{Duration, Object, Symbol};
 use bayplan::plugins;
 use bayplan::scheduler::{Input, Profiles, QueuePlace};
-use bayplan::testing::{PodMaker, node, pod};
+use bayplan::testing::{PodMaker, namespace, node, pod};
 use std::sync::Arc;
 
 /// The default profile.
@@ -343,4 +344,31 @@ fn a_pod_whose_victims_are_protected_is_tried_again_when_that_ends() {
     steps.wait(Duration::from_seconds(30));
     steps.cycles();
     assert_eq!(steps.calls(), ["patch a", "patch high"]);
+}
+
+#[test]
+fn a_pod_is_tried_again_when_rules_that_name_victims_begin_to_speak_of_it() {
+    let applies =
+        |rule: &str| format!(r#"policy p {{ applies when ns.labels["may"] == "yes" preempt {{ {rule} }} }}"#);
+    let victim = r#"victim v when v.name == "low""#;
+    let mode = r#"mode enforce when ns.labels["may"] == "yes" else audit"#;
+    for (policy, others) in [
+        (applies(victim), &["DefaultPreemption"][..]),
+        (applies(victim), &[]),
+        (format!("policy p {{ preempt {{ {mode}\n {victim} }} }}"), &["DefaultPreemption"]),
+        (applies(r#"guard node.ready else "x""#), &[]),
+    ] {
+        let mut run = Run::on(node("n").cpu("1"), framework_with(&policy, others));
+        run.step(Input::Upserted(namespace("default").object()));
+        // Without `victim` pods of lower priority may be evicted.
+        let priority = if policy.contains("victim") { 20 } else { 0 };
+        run.add(pod("low").priority(priority).cpu("600m"));
+        run.add(pod("high").priority(10).cpu("600m"));
+        assert!(run.deleted.is_empty(), "{policy}");
+        run.step(Input::Upserted(namespace("default").label("other", "yes").object()));
+        run.pass(11);
+        run.step(Input::Upserted(namespace("default").label("may", "yes").object()));
+        run.pass(11);
+        assert_eq!(run.deleted, ["low"], "{policy}");
+    }
 }

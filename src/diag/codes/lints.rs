@@ -584,7 +584,7 @@ policy ready {
     EXCEPTION_WITHOUT_EFFECT "BP0454" "exception-without-effect" Warning
         "an exception from a policy or rule that is not there"
         "An exception outside of a policy names the policy, or the policy and one of its rules: a filter, a score, \
-         `gate`, `prefilter`, `reserve` or `permit`. Without that rule the exception does nothing, and its pods are not left alone."
+         `gate`, `prefilter`, `reserve`, `permit` or `preempt`. Without that rule the exception does nothing, and its pods are not left alone."
         bad r#"
 except ready/redy until 2099-01-31 because "OPS-123: batch moves" when pod.namespace == "batch"
 

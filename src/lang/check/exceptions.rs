@@ -38,6 +38,9 @@ impl<'a> Checker<'a> {
                     (Text::from("reserve"), Excepted::Reserves(Some(statement.span)))
                 }
                 StatementKind::Permit(_) => (Text::from("permit"), Excepted::Permits(Some(statement.span))),
+                StatementKind::Preempt(_) => {
+                    (Text::from("preempt"), Excepted::Preempts(Some(statement.span)))
+                }
                 _ => continue,
             };
             let inside = statement.kind.block().into_iter().flat_map(|block| &block.statements);
@@ -175,7 +178,8 @@ fn no_rule(policy: &Policy, before: &str, rule: &str) -> String {
     let rule = rule.rsplit('/').next().unwrap_or(rule);
     match suggest::nearest(rule, Excepted::names(policy)) {
         Some(near) => format!("did you mean `{before}{near}`?"),
-        None => "exceptions name a filter, a score, `gate`, `prefilter`, `reserve` or `permit`".to_owned(),
+        None => "exceptions name a filter, a score, `gate`, `prefilter`, `reserve`, `permit` or `preempt`"
+            .to_owned(),
     }
 }
 

@@ -5,7 +5,7 @@ use super::rules::{CompiledCheck, fallible, once};
 use super::{BoolFn, Env, Lowering};
 use crate::diag::Span;
 use crate::lang::analysis::steady::is_steady;
-use crate::lang::typed::{Canary, Preempt, SlotId, Victim};
+use crate::lang::typed::{Preempt, SlotId, Victim};
 use crate::lang::types::value::Value;
 use crate::model::PodInfo;
 
@@ -15,8 +15,14 @@ pub struct CompiledVictim {
     pub victim: Victim,
     slot: SlotId,
     holds: BoolFn,
-    /// Whether it decides for the pod that preempts; `None`: for every pod.
-    decides: Option<BoolFn>,
+    unless: Leaves,
+}
+
+/// What leaves the pod that preempts alone where one of these holds.
+type Leaves = Vec<BoolFn>;
+
+fn leave_alone(leaves: &Leaves, env: &mut Env<'_, '_>) -> bool {
+    leaves.iter().any(|holds| holds(env))
 }
 
 impl CompiledVictim {
@@ -28,7 +34,7 @@ impl CompiledVictim {
 
     /// Whether it decides for the pod that preempts.
     pub fn decides(&self, env: &mut Env<'_, '_>) -> bool {
-        self.decides.as_ref().is_none_or(|decides| decides(env))
+        !leave_alone(&self.unless, env)
     }
 }
 
@@ -44,29 +50,29 @@ pub struct CompiledPreempt {
     pub guards: Vec<CompiledCheck>,
     /// What `victim` and `protect` say of a pod is the same in every simulation.
     pub is_steady: bool,
-    /// For which pods it decides, of each statement; `None`: one decides for every pod, or there is none.
-    decides: Option<Vec<BoolFn>>,
+    /// Of each statement, which pods it leaves alone; `None`: one decides for every pod, or there is none.
+    unless: Option<Vec<Leaves>>,
 }
 
 impl CompiledPreempt {
     /// Whether a statement decides for the pod that preempts.
     pub fn decides(&self, env: &mut Env<'_, '_>) -> bool {
-        self.decides.as_ref().is_none_or(|decides| decides.iter().any(|decides| decides(env)))
+        let Some(unless) = &self.unless else { return true };
+        unless.iter().any(|leaves| !leave_alone(leaves, env))
     }
 }
 
 /// Lowers all `preempt` of a policy.
 pub(super) fn preempt(lowering: &mut Lowering<'_>, of: &Preempt) -> CompiledPreempt {
-    let modes = &lowering.policy.modes;
-    let spans = of.victims.iter().map(|victim| victim.span);
-    let spans: Vec<Span> = spans.chain(of.nevers.iter().chain(&of.guards).map(|check| check.span)).collect();
-    let some: Option<Vec<&Canary>> = spans.iter().map(|span| modes.canary(*span)).collect();
-    let decides = some.filter(|some| !some.is_empty());
-    let decides = decides.map(|some| some.into_iter().map(|canary| lowering.bool(&canary.decides)).collect());
+    let leaves = |lowering: &mut Lowering<'_>, statement: Span| -> Leaves {
+        of.leaves_alone(statement).map(|holds| lowering.bool(holds)).collect()
+    };
+    let unless: Vec<Leaves> = of.statements().map(|statement| leaves(lowering, statement)).collect();
+    let for_some = !unless.is_empty() && unless.iter().all(|leaves| !leaves.is_empty());
     let is_steady = of.victims.iter().all(|victim| is_steady(lowering.policy, &victim.condition));
     let mut lower = |victim: &Victim| CompiledVictim {
         slot: victim.slot,
-        decides: modes.canary(victim.span).map(|canary| lowering.bool(&canary.decides)),
+        unless: leaves(lowering, victim.span),
         holds: fallible(lowering, &victim.condition, victim.on_error, victim.protects),
         victim: victim.clone(),
     };
@@ -79,6 +85,6 @@ pub(super) fn preempt(lowering: &mut Lowering<'_>, of: &Preempt) -> CompiledPree
         nevers: of.nevers.iter().map(|check| once(lowering, check)).collect(),
         guards: of.guards.iter().map(|check| once(lowering, check)).collect(),
         is_steady,
-        decides,
+        unless: for_some.then_some(unless),
     }
 }

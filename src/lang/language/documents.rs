@@ -285,7 +285,7 @@ static EXCEPTION: ObjectDef = ObjectDef {
         field(
             "rule",
             Shape::Name,
-            "The rule that leaves the pods alone: a filter, a score, `gate`, `prefilter`, `reserve` or `permit`. Without it the policy does.",
+            "The rule that leaves the pods alone: a filter, a score, `gate`, `prefilter`, `reserve`, `permit` or `preempt`. Without it the policy does.",
         ),
         needed("until", Shape::Text, "The last day, such as `2027-01-31`, up to its end in UTC."),
         needed("because", Shape::Text, "Why there is an exception."),

@@ -3,7 +3,7 @@
 //! An exception is a hidden `let` that holds for these pods until then. [`Policy::except`] writes it into the conditions of
 //! what it is about, so that whatever evaluates or analyses a condition knows it.
 
-use super::{Check, Expr, ExprKind, Give, LetId, Policy, PrefilterStatement};
+use super::{Check, Expr, ExprKind, Give, LetId, Policy, PrefilterStatement, Unless};
 use crate::diag::Span;
 use crate::lang::syntax::ast::Text;
 use crate::lang::types::Type;
@@ -46,6 +46,8 @@ pub enum Excepted {
     Reserves(Option<Span>),
     /// The same of `permit`.
     Permits(Option<Span>),
+    /// The statements of all `preempt`, or of the one at a place.
+    Preempts(Option<Span>),
     /// All gates.
     Gates,
 }
@@ -75,6 +77,7 @@ fn words(policy: &Policy) -> impl Iterator<Item = (&'static str, Excepted)> {
         ("prefilter", Excepted::Prefilters(None), policy.prefilters.is_empty()),
         ("reserve", Excepted::Reserves(None), policy.reserves.is_empty()),
         ("permit", Excepted::Permits(None), policy.permits.is_empty()),
+        ("preempt", Excepted::Preempts(None), policy.preempt.is_none()),
     ];
     all.into_iter().filter(|(_, _, is_empty)| !is_empty).map(|(word, about, _)| (word, about))
 }
@@ -188,6 +191,9 @@ impl Policy {
                     permit.waits.iter_mut().for_each(|wait| leave.holds_or(&mut wait.until));
                 }
             }
+            Excepted::Preempts(at) => {
+                self.leave_evictions(&leave, &|span| at.is_none_or(|block| block.contains(span)));
+            }
         }
     }
 
@@ -215,12 +221,20 @@ impl Policy {
             let waits = permit.waits.iter_mut().filter(|of| is(of.span));
             waits.for_each(|wait| leave.holds_or(&mut wait.until));
         }
-        if let Some(preempt) = &mut self.preempt {
-            let checks = preempt.nevers.iter_mut().chain(&mut preempt.guards);
-            checks.filter(|of| is(of.span)).for_each(|check| leave.check(check));
-            for victim in preempt.victims.iter_mut().filter(|of| is(of.span)) {
-                victim.condition = leave.and_not(Some(victim.condition.clone()), victim.span);
-            }
+        self.leave_evictions(leave, is);
+    }
+
+    /// The same of the statements of `preempt`: the pods are those that preempt.
+    fn leave_evictions(&mut self, leave: &Leave, is: &dyn Fn(Span) -> bool) {
+        let Some(preempt) = &mut self.preempt else { return };
+        let checks = preempt.nevers.iter_mut().chain(&mut preempt.guards);
+        checks.filter(|of| is(of.span)).for_each(|check| leave.check(check));
+        for victim in preempt.victims.iter_mut().filter(|of| is(of.span)) {
+            victim.condition = leave.and_not(Some(victim.condition.clone()), victim.span);
+        }
+        let statements: Vec<Span> = preempt.statements().filter(|span| is(*span)).collect();
+        if !statements.is_empty() {
+            preempt.unless.push(Unless { holds: leave.holds.clone(), statements });
         }
     }
 }

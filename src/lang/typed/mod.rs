@@ -28,7 +28,7 @@ pub use ledgers::{Add, Ledger};
 pub use memos::Memo;
 pub use modes::{Canary, Mode, Modes, Until};
 pub use operation::Operation;
-pub use preempt::{Preempt, Victim};
+pub use preempt::{Preempt, Unless, Victim};
 pub use sources::Source;
 pub use visit::{Point, Rule, RuleMut, Statement};
 

@@ -78,6 +78,16 @@ impl Reads {
         self.paths.keys().any(of_nodes)
     }
 
+    /// Whether nothing else than a change of the pod being scheduled changes the result.
+    pub fn is_of_pod_alone(&self) -> bool {
+        self.paths.keys().all(|path| path.of == ReadOf::Pod)
+            && !self.clock
+            && self.groups.is_empty()
+            && self.objects.is_empty()
+            && self.ledgers.is_empty()
+            && self.memos.is_empty()
+    }
+
     /// Adds the reads of another part.
     pub fn merge(&mut self, more: &Reads) {
         for (path, polarity) in &more.paths {

@@ -53,11 +53,18 @@ impl Clocked {
         let (pod, nodes, permit, victims) = Default::default();
         let mut all = Self { pod, nodes, permit, of_chosen_node: false, victims, of_simulations: false };
         for rule in policy.rules() {
-            if matches!(rule, Rule::Victim(_) | Rule::EvictionGuard(_)) {
-                all.of_simulations |= rule.reads().any(|reads| reads.clock && changed_by_evictions(reads));
-            }
+            let is_simulated = matches!(rule, Rule::Victim(_) | Rule::EvictionGuard(_))
+                && rule.reads().any(|reads| reads.clock && changed_by_evictions(reads));
             if let Rule::Victim(of) = rule {
-                all.victims.extend(reads_clock(policy, &of.condition).then(|| of.clone()));
+                if reads_clock(policy, &of.condition) {
+                    match parts_of_time(policy, &of.condition) {
+                        Some(parts) => all.pod.extend(parts.into_iter().cloned()),
+                        None => {
+                            all.victims.push(of.clone());
+                            all.of_simulations |= is_simulated;
+                        }
+                    }
+                }
                 continue;
             }
             for statement in rule.statements() {
@@ -70,6 +77,7 @@ impl Clocked {
                     if !reads_clock(policy, expr) {
                         continue;
                     }
+                    all.of_simulations |= is_simulated && parts_of_time(policy, expr).is_none();
                     match rule.point() {
                         Point::QueueSort
                         | Point::Score

@@ -83,6 +83,8 @@ pub struct PolicyPlugin {
     part: usize,
     /// Preemption asks its prefilters again: one may let the pod pass once others are evicted.
     asks_again: bool,
+    /// Its rules about evictions may begin to speak of a pod that does not change.
+    may_begin: bool,
     /// The names of the rules that refuse or fail: those of [`numbers`], then the filters, then the scores.
     rules: Vec<Symbol>,
 }
@@ -155,6 +157,7 @@ impl PolicyPlugin {
         let counted = counter.iter().flat_map(|counter| counter.names());
         let rules = rules.chain(filters).chain(scores).chain(counted).collect();
         let asks_again = preempt::asks_again(&compiled);
+        let may_begin = preempt::may_begin(&compiled);
         Self {
             compiled,
             whole,
@@ -167,6 +170,7 @@ impl PolicyPlugin {
             suspended: false,
             part: 0,
             asks_again,
+            may_begin,
             rules,
         }
     }

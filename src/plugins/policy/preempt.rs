@@ -7,11 +7,12 @@ use crate::framework::{
     Handle, Judged, JudgedPods, NodeToStatus, PluginsRunner, PostFilter, PostFilterOutcome, PreemptionRules,
     RuleFaults, Status,
 };
+use crate::lang::analysis::reads::reads_of_condition;
 use crate::lang::codegen::{CompiledCheck, CompiledPreempt, CompiledVictim, Env};
 use crate::lang::eval::context::EvalContext;
 use crate::lang::policy_set::CompiledPolicy;
 use crate::lang::syntax::ast::{OnError, Resolvable};
-use crate::lang::typed::{Let, Missing, PrefilterStatement};
+use crate::lang::typed::{Let, Missing, PrefilterStatement, Unless};
 use crate::model::{NodeInfo, PodInfo};
 use crate::plugins::default_preemption::Evaluator;
 use std::sync::Arc;
@@ -29,6 +30,14 @@ pub(super) fn asks_again(compiled: &CompiledPolicy) -> bool {
         _ => false,
     };
     rejects.any(|again| again) || compiled.policy.lets.iter().any(written)
+}
+
+/// Whether a policy, or a statement of its `preempt`, may begin to speak of a pod that does not change.
+pub(super) fn may_begin(compiled: &CompiledPolicy) -> bool {
+    let policy = &compiled.policy;
+    let Some(preempt) = &policy.preempt else { return false };
+    let changes = |unless: &Unless| !reads_of_condition(policy, &unless.holds).is_of_pod_alone();
+    !compiled.deciding.is_of_pod_alone() || preempt.unless.iter().any(changes)
 }
 
 impl PolicyPlugin {
@@ -159,6 +168,14 @@ impl PreemptionRules for PolicyPlugin {
         };
         let mut env = self.simulating(self.context(h, Some(attempt)), attempt);
         preempt.victims.iter().any(|victim| victim.decides(&mut env))
+    }
+
+    fn may_name_victims(&self) -> bool {
+        self.preempts().is_some_and(|preempt| !preempt.victims.is_empty())
+    }
+
+    fn may_begin(&self) -> bool {
+        self.may_begin
     }
 
     fn never(&self, h: &Handle, faults: &mut RuleFaults) -> Result<(), Status> {

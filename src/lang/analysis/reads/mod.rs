@@ -11,7 +11,7 @@ use crate::lang::language::fields::Eviction;
 use crate::lang::syntax::ast::Resolvable;
 use crate::lang::typed::reads::{Polarity, ReadOf, Reads};
 use crate::lang::typed::{
-    Act, Check, Ledger, LedgerId, Point, Policy, PrefilterStatement, Reason, Rule, RuleMut, Statement,
+    Act, Check, Expr, Ledger, LedgerId, Point, Policy, PrefilterStatement, Reason, Rule, RuleMut, Statement,
 };
 use walk::Walk;
 
@@ -115,6 +115,13 @@ fn places(rule: RuleMut<'_>) -> Vec<(&mut Reads, Option<&mut Reason>)> {
             of.checks.iter_mut().map(check).chain(waits).collect()
         }
     }
+}
+
+/// The reads of a condition, whichever direction helps.
+pub fn reads_of_condition(policy: &Policy, condition: &Expr) -> Reads {
+    let mut walk = Walk::new(policy);
+    walk.expr(condition, Polarity::Any);
+    walk.done()
 }
 
 /// The reads of `applies when` and of lets with `missing`, which decide whether the policy applies.

@@ -5,10 +5,11 @@ use crate::diag::Span;
 use crate::lang::syntax::ast::{BlockKind, Except, Item, ItemKind, Policy, Statement, StatementKind};
 use std::mem::discriminant;
 
-/// Exceptions from one of several `prefilter`, `reserve` or `permit` of a policy: documents name all of them.
+/// Exceptions from one of several `prefilter`, `reserve`, `permit` or `preempt` of a policy: documents name all of them.
 pub(super) fn of_one_of_several(policy: &Policy) -> Vec<NoTwin> {
     let is_one = |kind: &StatementKind| {
-        matches!(kind, StatementKind::Prefilter(_) | StatementKind::Reserve(_) | StatementKind::Permit(_))
+        use StatementKind::{Permit, Preempt, Prefilter, Reserve};
+        matches!(kind, Prefilter(_) | Reserve(_) | Permit(_) | Preempt(_))
     };
     let of_kind = |statement: &Statement| {
         let same = |of: &&Statement| discriminant(&of.kind) == discriminant(&statement.kind);
@@ -51,6 +52,7 @@ impl PolicyWriter<'_, '_> {
             StatementKind::Score(of) => &of.name.text,
             StatementKind::Reserve(_) => "reserve",
             StatementKind::Permit(_) => "permit",
+            StatementKind::Preempt(_) => "preempt",
             _ => "prefilter",
         };
         for inner in &block.statements {

@@ -210,13 +210,15 @@ pub(super) static EXCEPT: StatementDef = StatementDef {
         Home::Block(StatementId::Score),
         Home::Block(StatementId::Reserve),
         Home::Block(StatementId::Permit),
+        Home::Block(StatementId::Preempt),
     ],
     rule: "except_",
     syntax: "except [RULE] until DATE because \"REASON\" [when E]",
     sees: Some(Names::OF_POD),
     doc: "An exception from a policy or rule, up to the end of a day in UTC: the policy or rule leaves the pods \
           alone for which the condition holds, and from then on it does not. In a policy it may name a rule: a filter or \
-          score, or the word `gate`, `prefilter`, `reserve` or `permit`. An exception from a policy also takes its pods \
+          score, or the word `gate`, `prefilter`, `reserve`, `permit` or `preempt`; an exception from `preempt` is \
+          about the pod that preempts. An exception from a policy also takes its pods \
           out of the policy's ledgers. Bayplan reports an exception from 14 days before its end. At the top level of a \
           file, which may be in another ConfigMap than the policy, it names the policy or rule first, as in \
           `except POLICY/RULE until …`: so who may write exceptions is a matter of RBAC. There it sees no name of the policy.",
