@@ -3,7 +3,7 @@
 
 use super::changes::Question;
 use super::suggestions::{Step, Suggestion, Suggestions};
-use crate::framework::{Cycle, Edit, Framework, Status};
+use crate::framework::{Cycle, Edit, Framework, Handle, Status};
 use crate::model::{PodInfo, Time};
 use std::sync::Arc;
 
@@ -49,6 +49,7 @@ fn opens(question: &Question, status: &Status) -> Option<Time> {
     for _ in 0..INSTANTS {
         let cycle = Cycle::new(question.pod.clone(), question.framework.clone(), now);
         let handle = cycle.handle(question.snapshot).for_plugin(status.plugin);
+        let handle = Handle { gated: true, ..handle };
         now = plugin.next_change(&handle, &mut 0).filter(|next| *next > now)?;
         if refused(question, question.framework, question.pod, now).is_none() {
             return Some(now);

@@ -25,6 +25,8 @@ pub struct Handle<'a> {
     pub attempts: u32,
     /// In hints: the pod was refused after its node had been chosen (Reserve, Permit, PreBind).
     pub refused_late: bool,
+    /// Outside attempts: the plugin's gate holds the pod.
+    pub gated: bool,
     /// The state of the attempt.
     pub cycle: &'a CycleState,
     /// The plugin that is called.
@@ -123,6 +125,7 @@ impl<'a> Actor<'a> {
             queued_at: None,
             attempts: 0,
             refused_late: false,
+            gated: false,
             cycle: self.cycle,
             plugin: self.plugin,
         }

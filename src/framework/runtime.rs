@@ -143,6 +143,7 @@ impl Cycle {
             queued_at: self.queued_at,
             attempts: self.attempts,
             refused_late: false,
+            gated: false,
             cycle: &self.state,
             plugin: PluginId::NONE,
         }

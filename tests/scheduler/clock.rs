@@ -216,3 +216,17 @@ fn more_instants_than_can_be_computed_in_a_second_are_computed_in_the_next() {
     assert!(wakeups.len() > 2 && wakeups.is_sorted_by(|a, b| a < b), "once in a second: {wakeups:?}");
     assert_eq!(waiting(&run), 0, "of none the instant was lost");
 }
+
+#[test]
+fn a_gated_pod_waits_for_the_instant_of_its_gate_alone() {
+    let opens = after(HOUR);
+    let gate = format!("gate \"later\" when pod.name == \"p\" && now() < timestamp(\"{opens}\") preempt {{");
+    let mut run = Run::new(&SAFE.replace("preempt {", &gate));
+    run.step(Input::Upserted(pod("low").uid("low").cpu("4").label("safe", "yes").object()));
+    run.step(Input::Cycle);
+    run.step(Input::Upserted(pod("p").uid("p").cpu("1").object()));
+    assert_eq!(run.place("p"), Some(QueuePlace::Gated));
+    run.now = NOW + Duration::from_seconds(2);
+    run.step(Input::Tick);
+    assert_eq!(run.scheduler.next_wakeup(), Some(NOW + HOUR), "not when a pod is no longer safe");
+}

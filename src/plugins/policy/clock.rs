@@ -20,6 +20,8 @@ const WORK: u64 = 250_000;
 
 /// The conditions of a policy that read the clock.
 pub(super) struct Clocked {
+    /// Of gates, and those that decide whether the policy applies.
+    gates: Vec<Expr>,
     /// Before a node is chosen, evaluated once for the pod; of conditions on nodes the parts that read
     /// the clock and no node.
     pod: Vec<Expr>,
@@ -50,8 +52,9 @@ fn changed_by_evictions(reads: &Reads) -> bool {
 
 impl Clocked {
     pub(super) fn of(policy: &Policy) -> Self {
-        let (pod, nodes, permit, victims) = Default::default();
-        let mut all = Self { pod, nodes, permit, of_chosen_node: false, victims, of_simulations: false };
+        let (gates, pod, nodes, permit, victims) = Default::default();
+        let mut all =
+            Self { gates, pod, nodes, permit, of_chosen_node: false, victims, of_simulations: false };
         for rule in policy.rules() {
             let is_simulated = matches!(rule, Rule::Victim(_) | Rule::EvictionGuard(_))
                 && rule.reads().any(|reads| reads.clock && changed_by_evictions(reads));
@@ -78,6 +81,9 @@ impl Clocked {
                         continue;
                     }
                     all.of_simulations |= is_simulated && parts_of_time(policy, expr).is_none();
+                    if matches!(rule.point(), Point::Applies | Point::PreEnqueue) {
+                        all.gates.push(expr.clone());
+                    }
                     match rule.point() {
                         Point::QueueSort
                         | Point::Score
@@ -178,7 +184,9 @@ impl PolicyPlugin {
         context.queued = super::queued(h);
         let placed = context.placement(h.pod).and_then(|(node, _)| h.snapshot.node(node));
         let mut turns = Turns { policy: &self.compiled.policy, work: 1, first: None };
-        if let Some(node) = placed {
+        if h.gated {
+            turns.of(context, &of.gates);
+        } else if let Some(node) = placed {
             turns.of(context.on(node), &of.permit);
         } else {
             turns.of(context, &of.pod);

@@ -162,6 +162,7 @@ pub(crate) fn handle<'a>(
         queued_at: Some(info.added),
         attempts: info.attempts,
         refused_late: info.refused_late && info.gating_plugin.is_none(),
+        gated: info.gating_plugin.is_some(),
         cycle: state,
         plugin: PluginId::NONE,
     }
