@@ -281,9 +281,8 @@ impl<'w> Run<'w> {
         let mut inputs = std::collections::VecDeque::from([input]);
         let mut effects = Vec::new();
         while let Some(input) = inputs.pop_front() {
-            let next = || self.scheduler.queue_order().next();
             let watched = matches!(input, Input::Cycle)
-                && self.watcher.as_ref().is_some_and(|watcher| watcher.wants(next()));
+                && self.watcher.as_ref().is_some_and(|watcher| watcher.wants(self.scheduler.next_pod()));
             let mut before = watched.then(|| self.scheduler.fork());
             self.scheduler.step(input, self.now, &mut effects);
             for effect in effects.drain(..) {

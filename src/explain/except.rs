@@ -73,15 +73,14 @@ impl Exception<'_> {
 
     /// An item of `exceptions`, in JSON: a value of YAML in every place where one may be.
     fn in_document(&self) -> String {
-        let quoted = |text: &str| serde_json::Value::from(text).to_string();
         let Terms { until, because } = self.terms;
         let rule = self.from.rule.as_ref();
-        let rule = rule.map_or_else(String::new, |rule| format!("\"rule\": {}, ", quoted(rule.as_str())));
+        let rule = rule.map_or_else(String::new, |rule| format!("\"rule\": {}, ", literal(rule.as_str())));
         format!(
             "{{{rule}\"until\": {}, \"because\": {}, \"when\": {}}}",
-            quoted(until),
-            quoted(because),
-            quoted(&self.condition())
+            literal(until),
+            literal(because),
+            literal(&self.condition())
         )
     }
 
@@ -128,6 +127,7 @@ fn before_applies(text: &str, policy: &Policy) -> Option<usize> {
     text.get(start..statement)?.trim().is_empty().then_some(start)
 }
 
+/// As JSON, which both languages read.
 fn literal(text: &str) -> String {
-    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
+    serde_json::Value::from(text).to_string()
 }

@@ -89,6 +89,11 @@ impl Scheduler {
         self.queue.gate(pod)
     }
 
+    /// The pod that the next [`Input::Cycle`](super::Input::Cycle) tries: an active one, or else one in back-off.
+    pub fn next_pod(&mut self) -> Option<&PodKey> {
+        self.queue.next(&self.cache.snapshot)
+    }
+
     /// Pods to be tried now, in their order.
     pub fn queue_order(&self) -> impl Iterator<Item = &PodKey> {
         self.queue.active()

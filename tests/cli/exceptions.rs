@@ -161,6 +161,10 @@ fn explain_writes_an_exception_with_an_end_and_a_reason() {
         line(&["--until", "2099-01-31", "--because", "OPS-3: \"moves\""]),
         format!("except own until 2099-01-31 because \"OPS-3: \\\"moves\\\"\" {condition}")
     );
+    assert_eq!(
+        line(&["--until", "2099-01-31", "--because", "two\nlines"]),
+        format!("except own until 2099-01-31 because \"two\\nlines\" {condition}")
+    );
     for (number, flags, error) in [
         (&policy, ["--until", "2020-01-31"], "`--until 2020-01-31` is over"),
         (&policy, ["--until", "soon"], "`--until soon` is not a day; write one as "),

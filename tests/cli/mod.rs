@@ -5,6 +5,7 @@ mod convert;
 mod documents;
 mod escapes;
 mod exceptions;
+mod explain;
 mod json_output;
 mod lint;
 mod look_ups;

@@ -231,11 +231,16 @@ impl SchedulingQueue {
         !self.active.is_empty() || self.backoff.first_refused().is_some()
     }
 
+    /// The pod that [`SchedulingQueue::pop`] gives.
+    pub(super) fn next(&mut self, snapshot: &Snapshot) -> Option<&PodKey> {
+        self.rank_anew(snapshot);
+        self.active.first().or_else(|| self.backoff.first_refused())
+    }
+
     /// Pops the next pod. It is in flight until [`SchedulingQueue::done`].
     pub(super) fn pop(&mut self, snapshot: &Snapshot, now: Time) -> Option<Queued> {
-        self.rank_anew(snapshot);
         let early = self.active.is_empty();
-        let key = self.active.first().or_else(|| self.backoff.first_refused())?.clone();
+        let key = self.next(snapshot)?.clone();
         let mut queued = self.remove(&key)?;
         if early {
             self.incoming.count("active", "PopFromBackoffQ");
