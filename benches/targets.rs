@@ -11,7 +11,6 @@ use bayplan::engine::{Decider, Scan};
 use bayplan::framework::{Cycle, Framework, Silent};
 use bayplan::lang::codegen::ledgers::index;
 use bayplan::lang::compile;
-use bayplan::lang::eval::exempt::ExemptPods;
 use bayplan::lang::policy_set::{CompiledPolicy, PolicySet};
 use bayplan::lang::typed::LedgerId;
 use bayplan::model::{
@@ -145,7 +144,7 @@ fn rows_of_rules() -> Vec<Row> {
     rows.push(Row::new("placed pod, 1,000 policies with ledgers", 5.0, |framework| {
         let mut snapshot = cluster(NODES, framework);
         for policy in ledgers(1_000).iter() {
-            let index = index(&policy.policy, LedgerId(0), &ExemptPods::default());
+            let index = index(&policy.policy, LedgerId(0));
             snapshot.add_index(policy.policy.ledgers[0].index.clone(), Box::new(index));
         }
         let pods = members(200);
@@ -191,7 +190,7 @@ fn members(number: usize) -> Vec<Arc<PodInfo>> {
 fn moves_ledger(framework: &Framework) -> Work {
     let (snapshot, set) = (cluster(NODES, framework), ledgers(8));
     let policy = set.get("quota-7").unwrap().policy.clone();
-    let mut ledger = index(&policy, LedgerId(0), &ExemptPods::default());
+    let mut ledger = index(&policy, LedgerId(0));
     let pods = members(200);
     let (mut next, mut moved) = (0, Moves::default());
     Box::new(move |times| {

@@ -12,6 +12,8 @@ mod affinity;
 mod plugins;
 #[path = "simulation/checks.rs"]
 mod checks;
+#[path = "simulation/controllers.rs"]
+mod controllers;
 #[path = "simulation/endings.rs"]
 mod endings;
 #[path = "simulation/extenders.rs"]
@@ -32,6 +34,8 @@ mod tenants;
 mod trials;
 #[path = "simulation/volumes.rs"]
 mod volumes;
+#[path = "simulation/wakeups.rs"]
+mod wakeups;
 #[path = "simulation/world.rs"]
 mod world;
 #[path = "simulation/writes.rs"]
@@ -385,6 +389,11 @@ fn gangs_that_are_taken_for_one_are_caught() {
 #[test]
 fn gangs_that_do_not_say_what_concerns_them_are_caught() {
     catches_policies(Mutant::ForgetGroups);
+}
+
+#[test]
+fn policies_that_do_not_hear_of_decisions_are_caught() {
+    catches_policies(Mutant::ForgetDecisions);
 }
 
 #[test]

@@ -130,7 +130,7 @@ pub(crate) fn selectors(count: usize) -> Vec<Want> {
 
 pub(super) fn seen(kind: Kind, value: &Value) -> Change {
     let bytes = serde_json::to_vec(value).unwrap();
-    match (kind.row().unwrap().parse)(&bytes).unwrap() {
+    match (kind.row().unwrap().parse)(&bytes).unwrap().object {
         Object::Other(object) => Change::ObjectSeen { object },
         _ => unreachable!("it is no pod, node or namespace"),
     }

@@ -1,8 +1,8 @@
 //! `bayplan convert`: policies of the policy language as YAML documents, and documents as policies of the language.
 
-use super::input::{self, Policies};
+use super::input;
 use super::{ExitStatus, Output, setup};
-use crate::diag::{Diagnostic, Form, Source, SourceId, SourceMap, Span, codes, draw};
+use crate::diag::{Diagnostic, Form, Severity, SourceId, SourceMap, draw};
 use crate::lang;
 use crate::lang::analysis::cost::Size;
 use anyhow::{Context, bail};
@@ -33,6 +33,12 @@ pub(super) struct Args {
 
 /// Runs the command.
 pub(super) fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitStatus> {
+    if let Some(stream) = args.paths.iter().find(|path| args.write && input::is_stream(path)) {
+        bail!(
+            "`--write` writes beside files that are read, and {} is none: redirect the output",
+            stream.display()
+        );
+    }
     let read = input::policies(&args.paths, &args.kinds.schemas, Size::default())?;
     let errors: Vec<Diagnostic> = read.diagnostics.iter().filter(|said| said.is_error()).cloned().collect();
     if !errors.is_empty() {
@@ -40,17 +46,24 @@ pub(super) fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitStatus> {
         bail!("policies with mistakes cannot be converted");
     }
     let mut texts = Vec::new();
-    let mut without = Vec::new();
+    let (mut without, mut remarks) = (Vec::new(), Vec::new());
     for id in &read.texts {
         let Some(source) = read.sources.get(*id) else { continue };
-        match converted(&read, source) {
-            Ok(text) => texts.push((*id, text)),
-            Err(said) => without.extend(said),
+        match lang::convert::convert_given(source, read.given()) {
+            Ok(converted) => {
+                texts.push((*id, converted.text));
+                let note = |of: &lang::convert::NoTwin| of.diagnostic().with_severity(Severity::Note);
+                remarks.extend(converted.remarks.iter().map(note));
+            }
+            Err(said) => without.extend(said.iter().map(lang::convert::NoTwin::diagnostic)),
         }
     }
     if !without.is_empty() {
         out.draw(&draw::human(&read.sources, &without, out.look(None)))?;
         return Ok(ExitStatus::Findings);
+    }
+    if !remarks.is_empty() {
+        out.draw_on_stderr(&draw::human(&read.sources, &remarks, out.stderr_look(None)))?;
     }
     let files = files(&read.sources, &texts)?;
     if args.check {
@@ -68,68 +81,10 @@ pub(super) fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitStatus> {
             writeln!(out.stdout(), "wrote {path}")?;
         } else {
             let blank = if at > 0 { "\n" } else { "" };
-            write!(out.stdout(), "{blank}{text}")?;
+            out.file(&format!("{blank}{text}"))?;
         }
     }
     Ok(ExitStatus::Success)
-}
-
-/// A text in the other language, or what is in the way. The new text compiles.
-fn converted(read: &Policies, source: &Source) -> Result<String, Vec<Diagnostic>> {
-    let (policies, said) = read.compiled(source);
-    // What may fail in CEL has a value in the policy language: that is another meaning.
-    let may_fail: Vec<Diagnostic> = said
-        .into_iter()
-        .filter(|said| said.code == &codes::MAY_FAIL)
-        .map(|said| {
-            let mut no_twin =
-                Diagnostic::new(&codes::NO_TWIN, said.span, "this may end with an error in CEL only");
-            no_twin.help = said.help;
-            no_twin
-        })
-        .collect();
-    if !may_fail.is_empty() && source.form() == Form::Document {
-        return Err(may_fail);
-    }
-    let text = lang::convert::convert_with(source, &policies, Some(&read.sources))
-        .map_err(|without| without.iter().map(lang::convert::NoTwin::diagnostic).collect::<Vec<_>>())?;
-    let mut sources = SourceMap::new();
-    let id = sources.add(other_ending("converted.yaml", source.form() == Form::Language), text.as_str());
-    let Some(new) = sources.get(id) else { return Ok(text) };
-    let (_, said) = read.compiled(new);
-    match said.into_iter().find(Diagnostic::is_error) {
-        Some(error) => {
-            let message = format!("the other language refuses what this would be: {}", error.message);
-            let help = format!("it would be `{}`", sources.text(error.span));
-            let span = named_before(new.text(), error.span.start as usize)
-                .and_then(|name| statement_named(source, name))
-                .unwrap_or_else(|| source.span().at_start());
-            Err(vec![Diagnostic::new(&codes::NO_TWIN, span, message).with_help(help)])
-        }
-        None => Ok(text),
-    }
-}
-
-/// The name of the item of a document that has a byte.
-fn named_before(document: &str, at: usize) -> Option<&str> {
-    let line_end = document.get(at..).and_then(|rest| rest.find('\n')).map_or(document.len(), |end| at + end);
-    let lines = document.get(..line_end)?.lines().rev();
-    let name = lines.map(str::trim_start).find_map(|line| line.strip_prefix("- name: "))?;
-    Some(name.trim_matches(['"', '\'']))
-}
-
-/// The keyword and the name of the statement of the policy language with this name.
-fn statement_named(source: &Source, name: &str) -> Option<Span> {
-    let parts = |text: &str| {
-        let (keyword, rest) = text.split_once(' ')?;
-        let end = rest.find(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '-'))).unwrap_or(rest.len());
-        (rest.get(..end) == Some(name)).then_some(keyword.len() + 1 + end)
-    };
-    lang::statements(source).into_iter().find_map(|span| {
-        let text = source.text().get(span.range())?;
-        let start = span.start as usize;
-        parts(text).map(|end| Span::new(span.source, start, start + end))
-    })
 }
 
 fn other_ending(name: &str, document: bool) -> String {

@@ -6,7 +6,9 @@ use super::run_args::{ApiServerArgs, LoggingArgs, PolicyArgs};
 use super::version::KUBE_SCHEDULER;
 use super::{ExitStatus, live};
 use crate::cluster::client::Target;
+use crate::cluster::extender_listen::Listen;
 use crate::cluster::pages::Started;
+use crate::cluster::policy_account::PolicyAccount;
 use crate::cluster::run::{self as cluster_run, RunError};
 use crate::cluster::zpages::ZPages;
 use crate::cluster::{access, connections, extender_server, leader, logs, policy_source, serve, tls};
@@ -15,9 +17,8 @@ use crate::diag::SourceMap;
 use crate::framework::features::FeatureGates;
 use crate::framework::{At, Named, Profile};
 use crate::plugins::IN_TREE;
-use crate::plugins::policy::ExemptPods;
 use anyhow::bail;
-use std::net::SocketAddr;
+use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -36,9 +37,10 @@ const REVIEWED: Duration = Duration::from_secs(10);
   bayplan extender --listen 0.0.0.0:8890 --tls-cert-file tls.crt --tls-private-key-file tls.key  as a service"
 )]
 pub(super) struct Args {
-    /// Address and port for kube-scheduler's questions; without TLS only one of this host.
-    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8890")]
-    listen: SocketAddr,
+    /// Where kube-scheduler's questions come: ADDRESS:PORT, without TLS only of this host, or unix:PATH, a socket that no
+    /// other user may open.
+    #[arg(long, value_name = "PLACE", default_value = "127.0.0.1:8890")]
+    listen: Listen,
     /// PEM file with the certificate and its chain; reloaded when it changes [default: no TLS].
     #[arg(long, value_name = "FILE", requires = "tls_private_key_file")]
     tls_cert_file: Option<PathBuf>,
@@ -48,10 +50,10 @@ pub(super) struct Args {
     /// CA file for client certificates; every question must show one.
     #[arg(long, value_name = "FILE", requires = "tls_cert_file")]
     client_ca_file: Option<PathBuf>,
-    /// HTTPS port for health checks and metrics, at the address of `--listen`; 0: no port.
+    /// HTTPS port for health checks and metrics, at the address of `--listen`, with a socket of this host; 0: no port.
     #[arg(long, value_name = "PORT", default_value_t = 0)]
     secure_port: u16,
-    /// Bind pods too, for the verb `bind`: policies are evaluated once more before.
+    /// Bind pods too, for the verb `bind`: policies are evaluated once more before. Needs `--client-ca-file`, or a socket.
     #[arg(long)]
     bind: bool,
 
@@ -76,15 +78,16 @@ fn policies_alone() -> Configured {
 }
 
 fn options(args: &Args) -> anyhow::Result<cluster_run::Options> {
-    if args.tls_cert_file.is_none() && !args.listen.ip().is_loopback() {
+    if args.tls_cert_file.is_none() && args.listen.is_remote() {
         bail!(
             "{} can be reached from other hosts, so `--tls-cert-file` and `--tls-private-key-file` are needed",
             args.listen
         );
     }
-    if args.bind && args.client_ca_file.is_none() && !args.listen.ip().is_loopback() {
+    if args.bind && args.client_ca_file.is_none() && args.listen.is_shared() {
         bail!(
-            "with `--bind` everybody who reaches {} could bind pods, so `--client-ca-file` is needed",
+            "with `--bind` everybody who reaches {} could bind pods, also from pods in the network of this host: give \
+             `--client-ca-file`, or listen on a socket, as `--listen unix:/run/bayplan/extender.sock`",
             args.listen
         );
     }
@@ -93,8 +96,7 @@ fn options(args: &Args) -> anyhow::Result<cluster_run::Options> {
     let namespaces =
         if named.is_empty() && args.policies.files.is_some() { Vec::new() } else { live::namespaces(named) };
     let size = args.policies.declared.size();
-    let mut exempt = ExemptPods::default();
-    exempt.namespaces.extend(own_namespace().map(crate::model::Symbol::from));
+    let exempt = args.policies.exempt(own_namespace());
     Ok(cluster_run::Options {
         target: Target {
             kubeconfig: args.api_server.kubeconfig.clone(),
@@ -121,9 +123,11 @@ fn options(args: &Args) -> anyhow::Result<cluster_run::Options> {
         },
         extenders: Vec::new(),
         statuses: Default::default(),
+        namespace: String::new(),
+        policy_account: PolicyAccount::beside(""),
         needs: Vec::new(),
         answering: Some(extender_server::Settings {
-            address: args.listen,
+            at: args.listen.clone(),
             certificate: args.tls_cert_file.clone().zip(args.tls_private_key_file.clone()),
             client_authority: args.client_ca_file.clone(),
             binds: args.bind,
@@ -146,7 +150,10 @@ fn options(args: &Args) -> anyhow::Result<cluster_run::Options> {
 /// The settings of the port for health checks and metrics, if there is one.
 fn secure_port(args: &Args) -> Option<serve::Settings> {
     (args.secure_port != 0).then(|| serve::Settings {
-        bind: args.listen.ip(),
+        bind: match &args.listen {
+            Listen::Address(address) => address.ip(),
+            Listen::Socket(_) => Ipv4Addr::LOCALHOST.into(),
+        },
         port: args.secure_port,
         always_allow: ["/healthz", "/readyz", "/livez"].map(String::from).into(),
         limits: connections::Limits::default(),
@@ -191,8 +198,15 @@ mod tests {
 
     #[test]
     fn only_this_host_is_answered_without_tls_and_only_certificates_may_bind_from_others() {
-        assert!(given(&[]).unwrap().answering.unwrap().address.ip().is_loopback());
-        assert!(given(&["--bind"]).unwrap().answering.unwrap().binds);
+        assert!(!given(&[]).unwrap().answering.unwrap().at.is_remote());
+        // Every process of the host reaches its loopback address.
+        let open = given(&["--bind"]).err().unwrap().to_string();
+        assert!(open.contains("`--client-ca-file`") && open.contains("--listen unix:"), "{open}");
+        let socket = ["--bind", "--listen=unix:/run/bayplan/extender.sock"];
+        assert!(given(&socket).unwrap().answering.unwrap().binds);
+        let local = ["--bind", "--tls-cert-file=c", "--tls-private-key-file=k"];
+        assert!(given(&local).is_err());
+        assert!(given(&[&local[..], &["--client-ca-file=ca"]].concat()).is_ok());
         assert!(given(&[]).unwrap().serve.is_none());
         assert_eq!(given(&["--secure-port=10261"]).unwrap().serve.unwrap().port, 10_261);
         let open = given(&["--listen=0.0.0.0:1"]).err().unwrap().to_string();

@@ -86,7 +86,10 @@ impl Policies {
         if self.diagnostics.iter().any(|said| said.span.source == id) {
             return;
         }
-        if file.extension().is_some_and(|ending| ending == "yaml" || ending == "yml" || ending == "json") {
+        // Where the name says nothing, the content decides.
+        let by_content = || self.sources.get(id).is_some_and(|source| policy_files::is_data(source.text()));
+        let named = file.extension().is_some_and(|ending| ending == "bay");
+        if is_data(file) || !named && by_content() {
             self.yaml_file(id);
         } else {
             self.texts.push(id);
@@ -138,14 +141,18 @@ impl Policies {
 
     /// The policies of a text, with default arguments.
     pub(super) fn compiled(&self, source: &Source) -> (Vec<Policy>, Vec<Diagnostic>) {
-        let given = Given {
+        lang::compile_given(source, self.given())
+    }
+
+    /// What a text of them is compiled for.
+    pub(super) fn given(&self) -> Given<'_> {
+        Given {
             size: self.size,
             schemas: &self.schemas,
             arguments: &|_| Vec::new(),
             sources: Some(&self.sources),
             exceptions: Some(&self.exceptions),
-        };
-        lang::compile_given(source, given)
+        }
     }
 
     /// The kinds that the policies look up, each once.
@@ -289,11 +296,12 @@ impl Policies {
         if self.has_errors() {
             return;
         }
+        let suggestions = suggest::Effort::default();
         let own = |of: &&OutsideException| !self.elsewhere.contains(&of.source());
         for of in self.exceptions.iter().filter(own).filter(|of| self.set.get(&of.policy).is_none()) {
             let message = format!("no policy is called `{}`", of.policy);
             let names = self.set.iter().map(|policy| policy.name());
-            let help = match suggest::nearest(&of.policy, names) {
+            let help = match suggestions.nearest(&of.policy, names) {
                 Some(near) => format!("did you mean `{near}`?"),
                 None => "read the text of the policy too, or name the policy as its text does".to_owned(),
             };
@@ -472,6 +480,13 @@ fn folder(path: &Path) -> anyhow::Result<Vec<PathBuf>> {
     }
     paths.sort();
     Ok(paths)
+}
+
+/// Whether a path is a stream: stdin, or a pipe of the shell such as `<(…)`. It can be read once, and not be written.
+pub(super) fn is_stream(path: &Path) -> bool {
+    use std::os::unix::fs::FileTypeExt;
+    let pipe = || std::fs::metadata(path).is_ok_and(|found| found.file_type().is_fifo());
+    path == Path::new("-") || path.starts_with("/dev") || path.starts_with("/proc") || pipe()
 }
 
 /// The bytes of a file; `-` is stdin.

@@ -12,6 +12,7 @@ use crate::cluster::policy_choice::Origin;
 use crate::cluster::policy_list::{PolicyObject, State};
 use crate::cluster::policy_objects::POLICY_NAMESPACE;
 use crate::cluster::policy_verdict::Texts;
+use crate::cluster::published::Running;
 use crate::diag::{self, Severity, Source};
 use crate::dry_run::Others;
 use crate::lang::policy_set::CompiledPolicy;
@@ -87,16 +88,26 @@ pub(super) fn target(connection: &Connection) -> Target {
     }
 }
 
-/// Reads the cluster, and adds its policies to `policies`.
+/// Reads the cluster, and adds its policies to `policies`; with the configuration of its scheduler, if the command `asks`.
 pub(super) fn read(
     connection: &Connection,
-    wanted: Wanted,
+    (wanted, asks): (Wanted, bool),
     policies: &mut Policies,
     out: &mut Output,
 ) -> anyhow::Result<Cluster> {
     let own = policies.texts.iter().filter_map(|id| policies.sources.get(*id)).map(Source::text);
     let kinds = crate::cluster::kinds::named_in(own);
-    let options = Options { target: target(connection), policies: wanted, size: policies.size, kinds };
+    let namespaces = match &wanted {
+        Wanted::In(namespaces) | Wanted::IfAllowed(namespaces) => namespaces.join(", "),
+        Wanted::No => String::new(),
+    };
+    let options = Options {
+        target: target(connection),
+        policies: wanted,
+        size: policies.size,
+        kinds,
+        configuration: asks,
+    };
     let listed = match list::read(&options) {
         Err(ListError::Connect(ConnectError::NotInCluster(_))) => anyhow::bail!(
             "no cluster: give its files with `--cluster FILE`, or a kubeconfig with `--kubeconfig FILE` \
@@ -118,8 +129,49 @@ pub(super) fn read(
     for object in &listed.policies.objects {
         take(object, policies, out);
     }
+    let strange = listed.objects.iter().any(|object| match object {
+        Object::Pod(pod) => pod.node_name.is_none() && &*pod.scheduler_name != "default-scheduler",
+        _ => false,
+    });
+    let configuration = match asks {
+        true => configuration(listed.running, (&namespaces, strange), out),
+        false => None,
+    };
     let world = listed.objects.into_iter().collect();
-    Ok(Cluster { world, namespace: listed.namespace, others: Others::default(), file: None })
+    let others = Others::default();
+    Ok(Cluster { world, namespace: listed.namespace, others, file: None, configuration })
+}
+
+/// The configuration that runs, and where it is from, which is reported. That there is none matters if `strange`: pods wait
+/// for a scheduler that the default configuration does not have.
+fn configuration(
+    running: Result<Option<Running>, String>,
+    (namespaces, strange): (&str, bool),
+    out: &mut Output,
+) -> Option<(String, String)> {
+    let otherwise = "the default configuration counts; name the scheduler's with `--config FILE`";
+    match running {
+        Ok(Some(Running { from, text, stale })) => {
+            if stale {
+                let doubt = "no scheduler has confirmed it since: does it run?";
+                note(out, &format!("the configuration is that {from}; {doubt}"));
+            } else if !out.quiet {
+                let _ = writeln!(out.stderr(), "the configuration is that {from}");
+            }
+            Some((text, from))
+        }
+        Ok(None) if !strange => None,
+        Ok(None) => {
+            let place =
+                if namespaces.is_empty() { String::new() } else { format!(" in the namespace {namespaces}") };
+            note(out, &format!("no scheduler has published its configuration{place}: {otherwise}"));
+            None
+        }
+        Err(why) => {
+            note(out, &format!("the scheduler's configuration cannot be read: {why}; {otherwise}"));
+            None
+        }
+    }
 }
 
 /// The objects of kinds that policies look up.

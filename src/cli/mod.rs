@@ -12,6 +12,7 @@ mod lint;
 mod test;
 pub(crate) mod eval;
 mod plan;
+mod plan_events;
 mod dry_run;
 mod explain;
 mod version;
@@ -20,6 +21,7 @@ mod convert;
 mod schema;
 mod help;
 mod not_built;
+mod project;
 #[cfg(feature = "cluster")]
 mod run;
 #[cfg(feature = "cluster")]
@@ -33,8 +35,9 @@ mod run_flags;
 
 pub use output::{Column, Output, Style, Table};
 
-use crate::diag::escape;
+use crate::diag::{escape, unbroken};
 use anyhow::Context;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 /// How a command ended.
@@ -56,7 +59,6 @@ pub enum ExitStatus {
     disable_version_flag = true,
     disable_help_subcommand = true,
     arg_required_else_help = true,
-    subcommand_required = true,
     after_help = "Examples:
   bayplan dry-run --cluster cluster.yaml --policies policies/     where the pods go, and why
   bayplan explain train-c --cluster cluster.yaml                  why one of them waits
@@ -73,14 +75,17 @@ pub struct Cli {
     /// Tell mistakes in sentences instead of drawing them, for screen readers.
     #[arg(long, global = true)]
     no_graphics: bool,
+    /// Print versions, as the command `version` does.
+    #[arg(long, short = 'V')]
+    version: bool,
     #[command(subcommand)]
-    command: Command,
+    command: Option<Command>,
 }
 
 /// When to colour.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
 pub enum ColorChoice {
-    /// On terminals, unless `NO_COLOR` is set.
+    /// On terminals other than `TERM=dumb`, unless `NO_COLOR` is set, and everywhere with `FORCE_COLOR`.
     Auto,
     /// Always.
     Always,
@@ -146,7 +151,23 @@ fn command(program: &'static str) -> clap::Command {
         command.mut_subcommands(|command| renamed(command, program))
     }
     let command = Cli::command();
-    if program == PROGRAM { command } else { renamed(command.bin_name(program), program) }
+    unbroken(if program == PROGRAM { command } else { renamed(command.bin_name(program), program) })
+}
+
+/// The command with examples that are not wrapped, so that they can be pasted. [`printed`] prints its help.
+fn unbroken(command: clap::Command) -> clap::Command {
+    let examples = command.get_after_help().map(|help| help.to_string());
+    let line = |line: &str| if line.starts_with("  ") { unbroken::whole(line) } else { line.to_owned() };
+    let command = match examples {
+        Some(examples) => command.after_help(examples.lines().map(line).collect::<Vec<_>>().join("\n")),
+        None => command,
+    };
+    command.mut_subcommands(unbroken)
+}
+
+/// A help as it is printed.
+fn printed(help: &str) -> String {
+    unbroken::release(help)
 }
 
 /// Runs the command line `arguments`, whose first one is the name of the program.
@@ -162,9 +183,14 @@ pub fn main(arguments: impl IntoIterator<Item = std::ffi::OsString>) -> ExitStat
     };
     let mut out = Output::for_process(cli.color, cli.quiet, cli.no_graphics);
     out.program = program;
-    let ended = match cli.command {
+    let asked = match cli.command {
+        Some(command) => command,
+        None if cli.version => Command::Version(version::Args::default()),
+        None => return not_understood(&no_command(program), &arguments),
+    };
+    let ended = match asked {
         #[cfg(feature = "cluster")]
-        Command::Run(args) => run::run(&args),
+        Command::Run(args) => run::run(&args, &mut out),
         #[cfg(feature = "cluster")]
         Command::Extender(args) => extender::run(&args),
         Command::DryRun(args) => dry_run::run(&args, &mut out),
@@ -191,13 +217,18 @@ pub fn main(arguments: impl IntoIterator<Item = std::ffi::OsString>) -> ExitStat
     })
 }
 
+/// The error of a command line that names no command.
+fn no_command(program: &'static str) -> clap::Error {
+    command(program).error(ErrorKind::MissingSubcommand, "name a command")
+}
+
 /// Prints clap's message about arguments that it does not understand, or the requested help.
 fn not_understood(error: &clap::Error, arguments: &[std::ffi::OsString]) -> ExitStatus {
     let refused = not_built::refused(error, arguments);
     let error = refused.as_ref().unwrap_or(error);
     let mut out = Output::for_process(ColorChoice::Auto, false, false);
     #[cfg(feature = "cluster")]
-    if let Some(clap::error::ContextValue::String(argument)) = error.get(clap::error::ContextKind::InvalidArg)
+    if let Some(ContextValue::String(argument)) = error.get(ContextKind::InvalidArg)
         && let Some(refusal) = run_flags::refusal(argument)
     {
         let _ = writeln!(out.stderr(), "error: {refusal}");
@@ -205,12 +236,18 @@ fn not_understood(error: &clap::Error, arguments: &[std::ffi::OsString]) -> Exit
     }
     // The text repeats arguments: each of its lines is ours once these are escaped in it.
     let rendered = error.render();
-    let harmless = |text: &str| without_hostile(text, arguments);
+    let harmless = |text: &str| printed(&without_hostile(text, arguments));
     if error.use_stderr() {
         let _ = match out.stderr_colour {
             true => out.trusted_on_stderr(harmless(&rendered.ansi().to_string()).as_bytes()),
             false => write!(out.stderr(), "{}", harmless(&rendered.to_string())),
         };
+        if let Some(flag) = takes_one(error, arguments) {
+            let _ = writeln!(
+                out.stderr(),
+                "\n  help: `{flag}` takes one value: repeat it, as in `{flag} a {flag} b`"
+            );
+        }
         return ExitStatus::Failure;
     }
     let _ = match out.colour {
@@ -224,6 +261,18 @@ fn not_understood(error: &clap::Error, arguments: &[std::ffi::OsString]) -> Exit
             ExitStatus::Failure
         }
     }
+}
+
+/// The flag that was given several values, if an argument is not understood for that.
+fn takes_one(error: &clap::Error, arguments: &[std::ffi::OsString]) -> Option<&'static str> {
+    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidArg) else { return None };
+    if error.kind() != ErrorKind::UnknownArgument || word.starts_with('-') {
+        return None;
+    }
+    let before = arguments.iter().position(|argument| argument.to_str() == Some(word))?;
+    let flags = ["--cluster", "--policies", "--pods"].into_iter();
+    let place = |flag: &str| arguments.get(..before)?.iter().rposition(|argument| argument == flag);
+    flags.filter_map(|flag| Some((place(flag)?, flag))).max().map(|(_, flag)| flag)
 }
 
 /// A text in which clap repeats arguments, with what must not be printed of them escaped.

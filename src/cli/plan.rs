@@ -2,13 +2,15 @@
 //! node, what follows from that for waiting pods, and how many steps it takes for one pod at most.
 
 use super::output::{Column, Output, Style, Table};
+use super::plan_events::event_words;
 use super::{ExitStatus, input, setup};
 use crate::diag::{SourceMap, Span, with_commas};
-use crate::framework::{ActionType, EventRegistration, EventResource};
 use crate::lang::analysis::cost::{Costs, RuleCost, Size, most_steps};
+use crate::lang::analysis::faults;
 use crate::lang::analysis::memory::Memory;
 use crate::lang::analysis::same::same;
 use crate::lang::analysis::shape::{free_and_requested, resolve_alias};
+use crate::lang::analysis::shown::shown;
 use crate::lang::analysis::stage::{Stage, stage};
 use crate::lang::policy_set::CompiledPolicy;
 use crate::lang::syntax::ast::WriteVerb;
@@ -258,14 +260,20 @@ struct Plan {
     place: String,
     doc: Option<String>,
     applies: String,
+    /// The pods that it stops because an expression about them is an error.
+    stops: Vec<String>,
     size: Size,
     rules: Vec<Rule>,
     /// How far it may go; `None` when all rules decide for all pods.
     mode: Option<String>,
     /// Its exceptions, the first end first.
     exceptions: Vec<Excepted>,
-    /// Rules of a role, one for each kind that is looked up.
+    /// Rules of a role of the scheduler, one for each kind that is looked up.
     rights: Vec<String>,
+    /// Rules of a role of the account in whose name policies write.
+    rights_of_policies: Vec<String>,
+    /// What of pods its reasons, events and writes show.
+    shows: Vec<String>,
     /// What it writes to the API server.
     writes: Vec<String>,
 }
@@ -317,17 +325,14 @@ impl Plan {
             place: place(policy.name_span),
             doc: policy.doc.as_ref().map(|doc| doc.to_string()),
             applies,
+            stops: stops_of(policy, &read.sources),
             size: read.size,
             mode: mode_of(policy, &rules, &read.sources),
             exceptions: exceptions_of(policy, &read.sources),
             rules,
-            rights: policy
-                .kinds
-                .iter()
-                .map(|kind| right(kind))
-                .chain(right_to_metrics(policy))
-                .chain(rights_to_write(policy))
-                .collect(),
+            rights: policy.kinds.iter().map(|kind| right(kind)).chain(right_to_metrics(policy)).collect(),
+            rights_of_policies: rights_to_write(policy),
+            shows: shown_of_pods(policy),
             writes: writes_of(policy),
         }
     }
@@ -339,6 +344,9 @@ impl Plan {
             let _ = writeln!(text, "  {}", out.paint(Style::Dim, line));
         }
         let _ = writeln!(text, "  applies to   {}", self.applies);
+        for of in &self.stops {
+            let _ = writeln!(text, "  {}", out.paint(Style::Warn, &format!("but          {of}")));
+        }
         if let Some(mode) = &self.mode {
             let _ = writeln!(text, "  mode         {mode}");
         }
@@ -413,8 +421,14 @@ impl Plan {
             let head = if at == 0 { "\n  rights     " } else { "             " };
             let _ = writeln!(text, "{head}{rule}");
         }
+        for (at, rule) in self.rights_of_policies.iter().enumerate() {
+            let head = if at == 0 { "  to write   " } else { "             " };
+            let _ = writeln!(text, "{head}{rule}");
+        }
         let writes = if self.writes.is_empty() { "nothing".to_owned() } else { self.writes.join("; ") };
         let _ = writeln!(text, "  writes     {writes}");
+        let shows = if self.shows.is_empty() { "nothing of pods".to_owned() } else { self.shows.join("; ") };
+        let _ = writeln!(text, "  shows      {shows}");
         let _ = writeln!(
             text,
             "  memory     {}",
@@ -450,11 +464,30 @@ impl Plan {
         let mut size = json!({"nodes": self.size.nodes, "pods": self.size.pods});
         self.size.parts().for_each(|(name, number)| size[name] = json!(number));
         json!({
-            "name": self.name, "place": self.place, "doc": self.doc, "appliesTo": self.applies,
+            "name": self.name, "place": self.place, "doc": self.doc, "appliesTo": self.applies, "stops": self.stops,
             "mode": self.mode, "exceptions": self.exceptions, "size": size, "rules": rules, "keepsOfPods": self.memory.kept,
-            "mibPer100000Pods": self.memory.mib, "rights": self.rights, "writes": self.writes,
+            "mibPer100000Pods": self.memory.mib, "rights": self.rights,
+            "rightsOfPolicies": self.rights_of_policies, "writes": self.writes, "shows": self.shows,
         })
     }
+}
+
+/// The pods that a policy in CEL stops by an error, in words.
+fn stops_of(policy: &Policy, sources: &SourceMap) -> Vec<String> {
+    let stops = faults::stops(policy).into_iter();
+    let mut all: Vec<String> = stops
+        .map(|stop| {
+            let does = if stop.gates { "keeps back" } else { "refuses" };
+            let text = super::explain::tree::one_line(sources.text(stop.span));
+            let which = match stop.lacks {
+                Some(lacks) => format!("without {lacks}"),
+                None => format!("for which `{text}` is an error"),
+            };
+            format!("{does} every pod {which}, whatever the node")
+        })
+        .collect();
+    all.dedup();
+    all
 }
 
 /// The rule of a role that allows to look objects of a kind up.
@@ -472,17 +505,20 @@ fn right_to_metrics(policy: &Policy) -> Option<String> {
     (!policy.sources.is_empty()).then_some(rule)
 }
 
-/// The rules of a role that allow the writes of a policy, each once.
+/// The rules of a role that allow the writes of a policy, and its events about what it looks up, each once.
 fn rights_to_write(policy: &Policy) -> Vec<String> {
     let mut rules: Vec<String> = Vec::new();
-    let mut add = |group: &str, plural: &str| {
-        let rule = format!("{{apiGroups: [\"{group}\"], resources: [\"{plural}\"], verbs: [\"patch\"]}}");
+    let mut add = |group: &str, plural: &str, verbs: &str| {
+        let rule = format!("{{apiGroups: [\"{group}\"], resources: [\"{plural}\"], verbs: [{verbs}]}}");
         if !rules.contains(&rule) {
             rules.push(rule);
         }
     };
     for acts in &policy.acts {
         for act in &acts.acts {
+            if let typed::Does::Event(typed::Target::Object(..), _) = &act.does {
+                add("events.k8s.io", "events", "\"create\", \"patch\"");
+            }
             let typed::Does::Write(target, verb, entries) = &act.does else { continue };
             let (group, plural) = match target {
                 typed::Target::Pod => ("", "pods".to_owned()),
@@ -491,23 +527,54 @@ fn rights_to_write(policy: &Policy) -> Vec<String> {
             };
             let of_status = |entry: &typed::WriteEntry| *verb == WriteVerb::Patch && entry.is_status();
             if entries.iter().any(|entry| !of_status(entry)) {
-                add(group, &plural);
+                add(group, &plural, "\"patch\"");
             }
             if entries.iter().any(of_status) {
-                add(group, &format!("{plural}/status"));
-            }
-            // The mark of what is left to do is on the pod.
-            if acts.point == Point::PostBind {
-                add("", "pods");
+                add(group, &format!("{plural}/status"), "\"patch\"");
             }
         }
     }
     rules
 }
 
-/// What a policy writes to the API server, each once.
+/// The fields of pods that reasons, events and writes show, those of other pods after those of the pod itself.
+fn shown_of_pods(policy: &Policy) -> Vec<String> {
+    let shown = shown(policy);
+    let fields = |own: bool| {
+        let of = shown.fields.paths.keys().filter(|path| match path.of {
+            ReadOf::Pod => own,
+            ReadOf::NodePods | ReadOf::Pods | ReadOf::Nominated | ReadOf::Group => !own,
+            ReadOf::Namespace | ReadOf::Node | ReadOf::Nodes | ReadOf::Objects | ReadOf::Metrics => false,
+        });
+        let raw = shown.paths.iter().filter(|(of, _)| *of == own).map(|(_, path)| path.clone());
+        let mut names: Vec<String> = of.filter_map(shown_field).chain(raw).collect();
+        names.sort();
+        names.dedup();
+        names.join(", ")
+    };
+    let parts = [("of the pod", fields(true)), ("of other pods", fields(false))];
+    let parts = parts.into_iter().filter(|(_, fields)| !fields.is_empty());
+    parts.map(|(of, fields)| format!("{of}: {fields}")).collect()
+}
+
+/// A field with its key; `None` where only pods are counted.
+fn shown_field(path: &ReadPath) -> Option<String> {
+    let field = path.field?.def().name;
+    Some(match &path.key {
+        Some(key) if matches!(field, "labels" | "annotations" | "requests" | "limits") => {
+            format!("{field}[\"{key}\"]")
+        }
+        Some(key) => format!("{field}.{key}"),
+        None => field.to_owned(),
+    })
+}
+
+/// What a policy writes to the API server, or evicts, each once.
 fn writes_of(policy: &Policy) -> Vec<String> {
     let mut writes: Vec<String> = Vec::new();
+    if policy.preempt.is_some() {
+        writes.push("delete pods, where its rules name victims".to_owned());
+    }
     for write in policy.reserves.iter().flat_map(|reserve| &reserve.writes) {
         let since = match write.verb {
             WriteVerb::Label => {
@@ -654,7 +721,13 @@ fn wakes(compiled: &CompiledPolicy, rule: typed::Rule<'_>, mut reads: Reads) -> 
         })
         .map(|path| path.key.as_deref().unwrap_or_default())
         .collect();
-    let mut words: Vec<String> = registrations.iter().flat_map(event_words).collect();
+    let mut words: Vec<String> = Vec::new();
+    // Waiting and placed pods have events of their own, which are called the same.
+    for word in registrations.iter().flat_map(|registration| event_words(registration, &compiled.policy)) {
+        if !words.contains(&word) {
+            words.push(word);
+        }
+    }
     // Labels whose keys are known are named.
     if !keys.is_empty() && keys.iter().all(|key| !key.is_empty()) {
         let named = format!("labels {}", keys.join(", "));
@@ -662,70 +735,6 @@ fn wakes(compiled: &CompiledPolicy, rule: typed::Rule<'_>, mut reads: Reads) -> 
     }
     if reads.clock {
         words.push("time".to_owned());
-    }
-    words
-}
-
-fn event_words(registration: &EventRegistration) -> Vec<String> {
-    let of = registration.resource;
-    let one = |action: ActionType| registration.actions.intersects(action);
-    let all_updates = registration.actions.0 & ActionType::UPDATE.0 == ActionType::UPDATE.0;
-    let mut words = Vec::new();
-    let mut say = |word: &str| words.push(word.to_owned());
-    match of {
-        EventResource::Node => {
-            if one(ActionType::ADD) {
-                say("node added");
-            }
-            if one(ActionType::DELETE) {
-                say("node gone");
-            }
-            if all_updates {
-                say("node changed");
-            } else {
-                let kinds = [
-                    (ActionType::UPDATE_NODE_ALLOCATABLE, "allocatable"),
-                    (ActionType::UPDATE_NODE_LABEL, "labels"),
-                    (ActionType::UPDATE_NODE_TAINT, "taints"),
-                    (ActionType::UPDATE_NODE_CONDITION, "conditions"),
-                    (ActionType::UPDATE_NODE_ANNOTATION, "annotations"),
-                ];
-                kinds.into_iter().filter(|(kind, _)| one(*kind)).for_each(|(_, word)| say(word));
-            }
-        }
-        EventResource::AssignedPod | EventResource::Pod => {
-            if one(ActionType::ADD) {
-                say(if of == EventResource::Pod { "pod added" } else { "pod placed" });
-            }
-            if one(ActionType::DELETE) {
-                say("pod gone");
-            }
-            if one(ActionType::UPDATE) {
-                say("pod changed");
-            }
-        }
-        // Policies register for it beside `Pod`.
-        EventResource::UnschedulablePod => {}
-        EventResource::TargetPod => say("the pod itself changed"),
-        EventResource::Namespace => say("namespace changed"),
-        EventResource::Memo => say("what a memo remembers changed"),
-        EventResource::WildCard => say("every event"),
-        EventResource::NodeMetrics => say("metrics of the nodes"),
-        EventResource::PersistentVolume
-        | EventResource::PersistentVolumeClaim
-        | EventResource::StorageClass
-        | EventResource::CsiNode
-        | EventResource::CsiDriver
-        | EventResource::CsiStorageCapacity
-        | EventResource::VolumeAttachment
-        | EventResource::LookedUp => {
-            let name = of.name().rsplit('/').next().unwrap_or_default();
-            let actions =
-                [(ActionType::ADD, "added"), (ActionType::DELETE, "gone"), (ActionType::UPDATE, "changed")];
-            for (_, word) in actions.into_iter().filter(|(action, _)| one(*action)) {
-                say(&format!("{name} {word}"));
-            }
-        }
     }
     words
 }

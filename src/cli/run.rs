@@ -1,12 +1,14 @@
 //! `bayplan run`: the scheduler. Turns kube-scheduler's flags and configuration into the options of
 //! `cluster::run`, and its end into an exit status.
 
-use super::output::Lines;
+use super::output::{Lines, Output};
 use super::version::KUBE_SCHEDULER;
 use super::{ExitStatus, live, setup};
 use crate::cluster::client::Target;
 use crate::cluster::pages::Started;
 use crate::cluster::policies::Policy;
+use crate::cluster::policy_account::PolicyAccount;
+use crate::cluster::rights::Missing;
 use crate::cluster::run::{self as cluster_run, RunError};
 use crate::cluster::zpages::ZPages;
 use crate::cluster::{access, connections, extender, leader, logs, policy_source, serve, statuses, tls};
@@ -154,6 +156,19 @@ pub(super) fn profiles(
     }
 }
 
+/// Refuses a policy that writes kinds of the scheduler's own which the operator does not name.
+fn allowed(policy: &Policy, may_write: &[String]) -> Result<(), String> {
+    let acts = policy.compiled.policy.acts.iter().flat_map(|acts| &acts.acts);
+    let mut own = acts.filter_map(|act| act.does.writes_own_kind()).filter(|_| !policy.suspended);
+    match own.find(|kind| !may_write.iter().any(|allowed| allowed == kind)) {
+        None => Ok(()),
+        Some(kind) => Err(format!(
+            "policy `{}` writes {kind}, which the scheduler writes itself: start it with `--policy-writes {kind}` to allow it",
+            policy.compiled.name()
+        )),
+    }
+}
+
 /// The framework with extenders.
 fn asking(framework: Arc<Framework>, extenders: &Arc<Extenders>) -> Arc<Framework> {
     Arc::try_unwrap(framework)
@@ -236,14 +251,19 @@ fn options(args: &Args) -> anyhow::Result<cluster_run::Options> {
     let namespaces =
         if named.is_empty() && args.policies.files.is_some() { Vec::new() } else { live::namespaces(named) };
     let size = args.policies.declared.size();
-    let mut exempt = ExemptPods::default();
-    exempt.namespaces.extend(own_namespace().map(crate::model::Symbol::from));
+    let exempt = args.policies.exempt(own_namespace());
     // Without policies the profiles show mistakes of the configuration, which end the program now.
     let needs = match profiles(&[], &configured, size, &exempt) {
         Ok(made) => made.needs(),
         Err(said) => bail!(Lines(format!("the configuration cannot be used\n{said}"))),
     };
     let extenders = config.shared_extenders();
+    let may_write = args.policy_writes.clone();
+    let of_lease = match &election {
+        Some(election) => Some(election.namespace.clone()),
+        None => Some(config.leader_election.resource_namespace.clone()).filter(|name| !name.is_empty()),
+    };
+    let namespace = own_namespace().or(of_lease).unwrap_or_else(|| "kube-system".into());
     Ok(cluster_run::Options {
         target: Target { master: args.api_server.master.clone(), ..target(&kubeconfig) },
         qps: connection.qps,
@@ -257,6 +277,11 @@ fn options(args: &Args) -> anyhow::Result<cluster_run::Options> {
             identity: election.as_ref().map_or_else(leader::identity, |it| it.identity.clone()),
         },
         statuses: written_statuses(&args.write_status)?,
+        policy_account: args
+            .policy_service_account
+            .clone()
+            .unwrap_or_else(|| PolicyAccount::beside(&namespace)),
+        namespace,
         delay_cache_until_active: config.delay_cache_until_active,
         watch_max_age: args.api_server.watch_max_age,
         max_unauthorized: args.api_server.max_unauthorized,
@@ -281,6 +306,7 @@ fn options(args: &Args) -> anyhow::Result<cluster_run::Options> {
         authentication: port.authentication_kubeconfig.as_ref().map(|path| target(&Some(path.clone()))),
         authorization: port.authorization_kubeconfig.as_ref().map(|path| target(&Some(path.clone()))),
         profiles: Box::new(move |policies| {
+            policies.iter().try_for_each(|policy| allowed(policy, &may_write))?;
             let mut made = profiles(policies, &configured, size, &exempt)?;
             made.frameworks = made.frameworks.into_iter().map(|it| asking(it, &extenders)).collect();
             Ok(made)
@@ -320,8 +346,22 @@ fn secure_port(args: &SecurePortArgs) -> Option<serve::Settings> {
     })
 }
 
+/// Prints the rights without which no pod is scheduled and that the account lacks.
+fn check_rights(options: &cluster_run::Options, out: &mut Output) -> anyhow::Result<ExitStatus> {
+    let missing = cluster_run::missing_rights(options)?;
+    if missing.is_empty() {
+        writeln!(out.stdout(), "the account has every right without which no pod is scheduled")?;
+        return Ok(ExitStatus::Success);
+    }
+    writeln!(out.stdout(), "no pod is scheduled until these rights are granted:")?;
+    for Missing { right, rule, grant } in &missing {
+        writeln!(out.stdout(), "\n{right}\n  rule  {rule}\n  {grant}")?;
+    }
+    Ok(ExitStatus::Findings)
+}
+
 /// Runs the scheduler until it receives SIGTERM or SIGINT.
-pub(super) fn run(args: &Args) -> anyhow::Result<ExitStatus> {
+pub(super) fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitStatus> {
     let format = if args.logging.logging_format == "json" { logs::Format::Json } else { logs::Format::Text };
     let options = options(args)?;
     if let Some(path) = &args.write_config_to {
@@ -330,6 +370,9 @@ pub(super) fn run(args: &Args) -> anyhow::Result<ExitStatus> {
         let text = config::yaml(&completed(&config, &configured)).map_err(anyhow::Error::msg)?;
         std::fs::write(path, text).with_context(|| format!("cannot write `{}`", path.display()))?;
         return Ok(ExitStatus::Success);
+    }
+    if args.check_rights {
+        return check_rights(&options, out);
     }
     logs::start(args.logging.v, args.logging.vmodule.clone(), format);
     match cluster_run::run(options) {

@@ -4,7 +4,11 @@
 use super::run_flags;
 use super::setup::Declared;
 use crate::cluster::logs;
+use crate::cluster::policy_account::PolicyAccount;
 use crate::framework::features;
+use crate::lang::typed::acts::OWN_KINDS;
+use crate::model::Symbol;
+use crate::plugins::policy::ExemptPods;
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -27,6 +31,10 @@ pub(super) struct Args {
     /// Write the effective configuration to this file and exit.
     #[arg(long, value_name = "FILE")]
     pub(super) write_config_to: Option<PathBuf>,
+    /// Print the rights that the account lacks and without which no pod is scheduled, each with a line that
+    /// grants it, and exit; with status 1 if one is missing.
+    #[arg(long)]
+    pub(super) check_rights: bool,
     /// Retry an unschedulable pod after this time even without an event that may help it.
     #[arg(long, value_name = "DURATION", value_parser = run_flags::duration, default_value = "5m")]
     pub(super) pod_max_in_unschedulable_pods_duration: Duration,
@@ -41,6 +49,21 @@ pub(super) struct Args {
 
     #[command(flatten, next_help_heading = "Policies")]
     pub(super) policies: PolicyArgs,
+    /// The service account with whose rights policies write; the scheduler impersonates it [default: bayplan-policies in
+    /// the scheduler's namespace].
+    #[arg(long, value_name = "NAMESPACE/NAME", help_heading = "Policies")]
+    pub(super) policy_service_account: Option<PolicyAccount>,
+    /// Kinds that policies may write although the scheduler writes them itself: `PersistentVolume`,
+    /// `PersistentVolumeClaim` [default: none].
+    #[arg(
+        long,
+        value_name = "KINDS",
+        value_delimiter = ',',
+        value_parser = OWN_KINDS,
+        hide_possible_values = true,
+        help_heading = "Policies"
+    )]
+    pub(super) policy_writes: Vec<String>,
     #[command(flatten, next_help_heading = "API server")]
     pub(super) api_server: ApiServerArgs,
     #[command(flatten, next_help_heading = "Leader election")]
@@ -72,8 +95,21 @@ pub(super) struct PolicyArgs {
         default_value = "wait"
     )]
     pub(super) on_invalid: Vec<String>,
+    /// Namespaces whose pods policies leave alone, beside `kube-system` and the scheduler's own: those of agents and
+    /// operators that the cluster needs. Let only their owners create pods there.
+    #[arg(long, value_name = "NAMESPACE", value_delimiter = ',')]
+    pub(super) exempt_namespaces: Vec<String>,
     #[command(flatten)]
     pub(super) declared: Declared,
+}
+
+impl PolicyArgs {
+    /// The pods that policies leave alone; `own` is the namespace that the program runs in.
+    pub(super) fn exempt(&self, own: Option<String>) -> ExemptPods {
+        let mut exempt = ExemptPods::default();
+        exempt.namespaces.extend(own.iter().chain(&self.exempt_namespaces).map(|name| Symbol::new(name)));
+        exempt
+    }
 }
 
 /// How to reach the API server.

@@ -3,7 +3,7 @@
 use super::{ExitStatus, Output};
 
 /// Prints versions.
-#[derive(clap::Args, Debug)]
+#[derive(clap::Args, Debug, Default)]
 #[command(after_help = "Example:\n  bayplan version -o json")]
 pub(super) struct Args {
     /// How to print: `text` or `json`.

@@ -4,6 +4,8 @@
 use super::client::{APPLY_PATCH, Api, ApiError, MERGE_PATCH, Request, STRATEGIC_MERGE_PATCH};
 use super::kinds::KnownResources;
 use super::limiter::LONGEST;
+use super::policy_account::PolicyAccount;
+use super::watch::rule;
 use super::{client, objects};
 use crate::framework::{Answer, ApiCall, CallError, Part};
 use crate::model::{self, Kind, ObjectKey, PodMarks, Symbol};
@@ -33,10 +35,21 @@ async fn found_path(api: &Api, known: &KnownResources, key: &ObjectKey) -> Resul
     path.ok_or_else(gone)
 }
 
+/// What a call is made with.
+#[derive(Clone, Copy)]
+pub struct Ways<'w> {
+    /// The API server.
+    pub api: &'w Api,
+    /// The resources of kinds that policies look up.
+    pub known: &'w KnownResources,
+    /// The account in whose name policies write; `None`: no call of a policy is made.
+    pub policies: Option<&'w PolicyAccount>,
+}
+
 /// Makes the request of a call. The server has `limit` for a write, which is shorter than our own
 /// limit, so that lost answers are rare.
 pub async fn make(
-    (api, known): (&Api, &KnownResources),
+    Ways { api, known, policies }: Ways<'_>,
     call: &ApiCall,
     transition: bool,
     limit: Duration,
@@ -64,8 +77,20 @@ pub async fn make(
                 None => (path, STRATEGIC_MERGE_PATCH),
             };
             let json = body.json(of, version.as_deref(), &now_rfc3339());
-            let request = write(Method::PATCH, &path, content, &json, limit);
+            let mut request = write(Method::PATCH, &path, content, &json, limit);
+            let account = match (body.is_of_policy(), policies) {
+                (false, _) => None,
+                (true, Some(account)) => Some(account),
+                (true, None) => return Err(ApiError::NotSent(String::from("policies write nothing here"))),
+            };
+            if let Some(account) = account {
+                request = request.in_the_name_of(account.user());
+            }
             let answer = api.send_now(request).await;
+            let answer = match account {
+                Some(account) => answer.map_err(|error| account.explain(error, &right_of(call))),
+                None => answer,
+            };
             if let (Kind::LookedUp(kind), Err(error)) = (&of.kind, &answer)
                 && error.code() == Some(404)
             {
@@ -86,6 +111,25 @@ pub async fn make(
         // Extenders are not the API server: `extender` sends these.
         ApiCall::Extender { .. } => Err(ApiError::NotSent(String::from("no call to the API server"))),
     }
+}
+
+/// The rule of a role that allows this call.
+pub(super) fn right_of(call: &ApiCall) -> String {
+    let (part, verb) = match call {
+        ApiCall::Bind { .. } => ("/binding", "create"),
+        ApiCall::PatchStatus { .. } | ApiCall::Patch { part: Part::Status, .. } => ("/status", "patch"),
+        ApiCall::Patch { part: Part::Object, .. } => ("", "patch"),
+        ApiCall::Delete { .. } => ("", "delete"),
+        ApiCall::Read(_) | ApiCall::Extender { .. } => ("", "get"),
+    };
+    let row = call.object().kind.row();
+    let kind = &call.object().kind;
+    let (group, resource) = match (row, kind) {
+        (Some(row), _) => (row.group, row.plural.to_owned()),
+        (None, Kind::LookedUp(kind)) => (kind.group(), format!("<the resource of {}>", kind.kind())),
+        (None, _) => ("", String::new()),
+    };
+    rule(group, &[&format!("{resource}{part}")], &[verb])
 }
 
 /// A write of the status of an object other than a pod, as a JSON merge patch.

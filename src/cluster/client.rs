@@ -21,6 +21,9 @@ pub const MERGE_PATCH: &str = "application/merge-patch+json";
 /// Media type of Kubernetes' own patch, which merges lists by their keys.
 pub const STRATEGIC_MERGE_PATCH: &str = "application/strategic-merge-patch+json";
 
+/// The header that names the user in whose name a call is made.
+const IMPERSONATE_USER: &str = "Impersonate-User";
+
 /// How to find the API server.
 #[derive(Clone, Debug, Default)]
 pub struct Target {
@@ -152,6 +155,8 @@ pub struct Request {
     pub body: Vec<u8>,
     /// How long to wait for the complete answer.
     pub timeout: Duration,
+    /// The user in whose name it is made, instead of our own.
+    pub as_user: Option<String>,
 }
 
 impl Request {
@@ -166,6 +171,7 @@ impl Request {
             content: JSON,
             body: Vec::new(),
             timeout: Self::TIMEOUT,
+            as_user: None,
         }
     }
 
@@ -178,7 +184,13 @@ impl Request {
     ) -> Self {
         // JSON values and Kubernetes' types always serialize.
         let body = serde_json::to_vec(body).unwrap_or_default();
-        Self { method, path: path.into(), content, body, timeout: Self::TIMEOUT }
+        Self { method, path: path.into(), content, body, timeout: Self::TIMEOUT, as_user: None }
+    }
+
+    /// The same request in the name of a user, which needs the right to impersonate it.
+    pub fn in_the_name_of(mut self, user: String) -> Self {
+        self.as_user = Some(user);
+        self
     }
 
     /// The same request with another timeout.
@@ -298,13 +310,16 @@ impl Api {
 
     /// The HTTP status and the bytes of a successful answer.
     async fn exchange(&self, request: Request) -> Result<(u16, Vec<u8>), ApiError> {
-        let built = http::Request::builder()
+        let mut built = http::Request::builder()
             .method(request.method)
             .uri(&request.path)
             .header(header::CONTENT_TYPE, request.content)
-            .header(header::ACCEPT, JSON)
-            .body(Body::from(request.body))
-            .map_err(|error| ApiError::NotSent(error.to_string()))?;
+            .header(header::ACCEPT, JSON);
+        if let Some(user) = &request.as_user {
+            built = built.header(IMPERSONATE_USER, user);
+        }
+        let built =
+            built.body(Body::from(request.body)).map_err(|error| ApiError::NotSent(error.to_string()))?;
         let response = self.credentials.client().send(built).await.map_err(|error| outcome(&error))?;
         let (parts, body) = response.into_parts();
         let bytes = body.collect_bytes().await.map_err(|error| ApiError::Lost(deepest(&error)));

@@ -8,12 +8,12 @@ use super::client::{Api, ApiError, Request};
 use super::events::{Events, QUEUE};
 use super::kinds::KnownResources;
 use super::limiter::{Class, Limits};
+use super::policy_account::PolicyAccount;
 use super::supervisor::{Supervisor, Task};
 use super::term::Term;
-use super::watch::rule;
 use super::window::Window;
-use crate::framework::{Answer, ApiCall, CallError, EventRecord, Part, Ticket};
-use crate::model::{Kind, ObjectKey, Symbol};
+use crate::framework::{Answer, ApiCall, CallError, EventRecord, Ticket};
+use crate::model::{ObjectKey, Symbol};
 use futures::future::BoxFuture;
 use futures::stream::{FuturesUnordered, StreamExt};
 use std::collections::VecDeque;
@@ -31,11 +31,14 @@ pub struct Settings {
     /// Time limit of the API server for a write about a pod; shorter than `leaseDuration -
     /// renewDeadline`.
     pub write_timeout: Duration,
+    /// The account in whose name policies write.
+    pub policies: PolicyAccount,
 }
 
-impl Default for Settings {
-    fn default() -> Self {
-        Self { at_once: 32, write_timeout: Duration::from_secs(4) }
+impl Settings {
+    /// The usual settings.
+    pub fn new(policies: PolicyAccount) -> Self {
+        Self { at_once: 32, write_timeout: Duration::from_secs(4), policies }
     }
 }
 
@@ -121,6 +124,7 @@ impl Effects {
     ) -> Self {
         let (commands, inbox) = mpsc::unbounded_channel();
         let backlog = Arc::new(Backlog::default());
+        let events = Events::new(host).of_policies_as(settings.policies.user());
         let sender = Sender {
             window: Window::new(settings.at_once),
             limits: Arc::clone(api.limits()),
@@ -132,7 +136,7 @@ impl Effects {
                 known: KnownResources::default(),
             }),
             calls: Calls::default(),
-            events: Events::new(host),
+            events,
             statuses: VecDeque::new(),
             backlog: Arc::clone(&backlog),
             open_calls: 0,
@@ -366,25 +370,6 @@ fn class_of(call: &ApiCall) -> Class {
     }
 }
 
-/// The rule of a role that allows this call.
-fn right_of(call: &ApiCall) -> String {
-    let (part, verb) = match call {
-        ApiCall::Bind { .. } => ("/binding", "create"),
-        ApiCall::PatchStatus { .. } | ApiCall::Patch { part: Part::Status, .. } => ("/status", "patch"),
-        ApiCall::Patch { part: Part::Object, .. } => ("", "patch"),
-        ApiCall::Delete { .. } => ("", "delete"),
-        ApiCall::Read(_) | ApiCall::Extender { .. } => ("", "get"),
-    };
-    let row = call.object().kind.row();
-    let kind = &call.object().kind;
-    let (group, resource) = match (row, kind) {
-        (Some(row), _) => (row.group, row.plural.to_owned()),
-        (None, Kind::LookedUp(kind)) => (kind.group(), format!("<the resource of {}>", kind.kind())),
-        (None, _) => ("", String::new()),
-    };
-    rule(group, &[&format!("{resource}{part}")], &[verb])
-}
-
 /// Makes single requests.
 struct Caller {
     api: Api,
@@ -435,7 +420,9 @@ impl Caller {
         let (result, throttled) = if class == Class::Read || self.term.may_write() {
             let api = self.api.for_class(class);
             let limit = self.settings.write_timeout;
-            let answer = calls::make((&api, &self.known), &job.call, job.transition, limit).await;
+            let (known, policies) = (&self.known, Some(&self.settings.policies));
+            let ways = calls::Ways { api: &api, known, policies };
+            let answer = calls::make(ways, &job.call, job.transition, limit).await;
             let throttled = matches!(&answer, Err(error) if error.code() == Some(429));
             (answer.map_err(|error| calls::meaning(&error)), throttled)
         } else {
@@ -457,13 +444,20 @@ impl Caller {
     }
 }
 
+fn is_of_policy(call: &ApiCall) -> bool {
+    matches!(call, ApiCall::Patch { body, .. } if body.is_of_policy())
+}
+
 fn log(kind: &str, pod: &ObjectKey, call: &ApiCall, error: &CallError) {
     let pod = format!("{}/{}", pod.namespace, pod.name);
     match error {
         // Without this line nothing would show the missing right: the condition may not be writable,
         // either.
+        CallError::Refused { code: 403, message, .. } if is_of_policy(call) => {
+            tracing::error!(call = kind, %pod, error = %message, "write of a policy forbidden");
+        }
         CallError::Refused { code: 403, message, .. } => {
-            let rule = right_of(call);
+            let rule = calls::right_of(call);
             tracing::error!(call = kind, %pod, error = %message, "call forbidden; add this rule to the role: {rule}");
         }
         CallError::Refused { code, message, .. } => {
@@ -499,9 +493,20 @@ mod tests {
         let (supervisor, _failures) = Supervisor::new();
         let (tell, mut replies) = mpsc::unbounded_channel();
         let replier = Arc::new(Record(tell));
-        let effects = Effects::start(&supervisor, &api, Term::none(), Settings::default(), "h", replier);
-        let pod =
-            ObjectKey { kind: Kind::Pod, namespace: "n".into(), name: "p".into(), uid: Symbol::default() };
+        let effects = Effects::start(
+            &supervisor,
+            &api,
+            Term::none(),
+            Settings::new(PolicyAccount::beside("n")),
+            "h",
+            replier,
+        );
+        let pod = ObjectKey {
+            kind: crate::model::Kind::Pod,
+            namespace: "n".into(),
+            name: "p".into(),
+            uid: Symbol::default(),
+        };
         let bind = ApiCall::Bind { pod, node: "node".into(), marks: Default::default() };
         effects.call(Ticket(1), bind, false);
         let Some(Err(CallError::Retry { message, .. })) = replies.recv().await else { panic!("no retry") };

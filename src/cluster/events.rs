@@ -46,6 +46,7 @@ fn key_of(event: &EventRecord) -> SeriesKey {
 /// A series whose first event the API server has.
 struct Series {
     path: String,
+    of_policy: bool,
     last: Instant,
     last_seen: Time,
     count: i32,
@@ -82,6 +83,8 @@ struct Lane {
 /// The waiting events.
 pub(super) struct Events {
     host: String,
+    /// The user in whose name events of policies are written.
+    policies: String,
     lanes: FxHashMap<Symbol, Lane>,
     /// Pods whose first event can be written now.
     ready: VecDeque<Symbol>,
@@ -103,6 +106,7 @@ impl Events {
     pub(super) fn new(host: &str) -> Self {
         Self {
             host: host.to_owned(),
+            policies: String::new(),
             lanes: FxHashMap::default(),
             ready: VecDeque::new(),
             retries: BTreeSet::new(),
@@ -112,6 +116,11 @@ impl Events {
             len: 0,
             given_up: 0,
         }
+    }
+
+    /// The same, where events of policies are written in the name of this user.
+    pub(super) fn of_policies_as(self, user: String) -> Self {
+        Self { policies: user, ..self }
     }
 
     /// The number of events that are not written yet.
@@ -228,13 +237,14 @@ impl Events {
                 let last_observed_time =
                     micro_time(series.last_seen).unwrap_or_else(|| MicroTime(jiff::Timestamp::now()));
                 let body = json!({"series": EventSeries { count: series.count, last_observed_time }});
-                let path = series.path.clone();
-                return Some((pod, Request::with_body(Method::PATCH, path, MERGE_PATCH, &body)));
+                let request = Request::with_body(Method::PATCH, series.path.clone(), MERGE_PATCH, &body);
+                return Some((pod, named(request, series.of_policy, &self.policies)));
             }
             if let Some(event) = &pending.event {
                 lane.open = Some(1);
                 let body = event_object(event, &pending.name, &self.host);
-                return Some((pod, Request::with_body(Method::POST, collection(event), JSON, &body)));
+                let request = Request::with_body(Method::POST, collection(event), JSON, &body);
+                return Some((pod, named(request, event.is_of_policy(), &self.policies)));
             }
             // The series was forgotten meanwhile.
             self.finished(&pod, now);
@@ -282,6 +292,7 @@ impl Events {
         {
             let series = Series {
                 path: format!("{}/{}", collection(event), pending.name),
+                of_policy: event.is_of_policy(),
                 last: now,
                 last_seen: pending.last_seen,
                 count: 1 + pending.repeats,
@@ -352,12 +363,17 @@ impl Events {
     }
 }
 
+/// The request, in the name of the policies' user if a policy wants the event.
+fn named(request: Request, of_policy: bool, user: &str) -> Request {
+    if of_policy { request.in_the_name_of(user.to_owned()) } else { request }
+}
+
 fn complain(pod: &str, reason: &str, error: &ApiError, said_forbidden: &mut bool) {
     if error.code() != Some(403) {
         tracing::warn!(%pod, reason, %error, "cannot write an event");
     } else if !std::mem::replace(said_forbidden, true) {
         let rule = rule("events.k8s.io", &["events"], &["create", "patch"]);
-        tracing::error!(%pod, %error, "writing events is forbidden; add this rule to the role: {rule}");
+        tracing::error!(%pod, %error, "writing events is forbidden; add this rule to the role of the user that the error names: {rule}");
     }
 }
 

@@ -5,7 +5,7 @@
 use super::objects::{Extended, OfKind, Slim};
 use super::watch::Watched;
 use crate::model::objects::projection::Projection;
-use crate::model::{Kind, Object, ObjectKey, PodInfo, Symbol};
+use crate::model::{Kind, Object, ObjectError, ObjectKey, PodInfo, Seen, Symbol};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
@@ -128,12 +128,12 @@ impl<T: OfKind> Watched for Whole<T> {
 }
 
 impl<T: OfKind> Slim for Whole<T> {
-    fn parse(&self) -> Result<Object, String> {
-        let parsed = self.object.parse()?;
+    fn parse(&self) -> Result<Seen, ObjectError> {
+        let seen = self.object.parse()?;
         if self.read {
-            return Ok(parsed);
+            return Ok(seen);
         }
-        Ok(match parsed {
+        let object = match seen.object {
             Object::Pod(pod) => Object::Pod(Arc::new(PodInfo { raw: None, ..Arc::unwrap_or_clone(pod) })),
             Object::Node(node) => {
                 let mut node = Arc::unwrap_or_clone(node);
@@ -141,7 +141,8 @@ impl<T: OfKind> Slim for Whole<T> {
                 Object::Node(Arc::new(node))
             }
             other => other,
-        })
+        };
+        Ok(Seen { object, ..seen })
     }
 
     fn key(&self) -> ObjectKey {
@@ -176,7 +177,7 @@ mod tests {
             text,
             r#"{"metadata":{"name":"a","namespace":"n","uid":"u","annotations":{"a":"1"}},"spec":{"hostname":"h","containers":[{"name":"c"}]},"status":{"future":1}}"#
         );
-        let Ok(Object::Pod(pod)) = whole.parse() else { panic!("no pod") };
+        let Ok(Object::Pod(pod)) = whole.parse().map(|seen| seen.object) else { panic!("no pod") };
         assert!(pod.raw.is_none() && pod.name.as_str() == "a");
     }
 

@@ -1,5 +1,5 @@
 //! The policies as an extender of an unmodified kube-scheduler: `filter`, `prioritize`, `preempt` and `bind` over HTTP or
-//! HTTPS. Each question is answered on a fork of the cluster as the watches show it, beside the watch loop. In-tree
+//! HTTPS, at an address or a socket. Each question is answered on a fork of the cluster as the watches show it, beside the watch loop. In-tree
 //! plugins do not run: kube-scheduler runs its own.
 //!
 //! kube-scheduler's assumptions are not in the fork, only pods that it has bound.
@@ -8,6 +8,8 @@ use super::calls;
 use super::client::Api;
 use super::connections::{Connection, Connections, Limits};
 use super::driver::Driver;
+use super::extender_binds::{self, UNKNOWN_NODE, UnderWay};
+use super::extender_listen::{Listen, Listener};
 use super::extender_wire::{self as wire, Writer};
 use super::informers::Informers;
 use super::kinds::KnownResources;
@@ -15,7 +17,7 @@ use super::metrics::Metrics;
 use super::tls::{self, CertificateError, CurrentTls};
 use crate::engine::{Decider, Scan};
 use crate::framework::{
-    ApiCall, Code, Cycle, Feasible, Framework, PluginsRunner, Recorder, Runner, Silent, Status,
+    ApiCall, CallError, Code, Cycle, Feasible, Framework, PluginsRunner, Recorder, Runner, Silent, Status,
 };
 use crate::model::{Kind, NodeId, NodeSet, ObjectKey, PodInfo, PodKey, Snapshot, Symbol, Time};
 use crate::scheduler::Scheduler;
@@ -30,19 +32,18 @@ use futures::future::BoxFuture;
 use futures::stream::{FuturesUnordered, StreamExt};
 use http::{HeaderValue, StatusCode, header};
 use serde_json::Value;
-use std::net::SocketAddr;
 use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::TcpListener;
+use tokio::sync::Mutex;
 
 /// How questions are received.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Address and port.
-    pub address: SocketAddr,
+    /// Where.
+    pub at: Listen,
     /// Certificate and key for HTTPS; `None`: HTTP.
     pub certificate: Option<(PathBuf, PathBuf)>,
     /// The authorities of client certificates, one of which every question must show.
@@ -55,10 +56,10 @@ pub struct Settings {
 #[derive(Debug, thiserror::Error)]
 pub enum ServerError {
     /// The address cannot be listened on.
-    #[error("cannot listen on {address}: {why}")]
+    #[error("cannot listen on {at}: {why}")]
     Listen {
-        /// Address and port.
-        address: SocketAddr,
+        /// The place.
+        at: Listen,
         /// The system's message.
         why: std::io::Error,
     },
@@ -78,9 +79,9 @@ const LOOK: Duration = Duration::from_secs(5);
 /// The highest score of an extender.
 const MOST: i64 = 10;
 
-/// A bound port.
+/// A bound port or socket.
 pub struct Server {
-    listener: TcpListener,
+    listener: Listener,
     tls: Option<Arc<CurrentTls>>,
     settings: Settings,
 }
@@ -103,10 +104,12 @@ const VERBS: [&str; 4] = ["filter", "prioritize", "preempt", "bind"];
 struct Shared {
     policies: Policies,
     binds: bool,
+    /// Held while a binding is judged, so that no two are judged on a cluster without each other.
+    under_way: Mutex<UnderWay>,
 }
 
 impl Server {
-    /// Binds the port.
+    /// Binds the port, or makes the socket.
     pub async fn bind(settings: &Settings) -> Result<Self, ServerError> {
         let tls = match &settings.certificate {
             Some(certificate) => Some(Arc::new(CurrentTls::load(&tls::Settings {
@@ -116,20 +119,20 @@ impl Server {
             })?)),
             None => None,
         };
-        let failed = |why| ServerError::Listen { address: settings.address, why };
-        let listener = TcpListener::bind(settings.address).await.map_err(failed)?;
+        let failed = |why| ServerError::Listen { at: settings.at.clone(), why };
+        let listener = Listener::bind(&settings.at).await.map_err(failed)?;
         Ok(Self { listener, tls, settings: settings.clone() })
     }
 
     /// The bound port.
     pub fn port(&self) -> Option<u16> {
-        self.listener.local_addr().ok().map(|address| address.port())
+        self.listener.port()
     }
 
     /// Answers questions until the process ends.
     pub async fn serve(self, policies: Policies) {
         let metrics = Arc::clone(&policies.metrics);
-        let shared = Arc::new(Shared { policies, binds: self.settings.binds });
+        let shared = Arc::new(Shared { policies, binds: self.settings.binds, under_way: Mutex::default() });
         let app = Router::new()
             .route("/filter", post(filter))
             .route("/prioritize", post(prioritize))
@@ -166,7 +169,7 @@ async fn count(State(metrics): State<Arc<Metrics>>, request: Request, next: Next
     response
 }
 
-async fn accept(listener: &TcpListener, tls: Option<Arc<CurrentTls>>, certified: bool, app: Router) {
+async fn accept(listener: &Listener, tls: Option<Arc<CurrentTls>>, certified: bool, app: Router) {
     let connections = Connections::new(Limits::default());
     let mut open: FuturesUnordered<BoxFuture<'static, ()>> = FuturesUnordered::new();
     loop {
@@ -175,7 +178,7 @@ async fn accept(listener: &TcpListener, tls: Option<Arc<CurrentTls>>, certified:
             Some(()) = open.next() => continue,
         };
         let stream = match accepted {
-            Ok((stream, _)) => stream,
+            Ok(stream) => stream,
             Err(error) => {
                 tracing::warn!(%error, "cannot accept a connection");
                 tokio::time::sleep(Duration::from_millis(100)).await;
@@ -245,8 +248,13 @@ struct View {
 }
 
 impl Shared {
-    /// The cluster on which a question is answered. Refused until it was read and policies are in service.
+    /// The cluster on which a question is answered, with the bindings under way. Refused until it was read and policies are
+    /// in service.
     async fn view(&self) -> Result<View, Refused> {
+        self.view_over(&mut *self.under_way.lock().await).await
+    }
+
+    async fn view_over(&self, under_way: &mut UnderWay) -> Result<View, Refused> {
         let unavailable = |why: &str| Refused(StatusCode::SERVICE_UNAVAILABLE, why.to_owned());
         if !self.policies.informers.is_synced() {
             return Err(unavailable("the cluster is not read yet"));
@@ -259,7 +267,9 @@ impl Shared {
             framework.map(|framework| View { snapshot: machine.fork(), framework, now: machine.now() })
         };
         let view = self.policies.driver.inspect(look).await.flatten();
-        view.ok_or_else(|| unavailable("no policies are in service yet"))
+        let mut view = view.ok_or_else(|| unavailable("no policies are in service yet"))?;
+        under_way.lay_over(&mut view.snapshot, Instant::now());
+        Ok(view)
     }
 }
 
@@ -280,7 +290,7 @@ fn bad_request(error: impl ToString) -> Refused {
 /// A pod as the question has it, whole for policies.
 fn pod_of(object: Option<Value>) -> Result<Arc<PodInfo>, Refused> {
     let object = object.ok_or_else(|| bad_request("the question has no Pod"))?;
-    PodInfo::from_value(Arc::new(object)).map(Arc::new).map_err(bad_request)
+    PodInfo::seen(Arc::new(object)).map(|(pod, _)| Arc::new(pod)).map_err(bad_request)
 }
 
 async fn ready(State(shared): State<Arc<Shared>>) -> Response {
@@ -365,8 +375,7 @@ async fn bind(State(shared): State<Arc<Shared>>, request: Request) -> Response {
     let bound = async {
         let body = body(request).await?;
         let args: wire::BindingArgs = wire::read(&body).map_err(bad_request)?;
-        let view = shared.view().await?;
-        Ok(bound(&shared, view, args).await)
+        bound(&shared, args).await
     };
     match bound.await {
         Ok(error) => {
@@ -379,26 +388,38 @@ async fn bind(State(shared): State<Arc<Shared>>, request: Request) -> Response {
 }
 
 /// Binds a pod that the policies still allow on its node. Returns why not.
-async fn bound(shared: &Shared, view: View, args: wire::BindingArgs) -> Option<String> {
+async fn bound(shared: &Shared, args: wire::BindingArgs) -> Result<Option<String>, Refused> {
     let symbol = |text: Option<String>| Symbol::new(&text.unwrap_or_default());
     let (namespace, name, uid) = (symbol(args.namespace), symbol(args.name), symbol(args.uid));
     let pod = ObjectKey { kind: Kind::Pod, namespace, name, uid };
     let node = symbol(args.node);
-    // A pod that the watch has not shown yet is not evaluated again.
-    let known = view.snapshot.pod(&PodKey(pod.uid.clone())).map(|entry| entry.pod.clone());
-    if let Some(known) = known {
-        let refused = tokio::task::block_in_place(|| {
-            let row = view.snapshot.node_by_name(&node)?;
-            let mut asked = Asked::new(&view, known);
-            asked.refusal_of(row).err()
-        });
-        if let Some(status) = refused {
-            return Some(status.message());
-        }
-    }
+    let known = {
+        let mut under_way = shared.under_way.lock().await;
+        let view = shared.view_over(&mut under_way).await?;
+        let known = match tokio::task::block_in_place(|| may_bind(&view, &pod, &node)) {
+            Ok(known) => known,
+            Err(why) => return Ok(Some(why)),
+        };
+        under_way.begin(known.clone(), node.clone(), Instant::now());
+        known
+    };
     let call = ApiCall::Bind { pod, node, marks: Default::default() };
-    let known = KnownResources::default();
-    calls::make((&shared.policies.api, &known), &call, false, BIND).await.err().map(|error| error.to_string())
+    let resources = KnownResources::default();
+    let ways = calls::Ways { api: &shared.policies.api, known: &resources, policies: None };
+    let Err(error) = calls::make(ways, &call, false, BIND).await else { return Ok(None) };
+    // After another error the pod may be bound all the same.
+    if matches!(calls::meaning(&error), CallError::Refused { .. } | CallError::Retry { .. }) {
+        shared.under_way.lock().await.refused(&known.key);
+    }
+    Ok(Some(error.to_string()))
+}
+
+/// The pod, if the policies allow it on the node; or why not.
+fn may_bind(view: &View, pod: &ObjectKey, node: &Symbol) -> Result<Arc<PodInfo>, String> {
+    let known = extender_binds::known(&view.snapshot, pod, node)?;
+    let row = view.snapshot.node_by_name(node).ok_or(UNKNOWN_NODE)?;
+    Asked::new(view, known.clone()).refusal_of(row).map_err(|status| status.message())?;
+    Ok(known)
 }
 
 /// One pod that is evaluated on the cluster of a question.
@@ -431,9 +452,6 @@ impl<'v> Asked<'v> {
     }
 }
 
-/// The reason for a node that the watch has not shown yet.
-const UNKNOWN: &str = "the extender does not know the node yet";
-
 /// `ExtenderFilterResult`.
 fn filtered(
     view: View,
@@ -445,7 +463,7 @@ fn filtered(
     let (mut failed, mut unresolvable, mut error) = (Vec::new(), Vec::new(), None);
     let mut passes = |name: &str| match view.snapshot.node_by_name(&Symbol::new(name)) {
         None => {
-            failed.push((name.to_owned(), UNKNOWN.to_owned()));
+            failed.push((name.to_owned(), UNKNOWN_NODE.to_owned()));
             false
         }
         Some(row) => match asked.refusal_of(row) {

@@ -1,10 +1,10 @@
 //! Turns watches into Inputs: pods that have not ended, nodes, namespaces, and the kinds of objects
 //! that plugins in service need ([`Need`]), each in watch order, over the driver's one channel.
-//! `Synced` follows when every needed kind has been listed once and policies were chosen for what the
-//! watches bring. A missing right is logged once, and its consumers wait until it is granted: without
-//! pods, nodes or another needed kind nothing is scheduled, because decisions would be guesses; without
-//! namespaces, policies that read them do not go into service; without an optional kind, its plugins
-//! decide as if there were no such objects. A watch that brings nothing for minutes stops decisions,
+//! `Synced` follows when every needed kind has been listed once, those that policies look up were
+//! tried, and policies were chosen for what the watches bring. A missing right is logged once, and its
+//! consumers wait until it is granted: without pods, nodes or another needed kind nothing is scheduled,
+//! because decisions would be guesses; without namespaces, policies that read them do not go into
+//! service; without an optional kind, its plugins decide as if there were no such objects. A watch that brings nothing for minutes stops decisions,
 //! too (`Input::Stale`), until it is up to date again.
 
 use super::client::Api;
@@ -15,14 +15,14 @@ use super::node_metrics::Poller;
 use super::objects::{Extended, Slim, Tabled};
 use super::server_version::ServerVersion;
 use super::supervisor::{Supervisor, Task};
+use super::unreadable::Unreadable;
 use super::watch::{self, Collection, Trouble, Update, encode};
 use crate::framework::Need;
 use crate::lang::typed::reads::Keeps;
 use crate::model::objects::projection::Projection;
 use crate::model::objects::{namespace, node, pod};
-use crate::model::{KINDS, Kind, KindRow, PodMarks};
+use crate::model::{KINDS, Kind, KindName, KindRow, PodMarks};
 use crate::scheduler::Input;
-use rustc_hash::FxHashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
@@ -76,6 +76,8 @@ pub struct WatchState {
     pub seen: Instant,
     /// Why it cannot be watched.
     pub trouble: Option<Trouble>,
+    /// How many of its objects cannot be read whole.
+    pub unreadable: usize,
 }
 
 /// The running watches.
@@ -83,8 +85,6 @@ pub struct WatchState {
 pub struct Informers {
     api: Api,
     shared: Arc<Shared>,
-    /// Of the kinds that policies look up.
-    look_ups: LookUps,
     /// Of the metrics API.
     poller: Poller,
 }
@@ -122,6 +122,8 @@ impl Watching {
                 Kind::Namespace => {
                     by(&row.kind).filter(|by| *by == NeededBy::All).or(Some(NeededBy::Policies))
                 }
+                // Policies refuse no pod of a DaemonSet; policies come at any time.
+                Kind::DaemonSet => by(&row.kind).or(Some(NeededBy::Optional)),
                 kind => by(kind),
             };
             by.map(|by| Self { row, by })
@@ -153,6 +155,8 @@ impl Watching {
 struct Shared {
     watching: Vec<Watching>,
     mailbox: Mailbox,
+    /// The watches of the kinds that policies look up.
+    look_ups: LookUps,
     needs: tokio::sync::watch::Sender<Needs>,
     states: Mutex<Vec<WatchState>>,
     /// Counts changes of the states.
@@ -192,12 +196,14 @@ impl Informers {
             kept: Arc::default(),
             seen: Instant::now(),
             trouble: None,
+            unreadable: 0,
         };
         let generation = tokio::sync::watch::Sender::new(0);
-        let look_ups = LookUps::new(mailbox.clone(), generation.clone());
+        let look_ups = LookUps::new(mailbox.clone(), generation.clone(), max_age);
         let poller = Poller::new(mailbox.clone());
         let shared = Arc::new(Shared {
             mailbox,
+            look_ups,
             needs: tokio::sync::watch::Sender::new(Needs::default()),
             states: Mutex::new(watching.iter().map(|of| state(of.row.plural)).collect()),
             watching,
@@ -209,7 +215,7 @@ impl Informers {
             server: OnceLock::new(),
             raw,
         });
-        Self { api: api.clone(), shared, look_ups, poller }
+        Self { api: api.clone(), shared, poller }
     }
 
     /// Starts watching.
@@ -220,7 +226,7 @@ impl Informers {
             supervisor.spawn(Task::Watch, watch_kind(at, self.api.clone(), shared, needs));
         }
         supervisor.spawn(Task::WatchAge, watch_age(Arc::clone(&self.shared)));
-        supervisor.spawn(Task::LookUps, self.look_ups.clone().run(self.api.clone()));
+        supervisor.spawn(Task::LookUps, self.shared.look_ups.clone().run(self.api.clone()));
         supervisor.spawn(Task::NodeMetrics, self.poller.clone().run(self.api.clone()));
     }
 
@@ -247,14 +253,27 @@ impl Informers {
         }
     }
 
-    /// The watches that are too old to decide on, and how old they are.
+    /// The time since the last event or bookmark of each watch, by its resource, or its kind if policies look it up.
+    pub fn ages(&self) -> Vec<(String, Duration)> {
+        let of_table =
+            self.states().into_iter().map(|state| (state.resource.to_owned(), state.seen.elapsed()));
+        of_table.chain(named(self.shared.look_ups.ages())).collect()
+    }
+
+    /// The watches that are too old to decide anything on, and how old they are.
     pub fn stale(&self) -> Vec<(&'static str, Duration)> {
         self.shared.too_old()
     }
 
+    /// The same, with those of kinds that policies look up: these hold up only the pods of such policies.
+    pub fn stale_for_any(&self) -> Vec<(String, Duration)> {
+        let of_table = self.stale().into_iter().map(|(resource, age)| (resource.to_owned(), age));
+        of_table.chain(named(self.shared.look_ups.too_old())).collect()
+    }
+
     /// Keeps what policies read from now on, and lists the kinds again of which less was kept.
     pub fn want(&self, needs: Needs) {
-        self.look_ups.want(&needs.keeps.objects);
+        self.shared.look_ups.want(&needs.keeps.objects);
         self.poller.want(needs.metrics);
         // Not while a list is delivered that may keep less.
         let _states = self.shared.states();
@@ -263,7 +282,7 @@ impl Informers {
 
     /// What a policy with these needs lacks now, and the way out; to be read after its name.
     pub fn unmet(&self, needs: &Needs) -> Option<String> {
-        let looked_up = self.look_ups.unmet(&needs.keeps.objects);
+        let looked_up = self.shared.look_ups.unmet(&needs.keeps.objects);
         looked_up.or_else(|| self.unmet_of_table(needs)).or_else(|| self.unmet_of_server(needs))
     }
 
@@ -310,9 +329,21 @@ impl Informers {
     }
 }
 
+/// The same by the names of the kinds.
+fn named(kinds: Vec<(KindName, Duration)>) -> impl Iterator<Item = (String, Duration)> {
+    kinds.into_iter().map(|(kind, age)| (kind.to_string(), age))
+}
+
 impl Shared {
     fn states(&self) -> std::sync::MutexGuard<'_, Vec<WatchState>> {
         self.states.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes how many objects of a watch cannot be read whole.
+    fn unreadable(&self, at: usize, count: usize) {
+        if let Some(state) = self.states().get_mut(at) {
+            state.unreadable = count;
+        }
     }
 
     fn alive(&self, at: usize) {
@@ -374,6 +405,7 @@ impl Shared {
         let read = self.needs.borrow().any_namespace;
         let mut all = self.watching.iter().zip(states.iter());
         let all = all.all(|(of, state)| state.listed || of.can_be_missing(state, read));
+        let all = all && self.look_ups.are_settled();
         let current = *self.generation.borrow() == chosen_for;
         drop(states);
         if all && current && !self.synced.swap(true, Ordering::SeqCst) {
@@ -386,8 +418,14 @@ impl Shared {
 
 /// Stops decisions while a watch is too old, and resumes them when all are up to date.
 async fn watch_age(shared: Arc<Shared>) {
+    let mut settled = false;
     loop {
         tokio::time::sleep(LOOK).await;
+        shared.look_ups.look_at_ages();
+        if !std::mem::replace(&mut settled, shared.look_ups.are_settled()) && settled {
+            // Time alone may have settled them.
+            shared.look_ups.changed();
+        }
         let old = shared.too_old();
         let stale = !old.is_empty();
         if shared.stale.swap(stale, Ordering::SeqCst) == stale {
@@ -480,24 +518,25 @@ async fn watch_as<T: Slim>(
     keep: Arc<Projection>,
 ) {
     let (kind, resource) = (&row.kind, row.plural);
-    let mut unreadable = Unreadable { resource, said: FxHashSet::default() };
+    let mut unreadable = Unreadable::of(resource);
     let collection = Collection { keep: (*keep).clone(), ..collection(kind) };
     watch::run::<T, _>(api, &collection, |update| {
         let input = match update {
             Update::Listed(objects) => {
                 tracing::info!(resource, count = objects.len(), "listed");
+                unreadable.listed(&objects);
                 // Each object is freed when it is parsed, so that memory never holds a large
                 // cluster in both forms.
                 let parsed = objects
                     .into_iter()
-                    .filter_map(|object| unreadable.parse(&object).map(|parsed| (parsed, object.text())));
+                    .filter_map(|object| unreadable.read(&object).map(|parsed| (parsed, object.text())));
                 let parsed = match &shared.raw {
                     Some(raw) => raw.listed(kind, parsed),
                     None => parsed.map(|(parsed, _)| parsed).collect(),
                 };
                 Ok(Some(Input::Relisted(kind.clone(), parsed)))
             }
-            Update::Changed(object) => Ok(unreadable.parse(&object).map(|parsed| {
+            Update::Changed(object) => Ok(unreadable.read(&object).map(|parsed| {
                 if let Some(raw) = &shared.raw {
                     raw.changed(&parsed, object.text());
                 }
@@ -507,11 +546,13 @@ async fn watch_as<T: Slim>(
                 if let Some(raw) = &shared.raw {
                     raw.deleted(&object.key());
                 }
+                unreadable.deleted(&object.key());
                 Ok(Some(Input::Deleted(object.key())))
             }
             Update::None => Ok(None),
             Update::Trouble(trouble) => Err(trouble),
         };
+        shared.unreadable(at, unreadable.count());
         deliver(at, Arc::clone(&keep), Arc::clone(shared), input)
     })
     .await;
@@ -554,34 +595,6 @@ async fn deliver(
     }
 }
 
-/// Parses objects, and logs once each object that the API server accepts and we cannot use.
-struct Unreadable {
-    resource: &'static str,
-    said: FxHashSet<String>,
-}
-
-impl Unreadable {
-    /// Maximum number of remembered names; beyond it some are logged again.
-    const MOST: usize = 10_000;
-
-    fn parse<T: Slim>(&mut self, object: &T) -> Option<crate::model::Object> {
-        match object.parse() {
-            Ok(parsed) => Some(parsed),
-            Err(error) => {
-                let key = object.key();
-                let name = format!("{}/{}", key.namespace, key.name);
-                if self.said.len() >= Self::MOST {
-                    self.said.clear();
-                }
-                if self.said.insert(name.clone()) {
-                    tracing::error!(resource = self.resource, object = %name, %error, "left out an object that cannot be used");
-                }
-                None
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -612,9 +625,11 @@ mod tests {
         informers.shared.troubled(at, trouble);
     }
 
+    /// Lists what every decision needs, and DaemonSets, which may be missing.
     fn list_pods_and_nodes(informers: &Informers) {
         list(informers, Kind::Pod);
         list(informers, Kind::Node);
+        list(informers, Kind::DaemonSet);
     }
 
     fn chosen(informers: &Informers) {

@@ -7,12 +7,13 @@ use super::informers;
 use super::kinds;
 use super::objects::{Extended, Looked, Slim, Tabled};
 use super::policy_list::{self, PolicyObjects};
+use super::published::{self, Running};
 use super::watch::{self, Collection};
 use crate::lang::analysis::cost::Size;
 use crate::lang::types::ObjectKind;
 use crate::model::objects::projection::Projection;
 use crate::model::objects::{namespace, node, pod};
-use crate::model::{KINDS, Kind, KindName, Object};
+use crate::model::{KINDS, Kind, KindName, Object, ObjectKey, Seen};
 use futures::future::join_all;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -30,6 +31,8 @@ pub struct Options {
     pub size: Size,
     /// Kinds that other policies look up.
     pub kinds: BTreeSet<KindName>,
+    /// Whether to read the configuration of the running scheduler, too, from the namespaces of policies.
+    pub configuration: bool,
 }
 
 /// Which policies to read.
@@ -45,12 +48,14 @@ pub enum Policies {
 }
 
 /// The cluster.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Listed {
     /// Pods that have not ended, and all objects of the other kinds of the table.
     pub objects: Vec<Object>,
     /// The policies.
     pub policies: PolicyObjects,
+    /// The configuration of the running scheduler, if it was wanted and there is one; or why it cannot be read.
+    pub running: Result<Option<Running>, String>,
     /// Warnings about missing parts.
     pub missing: Vec<String>,
     /// The namespace of the context.
@@ -127,12 +132,18 @@ async fn read_all(options: &Options) -> Result<Listed, ListError> {
     let api = Api::new(&options.target).await?;
     reach(&api).await?;
     let kinds = join_all(KINDS.iter().map(|row| kind(&api, &row.kind)));
-    let (policies, mut kinds) =
-        tokio::join!(policy_list::read(&api, &options.policies, options.size, &options.kinds), kinds);
+    let (policies, running, mut kinds) = tokio::join!(
+        policy_list::read(&api, &options.policies, options.size, &options.kinds),
+        running(&api, options),
+        kinds
+    );
     let mut listed = Listed {
+        objects: Vec::new(),
+        policies: PolicyObjects::default(),
+        running,
+        missing: Vec::new(),
         namespace: api.namespace().to_owned(),
         server: api.server().to_owned(),
-        ..Listed::default()
     };
     let mut refused = Refused::default();
     // Nodes first, so that their order is that of their names, whatever pods they have; pods last.
@@ -164,6 +175,21 @@ async fn read_all(options: &Options) -> Result<Listed, ListError> {
     }
     listed.missing.extend(refused.judge()?);
     Ok(listed)
+}
+
+/// The configuration of the running scheduler, if it is wanted.
+async fn running(api: &Api, options: &Options) -> Result<Option<Running>, String> {
+    let (Policies::In(namespaces) | Policies::IfAllowed(namespaces), true) =
+        (&options.policies, options.configuration)
+    else {
+        return Ok(None);
+    };
+    published::running(api, namespaces).await.map_err(|(collection, why)| match why {
+        ApiError::Status { code: 403, message, .. } => {
+            format!("{message}; add this rule to your role: {}", collection.rule(&["list"]))
+        }
+        why => why.to_string(),
+    })
 }
 
 /// Resources that may not be listed, collected so that one message names all missing rights.
@@ -304,15 +330,17 @@ async fn kind(api: &Api, kind: &Kind) -> Read {
 async fn parsed<T: Slim>(api: &Api, collection: &Collection) -> Result<(Vec<Object>, Vec<String>), ApiError> {
     let (mut objects, mut unusable) = (Vec::new(), Vec::new());
     for object in listed::<T>(api, collection).await? {
-        match object.parse() {
-            Ok(object) => objects.push(object),
-            Err(error) => {
-                let key = object.key();
-                let name =
-                    if key.namespace.is_empty() { String::new() } else { format!("{}/", key.namespace) };
-                let what = &collection.resource;
-                unusable.push(format!("left out of {what}: `{name}{}` cannot be used: {error}", key.name));
+        let (problem, consequence) = match object.parse() {
+            Ok(Seen { object, problem }) => {
+                objects.push(object);
+                (problem, "counts with what can be read of it")
             }
+            Err(problem) => (Some(problem), "is left out"),
+        };
+        if let Some(problem) = problem {
+            let ObjectKey { namespace, name, .. } = object.key();
+            let place = if namespace.is_empty() { String::new() } else { format!("{namespace}/") };
+            unusable.push(format!("of {}, `{place}{name}` {consequence}: {problem}", collection.resource));
         }
     }
     Ok((objects, unusable))

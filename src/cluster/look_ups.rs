@@ -6,16 +6,17 @@ use super::client::Api;
 use super::driver::Mailbox;
 use super::kinds;
 use super::objects::{Looked, Slim};
+use super::unreadable::Unreadable;
 use super::watch::{self, Collection, Trouble, Update};
 use crate::lang::language::fields::kinds as built_in;
 use crate::lang::types::ObjectKind;
 use crate::model::objects::projection::Projection;
-use crate::model::{Kind, KindName, Object};
+use crate::model::{Kind, KindName};
 use crate::scheduler::Input;
-use rustc_hash::FxHashSet;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Poll;
 use std::time::{Duration, Instant};
@@ -27,14 +28,31 @@ pub(super) type Wanted = BTreeMap<KindName, Projection>;
 const LINGER: Duration = Duration::from_secs(60);
 /// How long to wait before a kind that is not there is looked for again.
 const AGAIN: Duration = Duration::from_secs(3);
+/// How long the start waits for the first list of a kind. After that its policies make their pods wait.
+const FIRST_LIST: Duration = Duration::from_secs(5);
 
 /// The state of the watch of one kind.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 struct State {
     listed: bool,
     kept: Arc<Projection>,
+    /// When the last event or bookmark came; before the first list, when a policy wanted the kind.
+    seen: Instant,
+    /// Why it cannot be watched.
     trouble: Option<Trouble>,
+    /// Why the watch that keeps more cannot take its place.
+    further: Option<Trouble>,
 }
+
+impl State {
+    /// Nothing is known of a kind yet.
+    fn new() -> Self {
+        Self { listed: false, kept: Arc::default(), seen: Instant::now(), trouble: None, further: None }
+    }
+}
+
+/// Whether a watch has listed its objects. The one that has delivers the changes.
+type Listed = Arc<AtomicBool>;
 
 /// The watches.
 #[derive(Clone)]
@@ -46,19 +64,33 @@ struct Shared {
     mailbox: Mailbox,
     wanted: tokio::sync::watch::Sender<Wanted>,
     states: Mutex<BTreeMap<KindName, State>>,
+    /// Objects whose watch has brought nothing for longer are too old to decide on.
+    max_age: Duration,
+    /// The kinds whose objects are too old, as they were looked at last.
+    old: Mutex<BTreeSet<KindName>>,
     /// Counts changes of the states; shared with the other watches.
     generation: tokio::sync::watch::Sender<u64>,
 }
 
 impl LookUps {
     /// No watches yet.
-    pub(super) fn new(mailbox: Mailbox, generation: tokio::sync::watch::Sender<u64>) -> Self {
+    pub(super) fn new(
+        mailbox: Mailbox,
+        generation: tokio::sync::watch::Sender<u64>,
+        max_age: Duration,
+    ) -> Self {
         let wanted = tokio::sync::watch::Sender::new(Wanted::new());
-        Self { shared: Arc::new(Shared { mailbox, wanted, states: Mutex::default(), generation }) }
+        let (states, old) = (Mutex::default(), Mutex::default());
+        Self { shared: Arc::new(Shared { mailbox, wanted, states, max_age, old, generation }) }
     }
 
     /// Watches these kinds from now on.
     pub(super) fn want(&self, wanted: &Wanted) {
+        let mut states = self.shared.states();
+        for kind in wanted.keys() {
+            states.entry(kind.clone()).or_insert_with(State::new);
+        }
+        drop(states);
         let same = |held: &mut Wanted| {
             let changed = held != wanted;
             held.clone_from(wanted);
@@ -71,16 +103,76 @@ impl LookUps {
     pub(super) fn unmet(&self, needs: &Wanted) -> Option<String> {
         let states = self.shared.states();
         needs.iter().find_map(|(kind, keep)| {
-            let state = states.get(kind).cloned().unwrap_or_default();
+            let state = states.get(kind).cloned().unwrap_or_else(State::new);
             match (state.listed, &state.trouble) {
+                (true, _) if self.shared.is_too_old(&state) => {
+                    let why = state.trouble.map_or_else(String::new, |trouble| format!(": {trouble}"));
+                    Some(format!("looks up `{kind}`, and its watch has brought nothing for too long{why}"))
+                }
                 (true, _) if state.kept.covers(keep) => None,
-                (true, _) => Some(format!("reads further fields of `{kind}`, which are being listed")),
+                (true, _) => Some(match &state.further {
+                    Some(trouble) => {
+                        format!("reads further fields of `{kind}`, which cannot be listed: {trouble}")
+                    }
+                    None => format!("reads further fields of `{kind}`, which are being listed"),
+                }),
                 (false, Some(trouble)) => {
                     Some(format!("looks up `{kind}`, which cannot be watched: {trouble}"))
                 }
                 (false, None) => Some(format!("looks up `{kind}`, and its objects are not listed yet")),
             }
         })
+    }
+
+    /// The kinds that policies look up, each with the time since the last event or bookmark of its watch.
+    pub(super) fn ages(&self) -> Vec<(KindName, Duration)> {
+        let wanted = self.shared.wanted.borrow();
+        let states = self.shared.states();
+        let of = |kind: &KindName| Some((kind.clone(), states.get(kind)?.seen.elapsed()));
+        wanted.keys().filter_map(of).collect()
+    }
+
+    /// The kinds whose objects are too old to decide on, with their ages.
+    pub(super) fn too_old(&self) -> Vec<(KindName, Duration)> {
+        let wanted = self.shared.wanted.borrow();
+        let states = self.shared.states();
+        let old = |kind: &KindName| {
+            let state = states.get(kind).filter(|state| self.shared.is_too_old(state))?;
+            Some((kind.clone(), state.seen.elapsed()))
+        };
+        wanted.keys().filter_map(old).collect()
+    }
+
+    /// Whether every kind has been listed, has trouble, or has had time enough. The start waits for it, so that pods do
+    /// not wait by a policy whose objects come at once.
+    pub(super) fn are_settled(&self) -> bool {
+        let wanted = self.shared.wanted.borrow();
+        let states = self.shared.states();
+        let settled =
+            |state: &State| state.listed || state.trouble.is_some() || state.seen.elapsed() > FIRST_LIST;
+        wanted.keys().all(|kind| states.get(kind).is_some_and(settled))
+    }
+
+    /// Counts a change where the objects of a kind became too old, or fresh again.
+    pub(super) fn look_at_ages(&self) {
+        let old: BTreeSet<KindName> = self.too_old().into_iter().map(|(kind, _)| kind).collect();
+        let mut known = self.shared.old.lock().unwrap_or_else(PoisonError::into_inner);
+        if *known == old {
+            return;
+        }
+        for kind in old.difference(&known) {
+            let age_seconds = self.shared.max_age.as_secs();
+            tracing::error!(%kind, age_seconds, "no event of the watch for too long; the pods of the policies that look it up wait");
+        }
+        known.difference(&old).for_each(|kind| tracing::info!(%kind, "the watch is up to date again"));
+        *known = old;
+        drop(known);
+        self.changed();
+    }
+
+    /// Counts a change: policies are chosen again.
+    pub(super) fn changed(&self) {
+        self.shared.generation.send_modify(|generation| *generation += 1);
     }
 
     /// Watches for ever.
@@ -91,8 +183,14 @@ impl LookUps {
         let mut tick = tokio::time::interval(LINGER / 6);
         loop {
             let now = wanted.borrow_and_update().clone();
-            watches.follow(&now, |kind, keep| {
-                Box::pin(watch_kind(api.clone(), Arc::clone(&shared), kind.clone(), Arc::new(keep.clone())))
+            watches.follow(&now, |kind, keep, listed| {
+                let of = Of {
+                    shared: Arc::clone(&shared),
+                    kind: kind.clone(),
+                    keep: Arc::new(keep.clone()),
+                    listed,
+                };
+                Box::pin(watch_kind(api.clone(), of))
             });
             for kind in watches.ended(&now) {
                 shared.states().remove(&kind);
@@ -109,21 +207,44 @@ impl LookUps {
 
 type Running = Pin<Box<dyn Future<Output = ()> + Send>>;
 
+/// A watch that runs.
+struct Watch {
+    keep: Projection,
+    listed: Listed,
+    running: Running,
+}
+
+/// The watches of a kind: the one whose objects are there, or are to come first, and the one that is to take its place
+/// because it keeps more.
+struct OfKind {
+    now: Watch,
+    next: Option<Watch>,
+}
+
 /// The watches that run, by kind.
 #[derive(Default)]
 struct Watches {
-    running: BTreeMap<KindName, (Projection, Running)>,
+    running: BTreeMap<KindName, OfKind>,
     /// Since when no policy looks a kind up.
     unwanted: BTreeMap<KindName, Instant>,
 }
 
 impl Watches {
-    /// Begins the watches that are missing, and those again that keep too little.
-    fn follow(&mut self, wanted: &Wanted, begin: impl Fn(&KindName, &Projection) -> Running) {
+    /// Begins the watches that are missing, and those again that keep too little. One that has listed goes on until the
+    /// other one has: other policies decide on its objects.
+    fn follow(&mut self, wanted: &Wanted, begin: impl Fn(&KindName, &Projection, Listed) -> Running) {
         for (kind, keep) in wanted {
             self.unwanted.remove(kind);
-            if !self.running.get(kind).is_some_and(|(kept, _)| kept.covers(keep)) {
-                self.running.insert(kind.clone(), (keep.clone(), begin(kind, keep)));
+            let begin = || {
+                let listed = Listed::default();
+                Watch { keep: keep.clone(), running: begin(kind, keep, Arc::clone(&listed)), listed }
+            };
+            match self.running.get_mut(kind) {
+                Some(of) if of.now.keep.covers(keep) => of.next = None,
+                Some(of) if of.next.as_ref().is_some_and(|next| next.keep.covers(keep)) => {}
+                Some(of) if of.now.listed.load(Ordering::SeqCst) => of.next = Some(begin()),
+                Some(of) => *of = OfKind { now: begin(), next: None },
+                None => drop(self.running.insert(kind.clone(), OfKind { now: begin(), next: None })),
             }
         }
     }
@@ -146,8 +267,19 @@ impl Watches {
     fn all(&mut self) -> impl Future<Output = ()> {
         std::future::poll_fn(|context| {
             let mut ended = false;
-            for (_, watch) in self.running.values_mut() {
-                ended |= watch.as_mut().poll(context).is_ready();
+            for of in self.running.values_mut() {
+                let Some(mut next) = of.next.take() else {
+                    ended |= of.now.running.as_mut().poll(context).is_ready();
+                    continue;
+                };
+                ended |= next.running.as_mut().poll(context).is_ready();
+                // What the other one has on its way goes with it: it is older than this list.
+                if next.listed.load(Ordering::SeqCst) {
+                    of.now = next;
+                } else {
+                    ended |= of.now.running.as_mut().poll(context).is_ready();
+                    of.next = Some(next);
+                }
             }
             if ended { Poll::Ready(()) } else { Poll::Pending }
         })
@@ -159,101 +291,129 @@ impl Shared {
         self.states.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn change(&self, kind: &KindName, change: impl FnOnce(&mut State)) {
-        let mut states = self.states();
-        change(states.entry(kind.clone()).or_default());
-        self.generation.send_modify(|generation| *generation += 1);
+    /// Whether the objects of a kind are too old to decide on. Before the first list there are none.
+    fn is_too_old(&self, state: &State) -> bool {
+        state.listed && state.seen.elapsed() > self.max_age
+    }
+}
+
+/// A watch of a kind.
+#[derive(Clone)]
+struct Of {
+    shared: Arc<Shared>,
+    kind: KindName,
+    keep: Arc<Projection>,
+    listed: Listed,
+}
+
+impl Of {
+    fn change(&self, change: impl FnOnce(&mut State)) {
+        change(self.shared.states().entry(self.kind.clone()).or_insert_with(State::new));
+        self.shared.generation.send_modify(|generation| *generation += 1);
     }
 
-    fn troubled(&self, kind: &KindName, trouble: Trouble) {
-        let known = self.states().get(kind).is_some_and(|state| state.trouble.as_ref() == Some(&trouble));
+    /// Where this watch notes its trouble: it is about the objects that are there, or about those that are to come.
+    fn place<'s>(&self, state: &'s mut State) -> &'s mut Option<Trouble> {
+        match state.listed && !self.listed.load(Ordering::SeqCst) {
+            true => &mut state.further,
+            false => &mut state.trouble,
+        }
+    }
+
+    fn troubled(&self, trouble: Trouble) {
+        let known = {
+            let mut states = self.shared.states();
+            let state = states.entry(self.kind.clone()).or_insert_with(State::new);
+            *self.place(state) == Some(trouble.clone())
+        };
         if !known {
-            tracing::warn!(%kind, "cannot watch: {trouble}; the policies that look it up wait");
-            self.change(kind, |state| state.trouble = Some(trouble));
+            tracing::warn!(kind = %self.kind, "cannot watch: {trouble}; the policies that look it up wait");
+            self.change(|state| *self.place(state) = Some(trouble));
+        }
+    }
+
+    /// An event or a bookmark came.
+    fn alive(&self) {
+        let mut states = self.shared.states();
+        let Some(state) = states.get_mut(&self.kind) else { return };
+        state.seen = Instant::now();
+        let recovered = state.trouble.take().is_some();
+        drop(states);
+        if recovered {
+            self.shared.generation.send_modify(|generation| *generation += 1);
+        }
+    }
+
+    /// Hands an input to the scheduling thread, or notes trouble; returns whether that thread runs.
+    async fn deliver(self, input: Result<Option<Input>, Trouble>) -> bool {
+        match input {
+            Ok(Some(list @ Input::Relisted(..))) => {
+                let sent = self.shared.mailbox.input(list);
+                self.listed.store(true, Ordering::SeqCst);
+                let listed = State { listed: true, kept: Arc::clone(&self.keep), ..State::new() };
+                self.change(|state| *state = listed);
+                sent
+            }
+            Ok(Some(input)) => {
+                let sent = self.shared.mailbox.input_with_room(input).await;
+                self.alive();
+                sent
+            }
+            Ok(None) => {
+                self.alive();
+                true
+            }
+            Err(trouble) => {
+                self.troubled(trouble);
+                true
+            }
         }
     }
 }
 
 /// Watches a kind, as soon as the API server has it.
-async fn watch_kind(api: Api, shared: Arc<Shared>, kind: KindName, keep: Arc<Projection>) {
-    let collection = found(&api, &shared, &kind, &keep).await;
-    let mut unreadable = FxHashSet::default();
+async fn watch_kind(api: Api, of: Of) {
+    let collection = found(&api, &of).await;
+    let mut unreadable = Unreadable::of(&of.kind.to_string());
     watch::run::<Looked, _>(&api, &collection, |update| {
+        let kind = &of.kind;
         let input = match update {
             Update::Listed(objects) => {
                 tracing::info!(%kind, count = objects.len(), "listed");
-                let parsed = objects.iter().filter_map(|object| parsed(object, &mut unreadable)).collect();
+                unreadable.listed(&objects);
+                let parsed = objects.iter().filter_map(|object| unreadable.read(object)).collect();
                 Ok(Some(Input::Relisted(Kind::LookedUp(kind.clone()), parsed)))
             }
-            Update::Changed(object) => Ok(parsed(&object, &mut unreadable).map(Input::Upserted)),
-            Update::Deleted(object) => Ok(Some(Input::Deleted(object.key()))),
+            Update::Changed(object) => Ok(unreadable.read(&object).map(Input::Upserted)),
+            Update::Deleted(object) => {
+                unreadable.deleted(&object.key());
+                Ok(Some(Input::Deleted(object.key())))
+            }
             Update::None => Ok(None),
             Update::Trouble(trouble) => Err(trouble),
         };
-        deliver(Arc::clone(&shared), kind.clone(), Arc::clone(&keep), input)
+        of.clone().deliver(input)
     })
     .await;
 }
 
 /// The collection of a kind. Waits until the API server has the kind.
-async fn found(api: &Api, shared: &Shared, kind: &KindName, keep: &Projection) -> Collection {
+async fn found(api: &Api, of: &Of) -> Collection {
+    let kind = &of.kind;
     loop {
         let described: Result<Option<ObjectKind>, _> = match built_in::named(kind) {
             Some(known) => Ok(Some((**known).clone())),
             None => kinds::discovered(api, kind).await,
         };
         let trouble = match described {
-            Ok(of) => match of.and_then(|of| kinds::collection(&of, keep.clone())) {
+            Ok(found) => match found.and_then(|found| kinds::collection(&found, (*of.keep).clone())) {
                 Some(collection) => return collection,
                 None => Trouble::Absent,
             },
             Err(error) => Trouble::Passing(error.to_string()),
         };
-        shared.troubled(kind, trouble);
+        of.troubled(trouble);
         tokio::time::sleep(AGAIN).await;
-    }
-}
-
-/// Hands an input to the scheduling thread, or notes trouble; returns whether that thread runs.
-async fn deliver(
-    shared: Arc<Shared>,
-    kind: KindName,
-    kept: Arc<Projection>,
-    input: Result<Option<Input>, Trouble>,
-) -> bool {
-    match input {
-        Ok(Some(list @ Input::Relisted(..))) => {
-            let sent = shared.mailbox.input(list);
-            shared.change(&kind, |state| *state = State { listed: true, kept, trouble: None });
-            sent
-        }
-        Ok(Some(input)) => shared.mailbox.input_with_room(input).await,
-        Ok(None) => true,
-        Err(trouble) => {
-            shared.troubled(&kind, trouble);
-            true
-        }
-    }
-}
-
-/// Most names of objects that are remembered as unreadable; beyond it some are logged again.
-const MOST: usize = 1_000;
-
-/// The object; one that cannot be used is logged once and left out.
-fn parsed(object: &Looked, said: &mut FxHashSet<String>) -> Option<Object> {
-    match object.parse() {
-        Ok(parsed) => Some(parsed),
-        Err(error) => {
-            let key = object.key();
-            let name = format!("{}/{}", key.namespace, key.name);
-            if said.len() >= MOST {
-                said.clear();
-            }
-            if said.insert(name.clone()) {
-                tracing::error!(object = %name, %error, "left out an object that cannot be used");
-            }
-            None
-        }
     }
 }
 
@@ -271,7 +431,7 @@ mod tests {
     async fn watches_follow_what_policies_look_up() {
         let kind = KindName::parse("g.io/v1/Gang").unwrap();
         let begun = Mutex::new(Vec::new());
-        let begin = |kind: &KindName, keep: &Projection| -> Running {
+        let begin = |kind: &KindName, keep: &Projection, _: Listed| -> Running {
             begun.lock().unwrap().push((kind.clone(), keep.fields.paths()));
             Box::pin(std::future::pending())
         };
@@ -289,5 +449,105 @@ mod tests {
         watches.unwanted.insert(kind.clone(), Instant::now() - 2 * LINGER);
         assert_eq!(watches.ended(&Wanted::new()), [kind]);
         assert!(watches.running.is_empty() && watches.unwanted.is_empty());
+    }
+
+    /// Runs the watches until none of them can go on.
+    fn go_on(watches: &mut Watches) {
+        let ended = futures::FutureExt::now_or_never(watches.all());
+        assert!(ended.is_none());
+    }
+
+    #[tokio::test]
+    async fn a_watch_stays_until_the_one_that_keeps_more_has_listed() {
+        let kind = KindName::parse("g.io/v1/Gang").unwrap();
+        let less = Wanted::from([(kind.clone(), keep(&["spec.a"]))]);
+        let more = Wanted::from([(kind.clone(), keep(&["spec.a", "spec.b"]))]);
+        // The number of fields that the watches keep that are polled.
+        let polled = Arc::new(Mutex::new(Vec::new()));
+        let lists = Arc::new(AtomicBool::new(false));
+        let begin = |_: &KindName, keep: &Projection, listed: Listed| -> Running {
+            let (polled, lists) = (Arc::clone(&polled), Arc::clone(&lists));
+            let paths = keep.fields.paths().len();
+            Box::pin(std::future::poll_fn(move |_| {
+                polled.lock().unwrap().push(paths);
+                listed.fetch_or(paths == 1 || lists.load(Ordering::SeqCst), Ordering::SeqCst);
+                Poll::Pending
+            }))
+        };
+        let mut watches = Watches::default();
+        for wanted in [&less, &more, &more] {
+            watches.follow(wanted, begin);
+            go_on(&mut watches);
+        }
+        assert_eq!(*polled.lock().unwrap(), [1, 2, 1, 2, 1], "the list of the other one fails");
+        lists.store(true, Ordering::SeqCst);
+        polled.lock().unwrap().clear();
+        for _ in 0..2 {
+            watches.follow(&more, begin);
+            go_on(&mut watches);
+        }
+        assert_eq!(*polled.lock().unwrap(), [2, 2], "the first one ends, and nothing of it comes later");
+    }
+
+    #[tokio::test]
+    async fn a_kind_without_events_for_too_long_is_unmet_until_it_is_listed_again() {
+        let (driver, _inbox) = crate::cluster::driver::Driver::<crate::scheduler::Scheduler>::new();
+        let generation = tokio::sync::watch::Sender::new(0);
+        let look_ups = LookUps::new(driver.mailbox(), generation.clone(), Duration::from_secs(180));
+        let kind = KindName::parse("g.io/v1/Gang").unwrap();
+        let (less, more) = (keep(&["spec.a"]), keep(&["spec.a", "spec.b"]));
+        let wanted = Wanted::from([(kind.clone(), less.clone())]);
+        let all = Wanted::from([(kind.clone(), more.clone())]);
+        let of = |keep: &Projection| Of {
+            shared: Arc::clone(&look_ups.shared),
+            kind: kind.clone(),
+            keep: Arc::new(keep.clone()),
+            listed: Listed::default(),
+        };
+        let failed = || Err(Trouble::Passing("the API server answered 503".into()));
+        let list = || Ok(Some(Input::Relisted(Kind::LookedUp(kind.clone()), Vec::new())));
+        let unmet = |wanted: &Wanted| look_ups.unmet(wanted).unwrap_or_default();
+        assert!(unmet(&wanted).contains("not listed yet"));
+        look_ups.want(&wanted);
+        assert!(!look_ups.are_settled(), "the first list may come at once");
+        let watch = of(&less);
+        watch.clone().deliver(failed()).await;
+        assert!(
+            look_ups.are_settled()
+                && unmet(&wanted).contains("cannot be watched: the API server answered 503")
+        );
+        watch.clone().deliver(list()).await;
+        assert_eq!(unmet(&wanted), "");
+
+        // Another watch is to keep more, and cannot list.
+        look_ups.want(&all);
+        let next = of(&more);
+        next.clone().deliver(failed()).await;
+        assert_eq!(unmet(&wanted), "", "the objects that are there are as good as before");
+        assert!(
+            unmet(&all).contains("reads further fields of `g.io/v1/Gang`, which cannot be listed: the API")
+        );
+
+        let aged = |seconds: u64| {
+            let mut states = look_ups.shared.states();
+            states.get_mut(&kind).unwrap().seen = Instant::now() - Duration::from_secs(seconds);
+        };
+        let chosen = || {
+            look_ups.look_at_ages();
+            *generation.borrow()
+        };
+        let before = chosen();
+        aged(170);
+        assert_eq!((chosen(), unmet(&wanted).as_str()), (before, ""));
+        aged(200);
+        assert_eq!(chosen(), before + 1, "policies are chosen again");
+        assert_eq!(chosen(), before + 1, "once");
+        assert!(unmet(&wanted).contains("has brought nothing for too long"), "{}", unmet(&wanted));
+        assert_eq!(look_ups.too_old().len(), 1);
+        watch.deliver(Ok(None)).await;
+        assert_eq!(chosen(), before + 2);
+        assert_eq!((unmet(&wanted).as_str(), look_ups.too_old().len()), ("", 0));
+        next.deliver(list()).await;
+        assert_eq!(unmet(&all), "");
     }
 }

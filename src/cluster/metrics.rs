@@ -341,7 +341,7 @@ metrics! {
     after_bind_left: Gauges<1> = "bayplan_after_bind_left" ["policy"] Alpha
         "Bound pods for which the policy still has to write what `after bind` says";
     after_bind_given_up: Counters<2> = "bayplan_after_bind_given_up_total" ["policy", "gone"] Alpha
-        "Bound pods for which not everything of `after bind` was written, because the pod or the policy is gone";
+        "Bound pods for which not everything of `after bind` was written, because the pod, the policy or the mark on the pod is gone";
     rule_sole_blocker: Gauges<2> = "bayplan_rule_sole_blocker_pods" ["policy", "rule"] Alpha
         "Waiting pods that no other rule of a policy refused in their last attempt";
     waiting_pods: Gauges<1> = "bayplan_waiting_pods" ["cause"] Alpha
@@ -350,6 +350,12 @@ metrics! {
         "The revision of the set of policies in service";
     watch_age: FloatGauges<1> = "bayplan_watch_age_seconds" ["kind"] Alpha
         "Time since the last event or bookmark of a watch";
+    objects: Gauges<1> = "bayplan_objects" ["kind"] Alpha
+        "Objects that the scheduler knows, by kind; of kinds that policies look up by their full name, such as v1/ConfigMap";
+    declared_objects: Gauges<1> = "bayplan_declared_objects" ["kind"] Alpha
+        "For how many objects of a kind policies are compiled, by `--size`: with more, an attempt may take longer than the bound";
+    unreadable: Gauges<1> = "bayplan_unreadable_objects" ["kind"] Alpha
+        "Objects of a watched kind that cannot be read whole, and count with what can be read: such a pod fills its node, and no pod is placed on such a node; the log names each";
     dropped: Counters<1> = "bayplan_dropped_total" ["what"] Alpha
         "Items dropped because a queue was full, or because the API server did not take them in several tries";
     inbox_depth: Gauge = "bayplan_inbox_depth" [] Alpha

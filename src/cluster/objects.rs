@@ -4,17 +4,20 @@
 
 use super::extender_objects::Text;
 use super::watch::{Collection, Watched};
+use crate::model::objects::problems::{Problems, decode_as_far_as_possible};
 use crate::model::objects::projection::Projection;
-use crate::model::objects::{Namespace as SlimNamespace, decode, namespace, node, pod};
-use crate::model::{KINDS, Kind, KindRow, LookedUp, Node, Object, ObjectKey, PodInfo, Symbol};
+use crate::model::objects::{Namespace as SlimNamespace, namespace, node, pod};
+use crate::model::{
+    KINDS, Kind, KindRow, LookedUp, Node, Object, ObjectError, ObjectKey, PodInfo, Seen, Symbol,
+};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use std::sync::Arc;
 
 /// A slim object that can be watched and becomes an [`Object`].
 pub trait Slim: Watched {
-    /// The parsed object, or the error.
-    fn parse(&self) -> Result<Object, String>;
+    /// The object as far as it can be read, or why nothing of it can.
+    fn parse(&self) -> Result<Seen, ObjectError>;
     /// Its kind, namespace, name and UID.
     fn key(&self) -> ObjectKey;
     /// What the API server gave, for extenders, if it is kept.
@@ -27,6 +30,8 @@ pub trait Slim: Watched {
 pub trait OfKind: Slim {
     /// The kind.
     const KIND: Kind;
+    /// The object, of which `problems` are known.
+    fn parse_after(&self, problems: Problems) -> Result<Seen, ObjectError>;
 }
 
 fn key(kind: Kind, metadata: &crate::model::objects::metadata::Metadata) -> ObjectKey {
@@ -39,25 +44,29 @@ fn key(kind: Kind, metadata: &crate::model::objects::metadata::Metadata) -> Obje
 }
 
 macro_rules! slim {
-    ($slim:ty, $kind:ident, $parsed:ty) => {
+    ($slim:ty, $kind:ident, $read:expr) => {
         impl Watched for $slim {
             fn resource_version(&self) -> &str {
                 &self.metadata.resource_version
             }
 
             fn keep(&mut self, projection: &Projection) {
-                self.metadata.annotations.retain(|key| projection.annotations.keeps(key));
+                self.metadata.annotations.retain(|key, _| projection.annotations.keeps(key));
             }
         }
 
         impl OfKind for $slim {
             const KIND: Kind = Kind::$kind;
+
+            fn parse_after(&self, mut problems: Problems) -> Result<Seen, ObjectError> {
+                let object = Object::$kind(Arc::new($read(self, &mut problems)?));
+                Ok(Seen { object, problem: problems.into_first() })
+            }
         }
 
         impl Slim for $slim {
-            fn parse(&self) -> Result<Object, String> {
-                let parsed = <$parsed>::from_object(self).map_err(|error| error.to_string())?;
-                Ok(Object::$kind(Arc::new(parsed)))
+            fn parse(&self) -> Result<Seen, ObjectError> {
+                self.parse_after(Problems::default())
             }
 
             fn key(&self) -> ObjectKey {
@@ -67,14 +76,16 @@ macro_rules! slim {
     };
 }
 
-slim!(pod::Pod, Pod, PodInfo);
-slim!(node::Node, Node, Node);
-slim!(namespace::Namespace, Namespace, SlimNamespace);
+slim!(pod::Pod, Pod, PodInfo::read);
+slim!(node::Node, Node, Node::read);
+slim!(namespace::Namespace, Namespace, |slim, _: &mut Problems| SlimNamespace::from_object(slim));
 
 /// A slim object with fields that policies read beside it. Until [`Watched::keep`] these are all.
 #[derive(Clone, Debug)]
 pub struct Extended<T> {
-    slim: Result<T, String>,
+    slim: Result<T, ObjectError>,
+    /// What was left out to read it.
+    left_out: Option<ObjectError>,
     key: ObjectKey,
     resource_version: Box<str>,
     fields: Value,
@@ -93,11 +104,13 @@ impl<'de, T: OfKind> Deserialize<'de> for Extended<T> {
             uid: symbol("uid"),
         };
         let resource_version = text("resourceVersion").into();
-        let slim = decode(&fields).map_err(|error| error.to_string());
+        let mut problems = Problems::default();
+        let slim = decode_as_far_as_possible(&fields, &mut problems);
+        let left_out = problems.into_first();
         if let Some(metadata) = fields.get_mut("metadata").and_then(Value::as_object_mut) {
             metadata.remove("managedFields");
         }
-        Ok(Self { slim, key, resource_version, fields })
+        Ok(Self { slim, left_out, key, resource_version, fields })
     }
 }
 
@@ -116,13 +129,12 @@ impl<T: OfKind> Watched for Extended<T> {
 
 impl<T: OfKind> OfKind for Extended<T> {
     const KIND: Kind = T::KIND;
-}
 
-impl<T: OfKind> Slim for Extended<T> {
-    fn parse(&self) -> Result<Object, String> {
-        let object = self.slim.as_ref().map_err(Clone::clone)?.parse()?;
+    fn parse_after(&self, mut problems: Problems) -> Result<Seen, ObjectError> {
+        self.left_out.iter().for_each(|problem| problems.note_hiding(problem.clone()));
+        let Seen { object, problem } = self.slim.as_ref().map_err(Clone::clone)?.parse_after(problems)?;
         let raw = Some(Arc::new(self.fields.clone()));
-        Ok(match object {
+        let object = match object {
             Object::Pod(pod) => Object::Pod(Arc::new(PodInfo { raw, ..Arc::unwrap_or_clone(pod) })),
             Object::Node(node) => Object::Node(Arc::new(Node { raw, ..Arc::unwrap_or_clone(node) })),
             Object::Namespace(namespace) => {
@@ -130,7 +142,14 @@ impl<T: OfKind> Slim for Extended<T> {
                 Object::Namespace(Arc::new(SlimNamespace { raw, ..namespace }))
             }
             other => other,
-        })
+        };
+        Ok(Seen { object, problem })
+    }
+}
+
+impl<T: OfKind> Slim for Extended<T> {
+    fn parse(&self) -> Result<Seen, ObjectError> {
+        self.parse_after(Problems::default())
     }
 
     fn key(&self) -> ObjectKey {
@@ -144,7 +163,7 @@ impl<T: OfKind> Slim for Extended<T> {
 pub struct Tabled {
     key: ObjectKey,
     resource_version: Box<str>,
-    object: Result<Object, String>,
+    object: Result<Seen, ObjectError>,
     fields: Value,
 }
 
@@ -157,7 +176,7 @@ impl<'de> Deserialize<'de> for Tabled {
         Ok(Self {
             key: ObjectKey { kind: Kind::Pod, namespace, name, uid },
             resource_version: text("resourceVersion").into(),
-            object: Err("the object belongs to no collection".to_owned()),
+            object: Err(ObjectError::new("", "", "the object belongs to no collection")),
             fields,
         })
     }
@@ -172,13 +191,12 @@ impl Watched for Tabled {
         let is_row = |row: &&KindRow| row.plural == of.resource && row.group == of.group;
         let Some(row) = KINDS.iter().find(is_row) else { return };
         self.key.kind = row.kind.clone();
-        let fields = Arc::new(std::mem::take(&mut self.fields));
-        self.object = (row.from_value)(fields).map_err(|error| error.to_string());
+        self.object = row.seen(std::mem::take(&mut self.fields));
     }
 }
 
 impl Slim for Tabled {
-    fn parse(&self) -> Result<Object, String> {
+    fn parse(&self) -> Result<Seen, ObjectError> {
         self.object.clone()
     }
 
@@ -192,7 +210,7 @@ impl Slim for Tabled {
 pub struct Looked {
     key: ObjectKey,
     resource_version: Box<str>,
-    object: Result<Object, String>,
+    object: Result<Seen, ObjectError>,
     whole: Value,
 }
 
@@ -205,7 +223,7 @@ impl<'de> Deserialize<'de> for Looked {
         Ok(Self {
             key: ObjectKey { kind: Kind::Pod, namespace, name, uid },
             resource_version: text("resourceVersion").into(),
-            object: Err("the object belongs to no collection".to_owned()),
+            object: Err(ObjectError::new("", "", "the object belongs to no collection")),
             whole,
         })
     }
@@ -220,15 +238,12 @@ impl Watched for Looked {
         let Some(kind) = &of.looked_up else { return };
         self.key.kind = Kind::LookedUp(kind.clone());
         let object = LookedUp::new(kind, std::mem::take(&mut self.whole), &of.keep);
-        self.object = match object {
-            Ok(object) => Ok(Object::Other(Arc::new(object))),
-            Err(error) => Err(error.to_string()),
-        };
+        self.object = object.map(|object| Object::Other(Arc::new(object)).into());
     }
 }
 
 impl Slim for Looked {
-    fn parse(&self) -> Result<Object, String> {
+    fn parse(&self) -> Result<Seen, ObjectError> {
         self.object.clone()
     }
 
@@ -237,10 +252,10 @@ impl Slim for Looked {
     }
 }
 
-/// Parses one object of a kind.
+/// Reads one object of a kind, as far as it can be read.
 pub fn parse(kind: &Kind, bytes: &[u8]) -> Result<Object, String> {
     let row = kind.row().ok_or_else(|| format!("no objects of the kind {kind:?} can be read"))?;
-    (row.parse)(bytes).map_err(|error| error.to_string())
+    (row.parse)(bytes).map(|seen| seen.object).map_err(|error| error.to_string())
 }
 
 #[cfg(test)]
@@ -256,7 +271,7 @@ mod tests {
     fn extended(projection: &Projection) -> Arc<PodInfo> {
         let mut whole: Extended<pod::Pod> = serde_json::from_slice(TEXT).unwrap();
         whole.keep(projection);
-        let Ok(Object::Pod(pod)) = whole.parse() else { panic!("no pod") };
+        let Ok(Object::Pod(pod)) = whole.parse().map(|seen| seen.object) else { panic!("no pod") };
         pod
     }
 
@@ -283,7 +298,7 @@ mod tests {
         assert_eq!((pod.annotations.get("a"), pod.annotations.get("b")), (None, Some("2")));
         let mut slim: pod::Pod = serde_json::from_slice(TEXT).unwrap();
         slim.keep(&Projection::default());
-        let Ok(Object::Pod(slim)) = slim.parse() else { panic!("no pod") };
+        let Ok(Object::Pod(slim)) = slim.parse().map(|seen| seen.object) else { panic!("no pod") };
         assert_eq!(slim.annotations.iter().len(), 0);
     }
 
@@ -296,20 +311,28 @@ mod tests {
         object.arrived(&services);
         assert_eq!((object.key().kind, object.resource_version()), (Kind::Service, "7"));
         assert_eq!(object.fields, Value::Null, "nothing else is kept");
-        let Ok(Object::Other(service)) = object.parse() else { panic!("no Service") };
+        let Ok(Object::Other(service)) = object.parse().map(|seen| seen.object) else { panic!("no Service") };
         assert_eq!(service.metadata().name.as_str(), "web");
         let text = br#"{"metadata":{"name":"web","namespace":"n"},"spec":{"selector":7}}"#;
         let mut object: Tabled = serde_json::from_slice(text).unwrap();
         object.arrived(&services);
-        assert_eq!(object.key().name.as_str(), "web");
-        assert!(object.parse().unwrap_err().contains("spec.selector"));
+        let seen = object.parse().unwrap();
+        assert_eq!(seen.object.key().name.as_str(), "web");
+        assert!(seen.problem.unwrap().path.contains("spec.selector"));
     }
 
     #[test]
-    fn an_object_that_cannot_be_used_keeps_its_name() {
-        let text = br#"{"metadata":{"name":"a","labels":3}}"#;
+    fn what_cannot_be_read_of_an_object_hides_nothing_else() {
+        let text = br#"{"metadata":{"name":"a","labels":3},"spec":{"nodeName":"n1"}}"#;
         let broken: Extended<pod::Pod> = serde_json::from_slice(text).unwrap();
         assert_eq!(broken.key().name.as_str(), "a");
-        assert!(broken.parse().unwrap_err().contains("metadata.labels"));
+        let Ok(Seen { object: Object::Pod(pod), problem: Some(problem) }) = broken.parse() else {
+            panic!("no pod")
+        };
+        assert_eq!(problem.path, "metadata.labels");
+        assert_eq!(pod.node_name.as_ref().unwrap().as_str(), "n1");
+        assert_eq!(pod.requests.memory, i64::MAX, "its node counts as full");
+        let nameless: Extended<pod::Pod> = serde_json::from_slice(br#"{"metadata":7}"#).unwrap();
+        assert!(nameless.parse().is_err());
     }
 }

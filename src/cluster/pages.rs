@@ -8,14 +8,17 @@ use super::effects::EventSink;
 use super::health::{Check, Health};
 use super::informers::Informers;
 use super::metrics::{Incoming, Metrics};
+use super::outgrown::ObjectCounts;
 use super::policy_choice::Origin;
 use super::policy_state::{ObjectState, PolicyState};
 use super::policy_verdict::Verdict;
 use super::resources;
+use super::rights::Rights;
 use super::serve::{Page, Pages};
 use super::stopwatch::Stopwatch;
 use super::term::Term;
 use super::zpages::ZPages;
+use crate::lang::analysis::cost::Size;
 use crate::model::{Symbol, Time};
 use crate::scheduler::{RuleErrors, Scheduler, Waiting};
 use serde_json::{Value, json};
@@ -63,6 +66,8 @@ pub struct Sources {
     pub informers: Informers,
     /// The policies in service.
     pub policies: PolicyState,
+    /// What the account lacks.
+    pub rights: Rights,
     /// The queue of events.
     pub events: EventSink,
     /// What is not answered yet.
@@ -73,6 +78,8 @@ pub struct Sources {
     pub term: Term,
     /// The name of the lease, if leaders are elected.
     pub lease: Option<String>,
+    /// The size of the cluster that policies are compiled for.
+    pub size: Size,
 }
 
 /// What the pages show of how the process was started.
@@ -111,7 +118,7 @@ impl Sources {
     fn checks(&self) -> Vec<Check> {
         let (of_lease, of_shutdown) = (self.clone(), Arc::clone(&self.status));
         let (informers, policies) = (self.informers.clone(), self.policies.clone());
-        let of_age = informers.clone();
+        let (of_age, rights) = (informers.clone(), self.rights.clone());
         let lease = of_lease.lease.clone().map(|name| Check {
             name: "leaderElection",
             of: &["healthz", "readyz"],
@@ -138,6 +145,7 @@ impl Sources {
                 of: &["readyz"],
                 run: Box::new(move || handlers_synced(&informers)),
             },
+            Check { name: "rights", of: &["readyz"], run: Box::new(move || rights.complete()) },
             Check { name: "watch-age", of: &["readyz"], run: Box::new(move || fresh(&of_age)) },
             Check { name: "policy-loaded", of: &["readyz"], run: Box::new(move || policies.loaded()) },
         ];
@@ -151,8 +159,12 @@ impl Sources {
         if let Some(asked) = self.in_flight.prioritizing() {
             self.metrics.goroutines.set(["prioritizing_extender"], asked);
         }
+        self.metrics.watch_age.clear();
+        for (watched, age) in self.informers.ages() {
+            self.metrics.watch_age.with([&watched]).set(age.as_secs_f64());
+        }
         for state in self.informers.states() {
-            self.metrics.watch_age.with([state.resource]).set(state.seen.elapsed().as_secs_f64());
+            self.metrics.unreadable.set([state.resource], state.unreadable);
         }
         self.metrics.inbox_depth.set(i64::try_from(self.driver.inbox_depth()).unwrap_or(i64::MAX));
         let dropped = self.metrics.dropped.with(["events"]);
@@ -170,7 +182,7 @@ impl Sources {
         type AfterBind = (BTreeMap<Symbol, usize>, Vec<(Symbol, &'static str, u64)>);
         type Would = Vec<(Symbol, Symbol, &'static str, u64)>;
         type OfRules = (Waiting, Refusals, Vec<RuleErrors>, Would, AfterBind);
-        type Look = ([usize; 4], [usize; 3], Incoming, InFlight, Refused, OfRules);
+        type Look = ([usize; 4], [usize; 3], ObjectCounts, Incoming, InFlight, Refused, OfRules);
         let look = self.driver.inspect(|scheduler: &mut Scheduler| -> Look {
             let incoming = scheduler.queue_incoming();
             let incoming = incoming.map(|(queue, event, count)| (queue, event.to_owned(), count)).collect();
@@ -189,9 +201,10 @@ impl Sources {
             let would = would.collect();
             let waiting = (scheduler.waiting(), refusals.collect(), errors, would, (left, given_up));
             let in_flight = scheduler.in_flight_by_label();
-            (scheduler.queue_counts(), sizes, incoming, in_flight, scheduler.refused_by(), waiting)
+            let objects = ObjectCounts::of(snapshot);
+            (scheduler.queue_counts(), sizes, objects, incoming, in_flight, scheduler.refused_by(), waiting)
         });
-        let Ok(Some((queues, sizes, incoming, in_flight, refused, of_rules))) =
+        let Ok(Some((queues, sizes, objects, incoming, in_flight, refused, of_rules))) =
             tokio::time::timeout(PATIENCE, look).await
         else {
             return;
@@ -202,6 +215,12 @@ impl Sources {
         }
         for (kind, count) in ["nodes", "pods", "assumed_pods"].into_iter().zip(sizes) {
             self.metrics.cache_size.set([kind], count);
+        }
+        for (kind, count, declared) in objects.beside(self.size) {
+            self.metrics.objects.set([&kind], count);
+            if let Some(declared) = declared {
+                self.metrics.declared_objects.with([&kind]).set(declared.into());
+            }
         }
         self.metrics.inflight_events.clear();
         for (event, count) in &in_flight {
@@ -278,7 +297,7 @@ fn handlers_synced(informers: &Informers) -> Result<(), String> {
 
 /// Fails while a watch is too old to decide on.
 fn fresh(informers: &Informers) -> Result<(), String> {
-    let stale = informers.stale();
+    let stale = informers.stale_for_any();
     let old = stale.iter().map(|(resource, age)| format!("{resource}: no event for {} s", age.as_secs()));
     let old: Vec<String> = old.collect();
     if old.is_empty() { Ok(()) } else { Err(format!("watches are too old: {}", old.join("; "))) }

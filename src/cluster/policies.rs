@@ -5,7 +5,7 @@
 use super::informers::Needs;
 use super::kinds;
 use super::policy_exceptions::{self, ExceptionTexts};
-use super::policy_store::Compiled;
+use super::policy_store::{Compiled, Standing};
 use super::policy_verdict::{Problem, Texts, hash};
 use crate::diag::{Diagnostic, Form, Source, SourceId, SourceMap, codes};
 use crate::lang::analysis::claims::claims;
@@ -16,6 +16,7 @@ use crate::lang::language::fields::ObjectType;
 use crate::lang::policy_set::CompiledPolicy;
 use crate::lang::schemas::Schemas;
 use crate::lang::syntax::ast::WriteVerb;
+use crate::lang::syntax::document::Kept;
 use crate::lang::syntax::{self, ast};
 use crate::lang::typed::Expr;
 use crate::lang::typed::walk;
@@ -154,21 +155,25 @@ pub fn names(texts: &Texts) -> Vec<String> {
 
 /// The stand-in of texts that cannot serve: policies that make the pods wait that the texts
 /// select with `applies when`, as far as that condition compiles, with the definitions around it or
-/// without. A policy without `applies when` has no stand-in.
-pub fn stand_in(object: &str, texts: &Texts, compiles: bool) -> Option<Texts> {
-    let why = if compiles { "waits for what it reads" } else { "does not compile" };
+/// without. A policy without `applies when` has a stand-in only where that is for all pods. A policy that
+/// decides nothing, by its mode, makes no pod wait.
+pub fn stand_in(object: &str, texts: &Texts, standing: Standing) -> Option<Texts> {
+    let attempts: &[Kept] = match standing {
+        Standing::Whole => &[Kept::Nothing],
+        Standing::Broken | Standing::Waits => &[Kept::Definitions, Kept::Condition],
+    };
     let mut held = Texts::new();
     for (key, text) in texts {
         let mut sources = SourceMap::new();
         let id = sources.add(key.as_str(), text.as_str());
         let source = sources.get(id)?;
         let (file, _) = syntax::parse(source);
-        let mut standing = String::new();
+        let mut standing_in = String::new();
         for policy in file.policies() {
-            let found = [true, false].into_iter().find_map(|definitions| {
+            let found = attempts.iter().find_map(|kept| {
                 let text = match source.form() {
-                    Form::Language => held_policy(object, policy, &sources, (definitions, why))?,
-                    Form::Document => held_document(object, policy, source, (definitions, why))?,
+                    Form::Language => held_policy(object, policy, &sources, (*kept, standing))?,
+                    Form::Document => held_document(object, policy, source, (*kept, standing))?,
                 };
                 let mut sources = SourceMap::new();
                 let id = sources.add(key.as_str(), text.as_str());
@@ -177,44 +182,77 @@ pub fn stand_in(object: &str, texts: &Texts, compiles: bool) -> Option<Texts> {
                 let waits = made.iter().any(|policy| !policy.kinds.is_empty());
                 (!waits && !said.iter().any(Diagnostic::is_error)).then_some(text)
             });
-            standing.extend(found);
+            standing_in.extend(found);
         }
-        if !standing.is_empty() {
-            held.insert(key.clone(), standing);
+        if !standing_in.is_empty() {
+            held.insert(key.clone(), standing_in);
         }
     }
     (!held.is_empty()).then_some(held)
+}
+
+/// The reason that the pods of a stand-in read.
+fn held_because(object: &str, policy: &str, standing: Standing) -> String {
+    let why = match standing {
+        Standing::Broken => "does not compile",
+        Standing::Waits | Standing::Whole => "waits for what it reads",
+    };
+    format!("policy {policy} of {object} {why}")
 }
 
 fn held_policy(
     object: &str,
     policy: &ast::Policy,
     sources: &SourceMap,
-    (definitions, why): (bool, &str),
+    (kept, standing): (Kept, Standing),
 ) -> Option<String> {
     let name = &policy.name.text;
     let applies = policy.statements.iter().find_map(|statement| match &statement.kind {
-        ast::StatementKind::Applies(it) => it.when.as_ref(),
+        ast::StatementKind::Applies(it) => Some(it),
         _ => None,
     });
-    let condition = sources.text(applies?.span);
+    let condition = applies.and_then(|it| it.when.as_ref()).map(|when| sources.text(when.span));
+    if condition.is_none() && kept != Kept::Nothing {
+        return None;
+    }
+    let condition = condition.filter(|_| kept != Kept::Nothing);
+    // How far the policy may go stays what it says, and so does what it leaves alone.
+    let says = |kind: &ast::StatementKind| match kind {
+        ast::StatementKind::Mode(mode) => mode.when.is_none() || kept == Kept::Definitions,
+        ast::StatementKind::Except(it) => it.target.is_none() && kept == Kept::Definitions,
+        _ => false,
+    };
+    let said: Vec<&str> =
+        policy.statements.iter().filter(|it| says(&it.kind)).map(|it| sources.text(it.span)).collect();
     let defined: Vec<(&str, &str)> = policy.statements.iter().filter_map(|it| defined(it, sources)).collect();
-    // What the condition does not need may look up what is not there.
-    let needed = syntax::mentioned(condition, &defined);
+    // What these do not need may look up what is not there.
+    let needed =
+        syntax::mentioned(&format!("{}\n{}", condition.unwrap_or_default(), said.join("\n")), &defined);
     let is_needed = |text: &str| defined.iter().zip(&needed).any(|((_, of), needed)| *needed && *of == text);
     let mut text = format!("policy {name} {{\n");
-    for statement in policy.statements.iter().filter(|_| definitions) {
+    // Profiles may have arguments for the params.
+    for statement in policy.statements.iter().filter(|_| kept != Kept::Condition) {
         let written = sources.text(statement.span);
         let kept = match &statement.kind {
             ast::StatementKind::Type(_) | ast::StatementKind::Param(_) => true,
-            _ => is_needed(written),
+            _ => kept == Kept::Definitions && is_needed(written),
         };
         if kept {
             text.push_str(&format!("  {written}\n"));
         }
     }
+    let to_all = applies.is_some_and(|it| it.to_all_pods.is_some()) && standing != Standing::Broken;
+    match (to_all, condition) {
+        (true, Some(when)) => text.push_str(&format!("  applies to all pods when {when}\n")),
+        (true, None) => text.push_str("  applies to all pods\n"),
+        (false, Some(when)) => text.push_str(&format!("  applies when {when}\n")),
+        (false, None) => {}
+    }
+    said.iter().for_each(|said| text.push_str(&format!("  {said}\n")));
+    let reason = held_because(object, name, standing);
+    // kube-scheduler asks an extender nothing about the queue.
     text.push_str(&format!(
-        "  applies when {condition}\n  gate \"policy {name} of {object} {why}\" when true\n}}\n"
+        "  gate \"{reason}\" when true\n  prefilter {{ reject \"{reason}\" when true }}\n}}\n"
     ));
     Some(text)
 }
@@ -234,11 +272,11 @@ fn held_document(
     object: &str,
     policy: &ast::Policy,
     source: &Source,
-    (definitions, why): (bool, &str),
+    (kept, standing): (Kept, Standing),
 ) -> Option<String> {
     let name = &policy.name.text;
-    let reason = format!("policy {name} of {object} {why}");
-    let text = syntax::document::stand_in(source, name, &reason, definitions)?;
+    let reason = held_because(object, name, standing);
+    let text = syntax::document::stand_in(source, name, &reason, kept, standing != Standing::Broken)?;
     Some(format!("---\n{text}\n"))
 }
 
@@ -303,7 +341,7 @@ mod tests {
         let texts = [(key.to_owned(), text.to_owned())].into();
         let none = Arc::default();
         assert!(made_of(&texts, Size::default(), &none).is_err(), "{text}");
-        let held = stand_in("n/a", &texts, false)?;
+        let held = stand_in("n/a", &texts, Standing::Broken)?;
         assert!(made_of(&held, Size::default(), &none).is_ok(), "{held:?}");
         held.into_values().next()
     }
@@ -367,6 +405,72 @@ mod tests {
         assert_eq!(held.matches("---").count(), 1, "{held}");
         assert_eq!(stands_in_under("p.yaml", &document("x", "appliesWhen: nod.x")), None);
         assert_eq!(stands_in_under("p.yaml", "policy x { applies when pod.priority > 3 }"), None);
+    }
+
+    #[test]
+    fn a_stand_in_goes_as_far_as_its_policy_may() {
+        let made = |key: &str, text: &str, standing: Standing| {
+            let texts = Texts::from([(key.to_owned(), text.to_owned())]);
+            let held = stand_in("n/a", &texts, standing)?;
+            let made = made_of(&held, Size::default(), &Arc::default());
+            let made = made.unwrap_or_else(|problems| panic!("{problems:?} in {held:?}"));
+            let policy = &made.first()?.policy.compiled.policy;
+            Some((held.values().next()?.clone(), policy.modes.policy.word()))
+        };
+        let policy = |applies: &str, more: &str| {
+            format!(
+                "policy p {{\n  {applies}\n  {more}\n  let quota = lookup(\"PriorityClass\", \"a\")\n  prefilter {{ reject \"no\" when \
+                 (quota.value ?? 0) < 1 }}\n}}"
+            )
+        };
+        let when = "applies when pod.priority > 3";
+        let (text, mode) = made("p.bay", &policy(when, ""), Standing::Waits).unwrap();
+        assert!(
+            text.contains(when) && text.contains("waits for what it reads") && mode == "enforce",
+            "{text}"
+        );
+        assert!(
+            text.contains("gate \"") && text.contains("prefilter { reject"),
+            "an extender evaluates no gate: {text}"
+        );
+        for (more, expected) in
+            [("mode audit", "audit"), ("mode enforce when pod.priority > 5 else warn", "enforce")]
+        {
+            let (text, mode) = made("p.bay", &policy(when, more), Standing::Waits).unwrap();
+            assert!(text.contains(more) && mode == expected, "{text}");
+        }
+        let except = "except until 2099-01-31 because \"OPS-1\" when pod.namespace == \"a\"";
+        assert!(made("p.bay", &policy(when, except), Standing::Waits).unwrap().0.contains(except));
+        // Who cannot say which pods it is about is about all pods, if it was in service.
+        let param = made("p.bay", &policy("", "param least = 3"), Standing::Whole).unwrap().0;
+        assert!(param.contains("param least = 3"), "profiles may set it: {param}");
+        for applies in ["", "applies to all pods"] {
+            assert_eq!(made("p.bay", &policy(applies, ""), Standing::Waits), None);
+            let (text, _) = made("p.bay", &policy(applies, "mode warn"), Standing::Whole).unwrap();
+            assert!(
+                text.contains(applies) && text.contains("mode warn") && !text.contains("when pod"),
+                "{text}"
+            );
+        }
+        let looks = policy("applies when (quota.value ?? 0) > 1", "");
+        assert_eq!(made("p.bay", &looks, Standing::Waits), None, "it would wait itself");
+        assert!(!made("p.bay", &looks, Standing::Whole).unwrap().0.contains("applies"));
+        let all = policy("applies to all pods when pod.priority > 3", "");
+        assert!(
+            made("p.bay", &all, Standing::Waits).unwrap().0.contains("to all pods when pod.priority > 3")
+        );
+
+        let document = |spec: &str| {
+            format!(
+                "apiVersion: bayplan.dev/v1\nkind: SchedulingPolicy\nmetadata: {{name: p}}\nspec:\n{spec}"
+            )
+        };
+        let text = document("  appliesWhen: pod.spec.priority > 3\n  mode: audit\n");
+        let (held, mode) = made("p.yaml", &text, Standing::Waits).unwrap();
+        assert!(mode == "audit" && held.contains("priority > 3") && held.contains("prefilter"), "{held}");
+        let text = document("  filters: [{name: f, expression: 'true'}]\n");
+        assert_eq!(made("p.yaml", &text, Standing::Waits), None);
+        assert!(made("p.yaml", &text, Standing::Whole).is_some());
     }
 
     #[test]

@@ -122,6 +122,19 @@ impl PolicyKeeper {
         of.map(|((_, policy), kept)| (policy.clone(), kept.newest.clone())).collect()
     }
 
+    /// The object whose text of each policy served last. Of two histories of one name the one with the newest text counts.
+    pub(super) fn owners(&self) -> BTreeMap<String, ObjectName> {
+        let used = self.kept.iter().filter(|(_, kept)| kept.unused_since.is_none());
+        let mut by_age: Vec<_> = used.collect();
+        by_age.sort_by_key(|(_, kept)| kept.revisions.first().map(|newest| newest.at.as_str()));
+        by_age.into_iter().map(|((_, policy), kept)| (policy.clone(), kept.served_by.clone())).collect()
+    }
+
+    /// Whether this instance leads, so that it decides what is kept.
+    pub(super) fn leads(&self) -> bool {
+        self.term.may_write()
+    }
+
     /// A revision of a policy of a namespace.
     pub(super) fn revision(&self, namespace: &str, policy: &str, revision: &str) -> Option<&Texts> {
         let kept = self.kept.get(&(namespace.to_owned(), policy.to_owned()))?;

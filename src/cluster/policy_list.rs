@@ -1,5 +1,5 @@
 //! The policy objects of a cluster, read once, with the texts that a scheduler would have in
-//! service. The same `policy_store` as in `run` decides on a text that does not compile, an older
+//! service. The same `policy_store` as in `run` decides on a text that does not compile, another
 //! object with a policy of the same name, and a second `queue by`. Called by `list`; `cli` compiles
 //! the texts again to show places.
 
@@ -11,8 +11,8 @@ use super::policy_choice::{Origin, Override, Terms};
 use super::policy_exceptions::{self, SharedExceptions};
 use super::policy_history::{self, Revision};
 use super::policy_objects::{
-    self, HISTORY, LABEL, POLICY_NAMESPACE, PolicyKey, age_of, kept_by, name_of, namespace_of, overrides_of,
-    texts_of,
+    self, HISTORY, LABEL, POLICY_NAMESPACE, PolicyKey, SERVED_BY, UNUSED_SINCE, age_of, kept_by, name_of,
+    namespace_of, overrides_of, texts_of,
 };
 use super::policy_overrides::{Kind, Overrides};
 use super::policy_store::{Compiled, Store};
@@ -109,6 +109,7 @@ pub(super) async fn read(api: &Api, wanted: &Policies, size: Size, further: &BTr
     };
     let by_default = *namespaces == [POLICY_NAMESPACE];
     let mut present: Vec<ConfigMap> = Vec::new();
+    let mut owners: Vec<(String, (String, String))> = Vec::new();
     for namespace in namespaces {
         let objects = with_label(api, Some(namespace), LABEL).await?;
         if objects.is_empty() && !by_default {
@@ -118,7 +119,12 @@ pub(super) async fn read(api: &Api, wanted: &Policies, size: Size, further: &BTr
         present.extend(objects);
         for object in with_label(api, Some(namespace), HISTORY).await? {
             let Some(key) = kept_by(&object) else { continue };
-            found.history.insert(key, policy_history::revisions(&object, &texts_of(&object)));
+            let revisions = policy_history::revisions(&object, &texts_of(&object));
+            if policy_objects::annotation(&object, UNUSED_SINCE).is_empty() {
+                let at = revisions.first().map(|newest| newest.at.clone()).unwrap_or_default();
+                owners.push((at, (key.1.clone(), policy_objects::annotation(&object, SERVED_BY).to_owned())));
+            }
+            found.history.insert(key, revisions);
         }
         let collection = overrides_of(namespace);
         match listed::<ConfigMap>(api, &collection).await {
@@ -138,7 +144,9 @@ pub(super) async fn read(api: &Api, wanted: &Policies, size: Size, further: &BTr
     kinds.extend(further.iter().cloned());
     found.schemas = kinds::all_described(api, &kinds).await;
     let schemas = Arc::new(found.schemas.clone());
-    found.objects = judged(&present, &found.history, &found.overrides, (size, schemas));
+    owners.sort();
+    let owners = owners.into_iter().map(|(_, of)| of).collect();
+    found.objects = judged(&present, (&found.history, owners), &found.overrides, (size, schemas));
     Ok(found)
 }
 
@@ -174,7 +182,7 @@ async fn with_label(
 
 fn judged(
     present: &[ConfigMap],
-    history: &BTreeMap<PolicyKey, Vec<Revision>>,
+    (history, owners): (&BTreeMap<PolicyKey, Vec<Revision>>, BTreeMap<String, String>),
     overrides: &BTreeMap<String, Overrides>,
     (size, schemas): (Size, Arc<Schemas>),
 ) -> Vec<PolicyObject> {
@@ -190,7 +198,9 @@ fn judged(
     let mut by_age: Vec<(String, String, &ConfigMap)> =
         present.iter().map(|object| (age_of(object), name_of(object), object)).collect();
     by_age.sort_by(|(a, left, _), (b, right, _)| (a, left).cmp(&(b, right)));
+    store.set_owners(owners);
     for (age, name, object) in &by_age {
+        store.for_exceptions(name, policy_objects::for_exceptions(object));
         store.put(name, age, texts_of(object), |texts| {
             let newest = |policy: String| {
                 let key = (namespace_of(name).to_owned(), policy.clone());
@@ -251,7 +261,8 @@ fn judged(
 }
 
 /// Why the running scheduler keeps the present text of an object out of service, as it wrote on the
-/// object: a right that it lacks, or its configuration. The hash of that text, and the reason.
+/// object: a right that it lacks, or its configuration. The hash of that text, or nothing if no text of the object serves,
+/// and the reason.
 fn kept_out(object: &ConfigMap) -> Option<(String, String)> {
     let status = policy_objects::annotation(object, "bayplan.dev/status");
     let status: serde_json::Value = serde_json::from_str(status).ok()?;
@@ -261,11 +272,15 @@ fn kept_out(object: &ConfigMap) -> Option<(String, String)> {
     }
     let why = match status["state"].as_str()? {
         // It names the text that stays in service, too.
-        "Waiting" => status["why"].as_str()?.split("; revision ").next()?,
+        "Waiting" => {
+            let why = status["why"].as_str()?.split("; revision ").next()?;
+            why.split("; the pods of ").next()?
+        }
         "Refused" => status["errors"][0]["message"].as_str()?,
         _ => return None,
     };
-    Some((present, why.to_owned()))
+    let serves = status["revision"].as_str().is_some_and(|revision| !revision.is_empty());
+    Some((if serves { present } else { String::new() }, why.to_owned()))
 }
 
 #[cfg(test)]
@@ -283,7 +298,7 @@ mod tests {
     }
 
     fn judge(objects: &[ConfigMap], history: &BTreeMap<PolicyKey, Vec<Revision>>) -> Vec<PolicyObject> {
-        judged(objects, history, &BTreeMap::new(), Default::default())
+        judged(objects, (history, BTreeMap::new()), &BTreeMap::new(), Default::default())
     }
 
     fn names(object: &PolicyObject) -> Vec<&str> {
@@ -339,6 +354,18 @@ mod tests {
         let waits = with("Waiting", &present, "");
         assert!(waits.serving.is_empty());
         assert_eq!(waits.state, State::Waiting { why: "a right is missing".into() });
+        // Nor is an earlier text, if the scheduler has none in service.
+        let older = [("n".to_owned(), "one".to_owned())].map(|key| {
+            let texts = [("a.bay".to_owned(), GOOD.replace("\"r\"", "\"older\""))].into();
+            (key, vec![Revision { revision: "1".into(), at: String::new(), by: String::new(), texts }])
+        });
+        let status = json!({"state": "Waiting", "text": present, "revision": "", "why": "no objects"});
+        let mut object = map("a", "2026-01", GOOD);
+        let annotations = object.metadata.annotations.get_or_insert_default();
+        annotations.insert("bayplan.dev/status".into(), status.to_string());
+        let held = judge(&[object], &older.into()).remove(0);
+        assert_eq!(held.serving.iter().map(|it| it.origin).collect::<Vec<_>>(), [Origin::StandIn]);
+        assert_eq!(held.state, State::Waiting { why: "no objects; the pods of one wait".into() });
         // About another text, or a scheduler that does not decide at all.
         assert_eq!(with("Waiting", "other", "").state, State::Serving);
         assert_eq!(with("Waiting", &present, &present).state, State::Serving);
@@ -351,7 +378,12 @@ mod tests {
         let entries =
             ConfigMap { data: Some([("one".to_owned(), text("suspend"))].into()), ..ConfigMap::default() };
         let overrides = BTreeMap::from([("n".to_owned(), Overrides::of(&entries).0)]);
-        let found = judged(&[map("a", "2026-01", GOOD)], &BTreeMap::new(), &overrides, Default::default());
+        let found = judged(
+            &[map("a", "2026-01", GOOD)],
+            (&BTreeMap::new(), BTreeMap::new()),
+            &overrides,
+            Default::default(),
+        );
         assert_eq!(found[0].serving[0].origin, Origin::Suspended);
         let State::Overridden { why } = &found[0].state else { panic!("{found:?}") };
         assert_eq!(why, "policy `one` is suspended because: OPS-1");

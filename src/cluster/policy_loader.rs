@@ -4,6 +4,7 @@
 
 use super::informers::Needs;
 use super::kinds;
+use super::outgrown::ObjectCounts;
 use super::policies::{self, Policy, SharedSchemas};
 use super::policy_choice::{Origin, Overridden, Override, Served, Service, Terms};
 use super::policy_exceptions::{self, SharedExceptions};
@@ -85,10 +86,22 @@ impl Loader {
         }
     }
 
-    /// Adds an object or replaces its texts; whether anything changed.
-    pub(super) fn put(&mut self, name: &str, age: &str, texts: Texts) -> bool {
+    /// After the start the objects have the policies in service that had them before, as it was kept.
+    pub(super) fn restore_owners(&mut self) {
+        self.store.set_owners(self.keeper.owners());
+    }
+
+    /// The objects that the leader has put into service, as it kept it, have the policies here too; whether that changed
+    /// anything. The leader itself decides it.
+    pub(super) fn follow_owners(&mut self) -> bool {
+        !self.keeper.leads() && self.store.set_owners(self.keeper.owners())
+    }
+
+    /// Adds an object or replaces its texts; whether anything changed. `exceptions_alone`: it may hold nothing else.
+    pub(super) fn put(&mut self, name: &str, age: &str, texts: Texts, exceptions_alone: bool) -> bool {
+        let changed = self.store.for_exceptions(name, exceptions_alone);
         let keeper = &self.keeper;
-        self.store.put(name, age, texts, |texts| keeper.earlier(name, &policies::names(texts)))
+        changed | self.store.put(name, age, texts, |texts| keeper.earlier(name, &policies::names(texts)))
     }
 
     /// The kinds beside those of Kubernetes are these from now on. Texts that name one that changed are compiled again;
@@ -141,6 +154,11 @@ impl Loader {
     /// The rules that failed in the scheduler; `None` if it does not answer in this time.
     pub(super) async fn rule_errors(&self, patience: Duration) -> Option<Vec<RuleErrors>> {
         self.service.rule_errors(patience).await
+    }
+
+    /// How many objects the scheduler knows, if it answers in this time.
+    pub(super) async fn object_counts(&self, patience: Duration) -> Option<ObjectCounts> {
+        self.service.object_counts(patience).await
     }
 
     /// Whether the time of an override has come to an end since the set was chosen.
@@ -352,6 +370,7 @@ impl Loader {
                 origin: it.origin,
                 mode: it.compiled.policy.compiled.policy.modes.policy.word(),
                 exceptions: exceptions_of(&it.compiled.policy.compiled.policy),
+                looks_up: it.compiled.policy.compiled.policy.keeps.objects.keys().cloned().collect(),
                 mode_until: it.compiled.policy.compiled.policy.modes.until.iter().map(|of| of.end).min(),
             };
             objects.push(ObjectState {

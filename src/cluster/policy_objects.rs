@@ -10,6 +10,9 @@ use k8s_openapi::api::core::v1::ConfigMap;
 
 pub use crate::policy_files::LABEL;
 
+/// The value of the label of an object that may hold exceptions alone, so that the right to update this one object is the
+/// right to make exceptions, and not to write policies.
+pub const EXCEPTIONS: &str = "exceptions";
 /// The namespace of policies, unless others are named. Who may write ConfigMaps in it writes
 /// policies, and nothing else of the scheduler lies there.
 pub const POLICY_NAMESPACE: &str = "bayplan-policies";
@@ -48,6 +51,12 @@ pub(super) fn with_label(namespace: Option<&str>, label: &str) -> Collection {
         keep: Projection::everything(),
         looked_up: None,
     }
+}
+
+/// Whether an object may hold exceptions alone.
+pub(super) fn for_exceptions(object: &ConfigMap) -> bool {
+    let labels = object.metadata.labels.as_ref();
+    labels.and_then(|all| all.get(LABEL)).is_some_and(|value| value == EXCEPTIONS)
 }
 
 /// Sorts policy objects by age: creation time, then UID.

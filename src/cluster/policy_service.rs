@@ -4,6 +4,7 @@
 
 use super::driver::{Driver, Mailbox};
 use super::informers::{Informers, Needs};
+use super::outgrown::ObjectCounts;
 use super::policies::Policy;
 use super::run::MakeProfiles;
 use crate::scheduler::{Input, Profiles, RuleErrors, Scheduler};
@@ -78,6 +79,12 @@ impl PolicyService {
     /// The rules that failed; `None` if the scheduling thread does not answer in this time.
     pub(super) async fn rule_errors(&self, patience: Duration) -> Option<Vec<RuleErrors>> {
         let look = self.driver.inspect(|scheduler| scheduler.rule_errors().collect());
+        tokio::time::timeout(patience, look).await.ok().flatten()
+    }
+
+    /// How many objects the scheduler knows; `None` if the scheduling thread does not answer in this time.
+    pub(super) async fn object_counts(&self, patience: Duration) -> Option<ObjectCounts> {
+        let look = self.driver.inspect(|scheduler| ObjectCounts::of(scheduler.snapshot()));
         tokio::time::timeout(patience, look).await.ok().flatten()
     }
 

@@ -7,18 +7,19 @@
 
 use super::client::Api;
 use super::kinds;
+use super::outgrown::Outgrown;
 use super::policies;
 use super::policy_faults::FaultReports;
 use super::policy_files::{PolicyFiles, UnreadableFiles};
 use super::policy_keeper::PolicyKeeper;
 use super::policy_loader::Loader;
 use super::policy_objects::{
-    HISTORY, LABEL, age_of, name_of, namespace_of, overrides_of, texts_of, with_label,
+    HISTORY, LABEL, age_of, for_exceptions, name_of, namespace_of, overrides_of, texts_of, with_label,
 };
 use super::policy_overrides::Overrides;
 use super::policy_service::PolicyService;
 use super::policy_state::PolicyState;
-use super::policy_store::StandIn;
+use super::policy_store::{StandIn, Standing};
 use super::policy_verdict::{ObjectName, Verdict};
 use super::policy_writer::PolicyWriter;
 use super::supervisor::{Supervisor, Task};
@@ -58,8 +59,7 @@ pub struct Settings {
     pub size: Size,
 }
 
-/// How to treat the pods that a policy selects, if it does not compile and no earlier text is
-/// known.
+/// How to treat the pods that a policy selects while no text of it can serve.
 #[derive(Clone, Debug, Default)]
 pub struct OnInvalid {
     /// Whether pods are scheduled without the policy instead of waiting.
@@ -159,6 +159,8 @@ enum HistoryChange {
 struct Known {
     object: ConfigMap,
     namespace: usize,
+    /// It may hold exceptions alone.
+    exceptions_alone: bool,
 }
 
 /// What has been listed of a namespace.
@@ -176,6 +178,7 @@ pub struct PolicySource {
     loader: Loader,
     writer: PolicyWriter,
     faults: FaultReports,
+    outgrown: Outgrown,
     objects: BTreeMap<ObjectName, Known>,
     files: Option<PolicyFiles>,
     listed: Vec<ListedParts>,
@@ -197,16 +200,21 @@ impl PolicySource {
         supervisor: Supervisor,
     ) -> Self {
         let (on_invalid, namespaces) = (settings.on_invalid.clone(), settings.namespaces.clone());
-        let stand_in: StandIn = Box::new(move |name, texts, compiles| {
-            // A file that does not compile ends the start instead; only ConfigMaps have a stand-in.
-            let namespace = Some(namespace_of(name)).filter(|it| namespaces.iter().any(|own| own == it))?;
-            on_invalid.waits(namespace).then(|| policies::stand_in(name, texts, compiles)).flatten()
+        let stand_in: StandIn = Box::new(move |name, texts, standing| {
+            let namespace = namespace_of(name);
+            // A file that does not compile ends the start instead.
+            let is_file = !namespaces.iter().any(|own| own == namespace);
+            if is_file && standing == Standing::Broken {
+                return None;
+            }
+            on_invalid.waits(namespace).then(|| policies::stand_in(name, texts, standing)).flatten()
         });
         let keeper = PolicyKeeper::new(api.clone(), term.clone());
         Self {
             writer: PolicyWriter::new(api.clone(), term, settings.identity.clone()),
             loader: Loader::new(service, keeper, stand_in, settings.size),
             faults: FaultReports::default(),
+            outgrown: Outgrown::default(),
             api,
             supervisor,
             objects: BTreeMap::new(),
@@ -246,6 +254,7 @@ impl PolicySource {
         self.learn_kinds().await;
         let state = self.state();
         self.loader.keeper.read(&self.settings.namespaces, |trouble| note_trouble(&state, trouble)).await;
+        self.loader.restore_owners();
         for (at, namespace) in self.settings.namespaces.iter().enumerate() {
             let policies = watch_policies(self.api.clone(), namespace.clone(), at, send.clone());
             self.supervisor.spawn(Task::PolicyWatch, policies);
@@ -302,6 +311,7 @@ impl PolicySource {
             }
             self.write().await;
             self.report_faults().await;
+            self.report_size().await;
         }
     }
 
@@ -353,8 +363,8 @@ impl PolicySource {
                     HistoryChange::Written(history) => self.loader.keeper.take(&history),
                     HistoryChange::Deleted(history) => self.loader.keeper.forget(&history),
                 };
-                // Only a rollback reads histories after the start.
-                changed && self.loader.rolls_back(namespace)
+                // After the start histories tell the object that has a policy, and serve rollbacks.
+                changed && (self.loader.rolls_back(namespace) | self.loader.follow_owners())
             }
             SourceEvent::Trouble(trouble) => {
                 note_trouble(&self.loader.state, trouble);
@@ -365,11 +375,14 @@ impl PolicySource {
 
     fn put(&mut self, object: ConfigMap, namespace: usize) -> bool {
         let name = name_of(&object);
-        let changed = self.loader.put(&name, &age_of(&object), texts_of(&object));
+        // Who may write the object may change its label, so that the label of an object that is known counts.
+        let before = self.objects.get(&name).filter(|known| known.object.metadata.uid == object.metadata.uid);
+        let exceptions_alone = for_exceptions(&object) || before.is_some_and(|known| known.exceptions_alone);
+        let changed = self.loader.put(&name, &age_of(&object), texts_of(&object), exceptions_alone);
         if changed {
             self.writer.note(&name);
         }
-        self.objects.insert(name, Known { object, namespace });
+        self.objects.insert(name, Known { object, namespace, exceptions_alone });
         changed
     }
 
@@ -464,6 +477,26 @@ impl PolicySource {
         for (name, note) in self.faults.due(&errors, serves, tokio::time::Instant::now()) {
             if let Some(known) = self.objects.get(&name) {
                 self.writer.write_fault(&known.object, note).await;
+            }
+        }
+    }
+
+    /// Writes Events about the policies that are compiled for a smaller cluster, on their objects.
+    async fn report_size(&mut self) {
+        let now = tokio::time::Instant::now();
+        if !self.writer.may_write() || !self.outgrown.is_due(now) {
+            return;
+        }
+        let Some(counts) = self.loader.object_counts(ANSWER).await else { return };
+        let (_, served) = self.loader.state.objects();
+        let objects = served
+            .iter()
+            .filter(|of| !of.policies.is_empty())
+            .map(|of| (of.object.clone(), of.policies.iter().flat_map(|policy| &policy.looks_up).collect()));
+        for (name, note) in self.outgrown.due(&counts, self.settings.size, objects, now) {
+            tracing::warn!(policy = %name, "{note}");
+            if let Some(known) = self.objects.get(&name) {
+                self.writer.write_outgrown(&known.object, note).await;
             }
         }
     }

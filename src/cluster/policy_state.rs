@@ -3,7 +3,7 @@
 
 use super::policy_choice::Origin;
 use super::policy_verdict::{ObjectName, Verdict};
-use crate::model::Time;
+use crate::model::{KindName, Time};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A policy in service.
@@ -21,6 +21,8 @@ pub struct PolicyInService {
     pub mode_until: Option<Time>,
     /// When its exceptions end, each with its rule and reason.
     pub exceptions: Vec<(String, Time)>,
+    /// The kinds that it looks up.
+    pub looks_up: Vec<KindName>,
 }
 
 /// One policy object.

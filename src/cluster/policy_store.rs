@@ -3,13 +3,13 @@
 //! `policy_choice` decides which text of each object is in service.
 
 use super::policies::waits_for;
-use super::policy_choice::Service;
+use super::policy_choice::{Origin, Service};
 use super::policy_verdict::{ObjectName, Problem, Texts, hash};
 use super::supervisor::message;
 use crate::lang::analysis::load::Load;
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// Maximum number of characters of a panic's message, for annotations and logs.
 const SHOWN: usize = 500;
@@ -32,10 +32,20 @@ pub struct Compiled<P> {
 /// Compiles texts into policies, or returns the problems.
 pub type Compile<P> = Box<dyn Fn(&str, &Texts) -> Result<Vec<Compiled<P>>, Vec<Problem>> + Send + Sync>;
 
-/// Makes the stand-in for texts that cannot serve, if no earlier text is known: policies that make
-/// the pods wait that the texts select. The flag tells whether the texts compile. `None` if the
-/// texts select no pods.
-pub type StandIn = Box<dyn Fn(&str, &Texts, bool) -> Option<Texts> + Send + Sync>;
+/// Whose pods a stand-in makes wait.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Standing {
+    /// Those that a text selects that does not compile, as far as that can be read.
+    Broken,
+    /// Those that a text selects that compiles and waits for what it reads.
+    Waits,
+    /// All pods: which ones the text selects cannot be told, and it decided about them before.
+    Whole,
+}
+
+/// Makes the stand-in for texts that cannot serve: policies that make the pods wait that the texts
+/// select. `None` if the texts select no pods.
+pub type StandIn = Box<dyn Fn(&str, &Texts, Standing) -> Option<Texts> + Send + Sync>;
 
 /// A text of a policy that served before a restart: the policy, and the text under its key.
 pub type Earlier = (String, Texts);
@@ -62,8 +72,29 @@ pub(super) struct Held<P> {
     pub(super) too_much: Option<Load>,
     /// The text that was in service last, in this process or before a restart.
     pub(super) serving: Option<Arc<Version<P>>>,
-    /// Only without a text that was in service.
-    pub(super) stand_in: Option<Arc<Version<P>>>,
+    /// What was in service before a restart, until a text of this process is.
+    earlier: Vec<Earlier>,
+    /// Made when no text can serve.
+    stand_in: OnceLock<Option<Arc<Version<P>>>>,
+}
+
+impl<P> Held<P> {
+    /// The stand-in, if it was needed.
+    fn stand_in(&self) -> Option<&Arc<Version<P>>> {
+        self.stand_in.get()?.as_ref()
+    }
+
+    /// The texts that serve or could.
+    fn versions(&self) -> impl Iterator<Item = &Arc<Version<P>>> {
+        [self.candidate.as_ref(), self.serving.as_ref(), self.stand_in()].into_iter().flatten()
+    }
+
+    /// The policies that were in service, each with the text that has it: in this process, or before a restart.
+    fn served(&self) -> impl Iterator<Item = (&str, &Texts)> {
+        let here = self.serving.iter().flat_map(|version| &version.policies);
+        let here = here.map(|of| (of.name.as_str(), &*of.texts));
+        here.chain(self.earlier.iter().map(|(policy, texts)| (policy.as_str(), texts)))
+    }
 }
 
 /// The objects that hold policies.
@@ -71,12 +102,55 @@ pub struct Store<P> {
     compile: Compile<P>,
     stand_in: StandIn,
     pub(super) objects: BTreeMap<ObjectName, Held<P>>,
+    /// The objects that may hold exceptions alone.
+    exceptions_alone: BTreeSet<ObjectName>,
+    /// The object whose policy of a name is in service, or was last.
+    owners: BTreeMap<String, ObjectName>,
 }
 
 impl<P: Clone> Store<P> {
     /// No objects.
     pub fn new(compile: Compile<P>, stand_in: StandIn) -> Self {
-        Self { compile, stand_in, objects: BTreeMap::new() }
+        let objects = BTreeMap::new();
+        Self { compile, stand_in, objects, exceptions_alone: BTreeSet::new(), owners: BTreeMap::new() }
+    }
+
+    /// An object may hold exceptions alone from now on, or policies too; whether that changed what is known of it.
+    pub fn for_exceptions(&mut self, name: &str, alone: bool) -> bool {
+        let changed = match alone {
+            true => self.exceptions_alone.insert(name.to_owned()),
+            false => self.exceptions_alone.remove(name),
+        };
+        let Some(held) = (if changed { self.objects.remove(name) } else { None }) else { return false };
+        let serving = held.serving.filter(|version| !alone || version.policies.is_empty());
+        let earlier = if alone { Vec::new() } else { held.earlier };
+        let held = self.held(name, &held.age, held.present, (serving, earlier));
+        self.objects.insert(name.to_owned(), held);
+        true
+    }
+
+    /// Takes over which object had each policy in service last, as it was kept; whether that changed anything.
+    pub fn set_owners(&mut self, owners: BTreeMap<String, ObjectName>) -> bool {
+        let mut changed = false;
+        for (policy, object) in owners {
+            changed |= self.owners.get(&policy) != Some(&object);
+            self.owners.insert(policy, object);
+        }
+        changed
+    }
+
+    /// The object that keeps a policy: the one that has it in service, or had it last, as long as it has a policy of this
+    /// name. A writer of another object cannot take the policy's place, however old that object is.
+    pub(super) fn owner(&self, policy: &str) -> Option<&ObjectName> {
+        let owner = self.owners.get(policy)?;
+        let held = self.objects.get(owner)?;
+        let mut named = match &held.candidate {
+            Some(version) => version.policies.iter().any(|it| it.name == policy),
+            None => held.served().any(|(name, _)| name == policy),
+        };
+        named |= held.candidate.is_none()
+            && held.stand_in().is_some_and(|version| version.policies.iter().any(|it| it.name == policy));
+        named.then_some(owner)
     }
 
     /// Adds an object or replaces its texts; whether anything changed. `earlier` returns the texts
@@ -94,35 +168,113 @@ impl<P: Clone> Store<P> {
                 self.objects.insert(name.to_owned(), held);
                 return false;
             }
-            let held = self.held(name, age, texts, held.serving);
+            let held = self.held(name, age, texts, (held.serving, held.earlier));
             self.objects.insert(name.to_owned(), held);
             return true;
         }
-        let served = self.version_of(name, earlier(&texts));
-        let held = self.held(name, age, texts, served);
+        let earlier = if self.exceptions_alone.contains(name) { Vec::new() } else { earlier(&texts) };
+        let served = self.version_of(name, &earlier);
+        let held = self.held(name, age, texts, (served, earlier));
         self.objects.insert(name.to_owned(), held);
         true
     }
 
-    fn held(&self, name: &str, age: &str, texts: Texts, serving: Option<Arc<Version<P>>>) -> Held<P> {
-        let (candidate, problems) = match self.compiled(name, &texts) {
+    fn held(
+        &self,
+        name: &str,
+        age: &str,
+        texts: Texts,
+        (serving, earlier): (Option<Arc<Version<P>>>, Vec<Earlier>),
+    ) -> Held<P> {
+        let alone = self.exceptions_alone.contains(name);
+        let compiled = self.compiled(name, &texts).and_then(|policies| match policies.first() {
+            Some(policy) if alone => Err(vec![not_for_policies(name, &policy.name)]),
+            _ => Ok(policies),
+        });
+        let (candidate, problems) = match compiled {
             Ok(policies) => {
                 (Some(Arc::new(Version { hash: hash(&texts), texts: texts.clone(), policies })), Vec::new())
             }
             Err(problems) => (None, problems),
         };
-        let mut stand_in = None;
-        if serving.is_none() {
-            let compiles = candidate.is_some() || waits_for(&problems).is_some();
-            let made = guarded(|| (self.stand_in)(name, &texts, compiles)).ok().flatten();
-            if let Some(texts) = made
-                && let Ok(policies) = self.compiled(name, &texts)
-            {
-                stand_in = Some(Arc::new(Version { hash: hash(&texts), texts, policies }));
+        let (age, stand_in) = (age.to_owned(), OnceLock::new());
+        let held =
+            Held { age, present: texts, problems, candidate, too_much: None, serving, earlier, stand_in };
+        if held.candidate.is_none() && held.serving.is_none() {
+            // What it reads is requested before it is needed. Otherwise a text that compiles reads as much.
+            let _made = self.stand_in_of(name, &held);
+        }
+        held
+    }
+
+    /// The stand-in of an object, for when none of its texts can serve.
+    pub(super) fn stand_in_of<'h>(&self, name: &str, held: &'h Held<P>) -> Option<&'h Arc<Version<P>>> {
+        if self.exceptions_alone.contains(name) {
+            return None;
+        }
+        let made = || {
+            let compiles =
+                held.candidate.is_some() || held.too_much.is_some() || waits_for(&held.problems).is_some();
+            let present = if compiles { Standing::Waits } else { Standing::Broken };
+            let mut policies = Vec::new();
+            self.stand(name, &held.present, present, None, &mut policies);
+            for (policy, texts) in held.served() {
+                self.stand(name, texts, Standing::Waits, Some(policy), &mut policies);
+            }
+            self.stand_for_all(name, held, &mut policies);
+            versioned(policies)
+        };
+        held.stand_in.get_or_init(made).as_ref()
+    }
+
+    /// The stand-in of an object whose stand-in waits itself: for all pods, if a text of it was in service.
+    pub(super) fn blanket_of(&self, name: &str, held: &Held<P>) -> Option<Arc<Version<P>>> {
+        if self.exceptions_alone.contains(name) {
+            return None;
+        }
+        let mut policies = Vec::new();
+        self.stand_for_all(name, held, &mut policies);
+        versioned(policies)
+    }
+
+    /// Adds stand-ins for the policies that were in service, compile but for what they lack, and have no stand-in yet. A
+    /// file is as good as in service: the process does not start without it.
+    fn stand_for_all(&self, name: &str, held: &Held<P>, policies: &mut Vec<Compiled<P>>) {
+        let compiles = held.candidate.is_some() || waits_for(&held.problems).is_some();
+        if held.age.is_empty() && compiles {
+            self.stand(name, &held.present, Standing::Whole, None, policies);
+        }
+        for (policy, texts) in held.served() {
+            let compiled = || match self.compiled(name, texts) {
+                Ok(_) => true,
+                Err(problems) => waits_for(&problems).is_some(),
+            };
+            if !policies.iter().any(|it| it.name == policy) && compiled() {
+                self.stand(name, texts, Standing::Whole, Some(policy), policies);
             }
         }
-        let age = age.to_owned();
-        Held { age, present: texts, problems, candidate, too_much: None, serving, stand_in }
+    }
+
+    /// Adds the stand-ins of texts to policies that do not have one, of all or of the one that is named.
+    fn stand(
+        &self,
+        name: &str,
+        texts: &Texts,
+        standing: Standing,
+        named: Option<&str>,
+        policies: &mut Vec<Compiled<P>>,
+    ) {
+        let has = |policies: &[Compiled<P>], name: &str| policies.iter().any(|it| it.name == name);
+        if named.is_some_and(|named| has(policies, named)) {
+            return;
+        }
+        let made = guarded(|| (self.stand_in)(name, texts, standing)).ok().flatten();
+        let Some(Ok(made)) = made.map(|texts| self.compiled(name, &texts)) else { return };
+        for of in made {
+            if named.is_none_or(|named| named == of.name) && !has(policies, &of.name) {
+                policies.push(of);
+            }
+        }
     }
 
     /// Compiles texts. A panic of the compiler is a problem of these texts.
@@ -141,15 +293,8 @@ impl<P: Clone> Store<P> {
     }
 
     /// The policies of earlier texts, each from its own text.
-    fn version_of(&self, name: &str, earlier: Vec<Earlier>) -> Option<Arc<Version<P>>> {
-        let mut policies: Vec<Compiled<P>> = Vec::new();
-        for (policy, texts) in earlier {
-            policies.extend(self.earlier(name, &policy, &texts));
-        }
-        let all =
-            policies.iter().flat_map(|it| it.texts.iter().map(|(key, text)| (key.clone(), text.clone())));
-        let texts: Texts = all.collect();
-        (!policies.is_empty()).then(|| Arc::new(Version { hash: hash(&texts), texts, policies }))
+    fn version_of(&self, name: &str, earlier: &[Earlier]) -> Option<Arc<Version<P>>> {
+        versioned(earlier.iter().filter_map(|(policy, texts)| self.earlier(name, policy, texts)).collect())
     }
 
     /// One policy of an earlier text, if that still compiles.
@@ -159,6 +304,7 @@ impl<P: Clone> Store<P> {
 
     /// Removes an object; whether it was known.
     pub fn remove(&mut self, name: &str) -> bool {
+        self.exceptions_alone.remove(name);
         self.objects.remove(name).is_some()
     }
 
@@ -169,7 +315,7 @@ impl<P: Clone> Store<P> {
         let names: Vec<ObjectName> = concerned.map(|(name, _)| name.clone()).collect();
         for name in &names {
             let Some(held) = self.objects.remove(name) else { continue };
-            let held = self.held(name, &held.age, held.present, held.serving);
+            let held = self.held(name, &held.age, held.present, (held.serving, held.earlier));
             self.objects.insert(name.clone(), held);
         }
         !names.is_empty()
@@ -179,7 +325,7 @@ impl<P: Clone> Store<P> {
     /// one. A policy that ceases to compile stays as it was compiled before.
     pub fn compile_served_anew(&mut self, concerns: impl Fn(&Texts) -> bool) -> bool {
         let instead = |held: &Held<P>| {
-            let version = held.serving.as_ref().or(held.stand_in.as_ref())?;
+            let version = held.serving.as_ref().or(held.stand_in())?;
             let concerned = version.policies.iter().any(|of| concerns(&of.texts));
             (version.texts != held.present && concerned).then(|| Arc::clone(version))
         };
@@ -191,8 +337,10 @@ impl<P: Clone> Store<P> {
             let policies = version.policies.iter().map(again).collect();
             let made = Version { texts: version.texts.clone(), hash: version.hash.clone(), policies };
             let Some(held) = self.objects.get_mut(name) else { continue };
-            let place = if held.serving.is_some() { &mut held.serving } else { &mut held.stand_in };
-            *place = Some(Arc::new(made));
+            match held.serving.is_some() {
+                true => held.serving = Some(Arc::new(made)),
+                false => held.stand_in = OnceLock::from(Some(Arc::new(made))),
+            }
         }
         !served.is_empty()
     }
@@ -217,6 +365,9 @@ impl<P: Clone> Store<P> {
     /// Takes note of what is in service from now on: it stays there when a later text cannot serve.
     /// The compiled form of what was refused for its costs is dropped.
     pub fn commit(&mut self, service: &Service<P>) {
+        for it in service.policies.iter().filter(|it| it.origin != Origin::StandIn) {
+            self.owners.insert(it.compiled.name.clone(), it.object.clone());
+        }
         for (name, held) in &mut self.objects {
             if let Some((load, problem)) = service.too_much.get(name)
                 && held.candidate.take().is_some()
@@ -227,9 +378,11 @@ impl<P: Clone> Store<P> {
             let chosen = service.chosen.get(name);
             if let Some(candidate) = &held.candidate
                 && chosen == Some(&candidate.hash)
+                && !held.serving.as_ref().is_some_and(|serving| Arc::ptr_eq(serving, candidate))
             {
                 held.serving = Some(Arc::clone(candidate));
-                held.stand_in = None;
+                held.earlier.clear();
+                held.stand_in = OnceLock::new();
             }
         }
     }
@@ -237,8 +390,7 @@ impl<P: Clone> Store<P> {
     /// The policies that objects have, by object: in the present text, or in one that serves instead.
     pub fn named(&self) -> BTreeSet<(ObjectName, String)> {
         let of = |(name, held): (&ObjectName, &Held<P>)| {
-            let versions = [&held.candidate, &held.serving, &held.stand_in].into_iter().flatten();
-            let policies = versions.flat_map(|version| &version.policies);
+            let policies = held.versions().flat_map(|version| &version.policies);
             policies.map(|it| (name.clone(), it.name.clone())).collect::<Vec<_>>()
         };
         self.objects.iter().flat_map(of).collect()
@@ -278,14 +430,34 @@ impl<P: Clone> Store<P> {
         let held = self.objects.get(name)?;
         let versions = [&held.candidate, &held.serving];
         let found = versions.into_iter().flatten().find(|version| Some(&version.hash) == chosen);
-        found.or(held.stand_in.as_ref()).map(|version| &version.texts)
+        found.or(held.stand_in()).map(|version| &version.texts)
     }
 
     /// All policies that are in service or could be.
     pub fn policies(&self) -> impl Iterator<Item = &Compiled<P>> {
-        let versions =
-            self.objects.values().flat_map(|held| [&held.candidate, &held.serving, &held.stand_in]);
-        versions.flatten().flat_map(|version| &version.policies)
+        let versions = self.objects.values().flat_map(Held::versions);
+        versions.flat_map(|version| &version.policies)
+    }
+}
+
+/// Policies as one version; none without policies.
+fn versioned<P>(policies: Vec<Compiled<P>>) -> Option<Arc<Version<P>>> {
+    let all = policies.iter().flat_map(|it| it.texts.iter().map(|(key, text)| (key.clone(), text.clone())));
+    let texts: Texts = all.collect();
+    (!policies.is_empty()).then(|| Arc::new(Version { hash: hash(&texts), texts, policies }))
+}
+
+/// An object for exceptions has a policy.
+fn not_for_policies(object: &str, policy: &str) -> Problem {
+    Problem {
+        code: String::new(),
+        key: object.to_owned(),
+        line: 0,
+        column: 0,
+        message: format!("`{object}` may hold exceptions alone, and has policy `{policy}`"),
+        help:
+            "its label `bayplan.dev/policy` has the value `exceptions`: write the policy into another object"
+                .into(),
     }
 }
 

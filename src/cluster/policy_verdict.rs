@@ -56,7 +56,7 @@ pub enum Verdict {
         /// The policies whose pods wait, because no text of them that compiles is known.
         holds: Vec<String>,
     },
-    /// It compiles, but an older object has a policy of the same name or with `queue by`, what it
+    /// It compiles, but another object has a policy of the same name or with `queue by` in service, what it
     /// reads may not be watched, or no profiles can be made with it.
     Waiting {
         /// The reason.

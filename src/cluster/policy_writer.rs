@@ -137,6 +137,11 @@ impl PolicyWriter {
         self.write_event(&object.metadata, "Evaluate", ("Warning", "PolicyRuleFailed", note)).await;
     }
 
+    /// Writes an Event about a cluster that is larger than the policies of an object are compiled for.
+    pub(super) async fn write_outgrown(&self, object: &ConfigMap, note: String) {
+        self.write_event(&object.metadata, "Compare", ("Warning", "PolicyOutgrown", note)).await;
+    }
+
     /// Writes an Event about an object. A lost Event does no harm: the annotations have the verdict, and the metrics
     /// count the faults.
     async fn write_event(&self, object: &ObjectMeta, action: &str, (type_, reason, note): EventText) {

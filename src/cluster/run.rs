@@ -15,12 +15,16 @@ use super::extender_server::{self, ServerError};
 use super::informers::Informers;
 use super::leader::{self, Election};
 use super::limiter::{Class, Limits};
+use super::mark_key;
 use super::metrics::Metrics;
 use super::pages::{self, LeaderStatus};
 use super::policies;
+use super::policy_account::PolicyAccount;
 use super::policy_service::PolicyService;
 use super::policy_source::{self, PolicySource, SourceError};
 use super::policy_state::PolicyState;
+use super::published::Publication;
+use super::rights::{self, Missing, Rights};
 use super::serve::{self, ServeError, Server};
 use super::server_version::ServerVersion;
 use super::statuses::{self, Statuses};
@@ -28,7 +32,8 @@ use super::stopwatch::Stopwatch;
 use super::supervisor::{self, Supervisor, Task, TaskEnded};
 use super::term::Term;
 use crate::framework::{Need, Probe};
-use crate::model::Time;
+use crate::lang::analysis::cost::Size;
+use crate::model::{MarkKeys, Time};
 use crate::scheduler::{Effect, Input, Options as SchedulerOptions, Profiles, Scheduler};
 use serde_json::Value;
 use std::convert::Infallible;
@@ -81,8 +86,35 @@ pub struct Options {
     pub profiles: MakeProfiles,
     /// What the pages of the secure port show of these options.
     pub shown: pages::Started,
+    /// The namespace of the Secret with the key that proves marks on bound pods.
+    pub namespace: String,
+    /// The account in whose name policies write.
+    pub policy_account: PolicyAccount,
     /// Name, stage and value of every feature gate, for the metric.
     pub gates: Vec<(&'static str, &'static str, bool)>,
+}
+
+impl Options {
+    /// What commands read about this scheduler; nothing without a namespace where they look for it.
+    fn publication(&self) -> Option<Publication> {
+        let namespace = self.policies.namespaces.first().filter(|_| self.answering.is_none())?.clone();
+        let configuration = self.shown.configuration.clone();
+        let profile =
+            || configuration["profiles"][0]["schedulerName"].as_str().unwrap_or_default().to_owned();
+        let of = self.election.as_ref().map_or_else(profile, |election| election.name.clone());
+        Some(Publication { namespace, of, identity: self.policies.identity.clone(), configuration })
+    }
+
+    /// The rights without which no pod is scheduled.
+    fn rights(&self) -> Vec<rights::Right> {
+        let answers = self.answering.as_ref();
+        rights::needed(&rights::Wanted {
+            needs: &self.needs,
+            policies: &self.policies.namespaces,
+            lease: self.election.as_ref(),
+            binds: answers.is_none_or(|answering| answering.binds),
+        })
+    }
 }
 
 /// Why the scheduler ended without a request to stop.
@@ -169,6 +201,19 @@ const LAST_CALLS: Duration = Duration::from_secs(5);
 /// How long the events of these bindings may take.
 const LAST_EVENTS: Duration = Duration::from_secs(5);
 
+/// The rights that the account of these options lacks, without which no pod is scheduled. Starts nothing.
+pub fn missing_rights(options: &Options) -> Result<Vec<Missing>, RunError> {
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(RunError::System)?;
+    let missing = runtime.block_on(async {
+        let api = Api::new(&options.target).await?;
+        reach(&api).await?;
+        Ok(rights::missing(&api, &options.rights()).await)
+    });
+    runtime.shutdown_timeout(Duration::from_millis(200));
+    missing
+}
+
 /// Runs the scheduler until it receives SIGTERM or SIGINT, or cannot continue.
 pub fn run(options: Options) -> Result<(), RunError> {
     // One thread for the connections, beside this one (the lease) and the scheduling thread: a
@@ -223,6 +268,7 @@ impl Life {
             None => None,
         };
         let answers = answering.is_some();
+        let (needed, publication) = (options.rights(), options.publication());
         let (parts, inbox) = Parts::connect(&options, supervisor).await?;
         let parts = &*self.parts.insert(parts);
         let election = match options.election {
@@ -235,13 +281,14 @@ impl Life {
             None => None,
         };
         follow_credentials(supervisor, &parts.api);
+        let size = options.policies.size;
         let source = parts.policy_source(options.policies, options.profiles, supervisor);
         if let Some(server) = server {
             tracing::info!(port = server.port(), "serving securely");
             let reviews = [options.authentication, options.authorization];
             let access = parts.access(reviews, options.review_ttl, supervisor).await?;
             let lease = election.as_ref().map(|election| election.name().to_owned());
-            let pages = parts.pages(source.state(), lease);
+            let pages = parts.pages(source.state(), lease, size);
             supervisor.spawn(Task::Port, server.serve(pages.pages(options.shown, access)));
         }
         if let Some(server) = answering {
@@ -252,12 +299,18 @@ impl Life {
         if let Some(version) = reach(&parts.api).await? {
             parts.informers.served_by(version);
         }
+        supervisor
+            .spawn(Task::Rights, parts.rights.clone().follow(parts.api.for_class(Class::Review), needed));
         let (loaded, loading) = oneshot::channel();
         supervisor.spawn(Task::Policies, source.run(loaded));
         match loading.await {
             Ok(loaded) => loaded?,
             // The supervisor reports the task.
             Err(_) => std::future::pending().await,
+        }
+        if let Some(publication) = publication {
+            let work = publication.follow(parts.api.clone(), parts.term.clone());
+            supervisor.spawn(Task::Publication, work);
         }
         let delayed = (options.delay_cache_until_active && election.is_some()).then_some(supervisor);
         if delayed.is_none() {
@@ -273,7 +326,8 @@ impl Life {
             if answers {
                 return std::future::pending().await;
             }
-            lead(parts, election, delayed, &mut self.leads).await
+            let key = parts.find_mark_key(options.namespace, supervisor);
+            lead(parts, election, delayed, key, &mut self.leads).await
         };
         tokio::select! {
             why = led => Err(RunError::LeaseLost(why)),
@@ -312,6 +366,7 @@ async fn lead(
     parts: &Parts,
     election: Option<&mut Election>,
     delayed: Option<&Supervisor>,
+    mut key: mark_key::Known,
     leads: &mut bool,
 ) -> String {
     let name = election.as_ref().map_or_else(String::new, |it| it.name().to_owned());
@@ -326,11 +381,18 @@ async fn lead(
                 }
                 status.set(1);
                 *leads = true;
+                let mut hold = std::pin::pin!(election.hold(&parts.term));
+                tokio::select! {
+                    biased;
+                    why = &mut hold => return why,
+                    () = key.settled() => {}
+                }
                 parts.lead(true);
-                election.hold(&parts.term).await
+                hold.await
             }
             None => {
                 status.set(1);
+                key.settled().await;
                 *leads = true;
                 parts.lead(true);
                 std::future::pending().await
@@ -373,6 +435,7 @@ struct Parts {
     /// Asks extenders, if there are any.
     asker: Option<Asker>,
     informers: Informers,
+    rights: Rights,
     status: Arc<LeaderStatus>,
 }
 
@@ -406,7 +469,7 @@ impl Parts {
         let asker = raw
             .clone()
             .map(|raw| extenders.start(supervisor, raw, api.clone(), term.clone(), Arc::clone(&answers)));
-        let calls = effects::Settings::default();
+        let calls = effects::Settings::new(options.policy_account.clone());
         let election = options.election.as_ref();
         let identity = election.map_or_else(leader::identity, |election| election.identity.clone());
         let host = identity.split('_').next().unwrap_or_default();
@@ -425,6 +488,7 @@ impl Parts {
             effects,
             asker,
             informers,
+            rights: Rights::default(),
             status,
         };
         Ok((parts, inbox))
@@ -438,18 +502,20 @@ impl Parts {
     }
 
     /// What the pages of the secure port show.
-    fn pages(&self, policies: PolicyState, lease: Option<String>) -> pages::Sources {
+    fn pages(&self, policies: PolicyState, lease: Option<String>, size: Size) -> pages::Sources {
         pages::Sources {
             metrics: Arc::clone(&self.metrics),
             stopwatch: Arc::clone(&self.stopwatch),
             driver: self.driver.clone(),
             informers: self.informers.clone(),
             policies,
+            rights: self.rights.clone(),
             events: self.events.clone(),
             in_flight: Arc::clone(&self.in_flight),
             status: Arc::clone(&self.status),
             term: self.term.clone(),
             lease,
+            size,
         }
     }
 
@@ -491,7 +557,9 @@ impl Parts {
         supervisor: &Supervisor,
     ) -> Result<(), RunError> {
         let millis = i64::try_from(self.calls.write_timeout.as_millis()).unwrap_or(4_000) + 500;
+        let own = mark_key::random().ok_or_else(|| std::io::Error::other("the system has no random numbers"));
         let machine = Scheduler::new(SchedulerOptions {
+            mark_keys: MarkKeys::of_process(own.map_err(RunError::System)?),
             request_timeout: crate::model::Duration::from_millis(millis),
             window: self.calls.at_once * 4,
             ..options
@@ -501,6 +569,14 @@ impl Parts {
         let router = router.asking(self.asker.clone());
         let work = move || inbox.run(machine, router, Clock::start());
         supervisor.spawn_thread(Task::Scheduler, work).map_err(RunError::System)
+    }
+
+    /// Starts to look for the key that proves marks.
+    fn find_mark_key(&self, namespace: String, supervisor: &Supervisor) -> mark_key::Known {
+        let (api, term, mailbox) = (self.api.clone(), self.term.clone(), self.driver.mailbox());
+        let (work, known) = mark_key::Finder { api, term, namespace, mailbox }.start();
+        supervisor.spawn(Task::MarkKey, work);
+        known
     }
 
     /// Starts to write the statuses of other objects, if any is wanted.

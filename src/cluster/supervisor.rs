@@ -36,6 +36,7 @@ tasks! {
     LookUps = "look-ups", "The watches of the kinds that policies look up.";
     NodeMetrics = "node-metrics", "Polls the metrics API.";
     WatchAge = "watch-age", "Finds out when a watch is too old.";
+    MarkKey = "mark-key", "Finds the key that proves marks on bound pods.";
     Credentials = "credentials", "Reads changed credentials again.";
     Calls = "calls", "Sends calls and events.";
     Statuses = "statuses", "Writes the status of PodGroups and ElasticQuotas.";
@@ -43,6 +44,8 @@ tasks! {
     Policies = "policies", "Loads policies.";
     PolicyWatch = "policy-watch", "The watch of ConfigMaps in one namespace.";
     ExtenderPort = "extender-port", "Answers kube-scheduler as an extender.";
+    Publication = "publication", "Tells commands which configuration runs.";
+    Rights = "rights", "Reviews the rights without which no pod is scheduled.";
     Port = "port", "Accepts connections on the secure port.";
     Debugger = "debugger", "Handles SIGUSR2.";
 }

@@ -180,7 +180,9 @@ pub async fn run<T: Watched, F: Future<Output = bool> + Send>(
                 End::ReceiverGone => return,
                 End::Failed(error) => {
                     failures += 1;
-                    if must_list(&error) || failures >= FAILURES {
+                    // Some API servers of kinds that policies look up send no bookmarks: a list shows that nothing changed.
+                    let quiet = followed.silent && collection.looked_up.is_some();
+                    if quiet || must_list(&error) || failures >= FAILURES {
                         tracing::info!(resource = %collection.resource, %error, "watch failed, listing again");
                         break;
                     }
@@ -249,6 +251,8 @@ pub async fn list<T: Watched>(api: &Api, collection: &Collection) -> Result<(Vec
 /// How a watch ended, and whether it brought events before.
 struct Followed {
     events: bool,
+    /// It ended because nothing came.
+    silent: bool,
     end: End,
 }
 
@@ -274,14 +278,14 @@ async fn follow<T: Watched, F: Future<Output = bool> + Send>(
         path.push('&');
         path.push_str(&collection.selectors);
     }
-    let mut events = false;
+    let (mut events, mut silent) = (false, false);
     let opened = tokio::time::timeout(LIST_TIMEOUT, api.watch::<T>(&path)).await;
     let stream = match opened {
         Ok(Ok(stream)) => stream,
-        Ok(Err(error)) => return Followed { events, end: End::Failed(error) },
+        Ok(Err(error)) => return Followed { events, silent: false, end: End::Failed(error) },
         Err(_) => {
             let error = ApiError::Lost("the watch was not opened".into());
-            return Followed { events, end: End::Failed(error) };
+            return Followed { events, silent: false, end: End::Failed(error) };
         }
     };
     let mut stream = std::pin::pin!(stream);
@@ -289,7 +293,10 @@ async fn follow<T: Watched, F: Future<Output = bool> + Send>(
         let next = match tokio::time::timeout(SILENCE, stream.next()).await {
             Ok(Some(next)) => next,
             Ok(None) => break End::Closed,
-            Err(_) => break End::Failed(ApiError::Lost(format!("no event for {SILENCE:?}"))),
+            Err(_) => {
+                silent = true;
+                break End::Failed(ApiError::Lost(format!("no event for {SILENCE:?}")));
+            }
         };
         let update = match next {
             Ok(WatchEvent::Added(mut object) | WatchEvent::Modified(mut object)) => {
@@ -314,7 +321,7 @@ async fn follow<T: Watched, F: Future<Output = bool> + Send>(
             break End::ReceiverGone;
         }
     };
-    Followed { events, end }
+    Followed { events, silent, end }
 }
 
 fn trouble(collection: &Collection, error: &ApiError) -> Trouble {

@@ -6,7 +6,7 @@
 
 use super::excerpt::Excerpt;
 use super::report::{Elsewhere, Note, Report, Shape};
-use super::{Diagnostic, Severity, SourceMap, width};
+use super::{Diagnostic, Severity, SourceMap, unbroken, width};
 use miette::{GraphicalReportHandler, GraphicalTheme, NarratableReportHandler, ThemeCharacters, ThemeStyles};
 use owo_colors::Style;
 use std::fmt;
@@ -167,7 +167,7 @@ impl Look {
             .break_words(false)
             .word_separator(textwrap::WordSeparator::AsciiSpace)
             .word_splitter(textwrap::WordSplitter::NoHyphenation);
-        textwrap::fill(&note.text, options) + "\n"
+        unbroken::release(&textwrap::fill(&unbroken::hold(&note.text), options)) + "\n"
     }
 }
 

@@ -39,7 +39,12 @@ impl Embedded {
         let start = scalar.start as u32;
         let (runs, end, edits) = runs(file, scalar, value);
         let inside = (start + 1, (end as u32).saturating_sub(1), value.len() as u32);
-        Embedded { runs, end: end as u32, quoted: (edits == Edits::Quoted).then_some(inside), edits }
+        Embedded {
+            runs,
+            end: end as u32,
+            quoted: matches!(edits, Edits::Double | Edits::Single).then_some(inside),
+            edits,
+        }
     }
 
     /// The byte of the file that a byte of the value comes from.
@@ -101,8 +106,10 @@ enum Style {
 pub(super) enum Edits {
     /// No character needs an escape.
     Verbatim,
-    /// Quotes and backslashes would have to be escaped.
-    Quoted,
+    /// Within double quotes: quotes, backslashes and line ends are escaped.
+    Double,
+    /// Within single quotes: these are doubled.
+    Single,
     /// The places are not known.
     No,
 }
@@ -125,7 +132,11 @@ fn runs(file: &str, scalar: Range<usize>, text: &str) -> (Vec<Run>, usize, Edits
         let mut sides =
             Sides { outer: inside, inner: text.as_bytes(), style, base: start + marks, runs: Vec::new() };
         if sides.align() {
-            let edits = if style == Style::Bare { Edits::Verbatim } else { Edits::Quoted };
+            let edits = match style {
+                Style::Bare => Edits::Verbatim,
+                Style::Single => Edits::Single,
+                Style::Double => Edits::Double,
+            };
             return (sides.runs, end, edits);
         }
     }

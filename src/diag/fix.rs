@@ -1,10 +1,11 @@
 //! Fixes applied to texts, for `lint --fix`. Writes no files.
 //!
 //! Called by `cli`. A fix is applied whole or not at all. When its edits meet those of an earlier fix it
-//! is left for the next round. When they cannot be written where they belong (a quote inside of a quoted
-//! YAML scalar) it is not applied.
+//! is left for the next round. When they cannot be written where they belong (a line end within single
+//! quotes of YAML) it is not applied.
 
-use super::{Diagnostic, Edit, Source, SourceId, SourceMap, Span, codes};
+use super::{Diagnostic, Edit, FixClass, Source, SourceId, SourceMap, Span};
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What applying fixes gave.
@@ -27,51 +28,36 @@ impl Fixed {
     }
 }
 
-/// Whether a fix keeps what the text means, or the text means nothing yet. The test that precedes what may fail in CEL
-/// decides what a missing value is taken for, which `onError` decided before: that is the author's choice.
-fn is_certain(diagnostic: &Diagnostic) -> bool {
-    diagnostic.is_error() || diagnostic.code.id != codes::MAY_FAIL.id
-}
-
-/// Applies the first fix of each diagnostic, where it is certain.
-pub fn apply_certain(sources: &SourceMap, diagnostics: &[Diagnostic]) -> Fixed {
-    applied(sources, diagnostics.iter().filter(|diagnostic| is_certain(diagnostic)))
-}
-
-/// Applies the first fix of each diagnostic.
-pub fn apply(sources: &SourceMap, diagnostics: &[Diagnostic]) -> Fixed {
-    applied(sources, diagnostics.iter())
-}
-
-fn applied<'d>(sources: &SourceMap, diagnostics: impl Iterator<Item = &'d Diagnostic>) -> Fixed {
-    let mut taken: BTreeMap<SourceId, Vec<(Span, &str)>> = BTreeMap::new();
+/// Applies the first fix of each diagnostic, where it is of one of these classes.
+pub fn apply(sources: &SourceMap, diagnostics: &[Diagnostic], classes: &[FixClass]) -> Fixed {
+    let mut taken = Taken::default();
+    let mut edits: BTreeMap<SourceId, Vec<(Span, String)>> = BTreeMap::new();
     let mut fixed = Fixed::default();
-    for fix in diagnostics.filter_map(|diagnostic| diagnostic.fixes.first()) {
-        if !fix.edits.iter().all(|edit| sources.takes(edit.span, &edit.text)) {
+    let first = diagnostics.iter().filter_map(|diagnostic| diagnostic.fixes.first());
+    for fix in first.filter(|fix| classes.contains(&fix.class)) {
+        let written = fix.edits.iter().map(|edit| sources.written(edit.span, &edit.text));
+        let Some(texts) = written.collect::<Option<Vec<String>>>() else {
             fixed.impossible += 1;
             continue;
-        }
-        let free = fix.edits.iter().all(|edit| {
-            let place = sources.in_file(edit.span);
-            !taken.get(&place.source).is_some_and(|all| all.iter().any(|(other, _)| meet(place, *other)))
-        });
-        if !free {
+        };
+        if fix.edits.iter().any(|edit| taken.meets(sources.in_file(edit.span))) {
             fixed.left += 1;
             continue;
         }
         fixed.applied += 1;
-        for Edit { span, text } in &fix.edits {
+        for (Edit { span, .. }, text) in fix.edits.iter().zip(texts) {
             let place = sources.in_file(*span);
-            taken.entry(place.source).or_default().push((place, text));
+            taken.take(place);
+            edits.entry(place.source).or_default().push((place, text));
         }
     }
-    for (file, mut edits) in taken {
+    for (file, mut edits) in edits {
         let Some(source) = sources.get(file) else { continue };
         let mut text = source.text().to_owned();
         edits.sort_by_key(|(span, _)| std::cmp::Reverse((span.start, span.end)));
         for (span, new) in edits {
             if text.get(span.range()).is_some() {
-                text.replace_range(span.range(), new);
+                text.replace_range(span.range(), &new);
             }
         }
         fixed.files.insert(file, text);
@@ -81,6 +67,22 @@ fn applied<'d>(sources: &SourceMap, diagnostics: impl Iterator<Item = &'d Diagno
 
 fn meet(a: Span, b: Span) -> bool {
     a.start < b.end && b.start < a.end || a == b
+}
+
+/// Places that edits have taken, none of which meets another.
+#[derive(Default)]
+struct Taken(BTreeSet<Span>);
+
+impl Taken {
+    fn take(&mut self, span: Span) {
+        self.0.insert(span);
+    }
+
+    fn meets(&self, span: Span) -> bool {
+        let of = |other: &Span| other.source == span.source && meet(span, *other);
+        let (first, last) = (Span { end: 0, ..span }, Span { start: span.end, end: u32::MAX, ..span });
+        self.0.range(..first).next_back().is_some_and(of) || self.0.range(first..=last).any(of)
+    }
 }
 
 /// The diagnostics of a text, and the statements that could be read in it.
@@ -97,13 +99,35 @@ const TRIALS: usize = 12;
 /// How often what a fix uncovers is fixed in turn.
 const ROUNDS: usize = 16;
 
+/// Bytes that are compiled to try the fixes of a text: as much as the largest text needs to be tried once, and more than all
+/// trials of an ordinary one.
+pub const MOST_COMPILED: usize = 3 << 20;
+
+/// Pairs of a finding, or a statement, and an edit that one trial compares.
+const MOST_PAIRS: usize = 20_000_000;
+
+/// Compiles texts while there is effort left.
+struct Trials<'c> {
+    compile: &'c dyn Fn(&Source) -> Compiled,
+    left: Cell<usize>,
+}
+
+impl Trials<'_> {
+    fn compile(&self, text: &Source) -> Option<Compiled> {
+        let left = self.left.get().checked_sub(text.text().len())?;
+        self.left.set(left);
+        Some((self.compile)(text))
+    }
+}
+
 /// Takes out the fixes that are not certain.
 ///
 /// All first fixes of a text are applied together, what they uncover is fixed in turn, and the result is
 /// compiled by `compile`. It must have no error that the text did not have before, except for mistakes
 /// beside the fixes in statements that the parser could not read before. Every statement that no fix
 /// touches must be a statement still. Where that does not hold the nearest fix is dropped, and the others
-/// are tried again without it. What lies in YAML itself is not compiled and stays.
+/// are tried again without it. What lies in YAML itself is not compiled and stays. A text that is too large to be tried so
+/// often has no fixes.
 pub fn verify(
     sources: &SourceMap,
     diagnostics: &mut [Diagnostic],
@@ -114,17 +138,17 @@ pub fn verify(
         if trusted(text, diagnostics).is_empty() {
             continue;
         }
-        let statements = compile(text).statements;
+        let trials = Trials { compile, left: Cell::new(MOST_COMPILED) };
+        let statements = trials.compile(text).map(|compiled| compiled.statements).unwrap_or_default();
         for trial in 0..=TRIALS {
             let trusted = trusted(text, diagnostics);
             if trusted.is_empty() {
                 break;
             }
-            let wrong: Vec<usize> = if trial < TRIALS {
-                wrong_fixes(text, diagnostics, &trusted, &statements, compile)
-            } else {
-                trusted.iter().map(|(at, _)| *at).collect()
-            };
+            let wrong = (trial < TRIALS)
+                .then(|| wrong_fixes(text, diagnostics, &trusted, &statements, &trials))
+                .flatten()
+                .unwrap_or_else(|| trusted.iter().map(|(at, _)| *at).collect());
             if wrong.is_empty() {
                 break;
             }
@@ -142,17 +166,17 @@ type Edits = Vec<(usize, usize, String)>;
 
 /// The first fixes of a text that do not meet one before them, by the place of their diagnostics.
 fn trusted(source: &Source, diagnostics: &[Diagnostic]) -> Vec<(usize, Edits)> {
-    let mut taken: Vec<Span> = Vec::new();
+    let mut taken = Taken::default();
     let mut trusted = Vec::new();
     for (at, diagnostic) in diagnostics.iter().enumerate() {
         let Some(fix) = diagnostic.fixes.first() else { continue };
         let fits = |edit: &Edit| {
             edit.span.source == source.id()
                 && source.text().get(edit.span.range()).is_some()
-                && !taken.iter().any(|other| meet(edit.span, *other))
+                && !taken.meets(edit.span)
         };
         if !fix.edits.is_empty() && fix.edits.iter().all(fits) {
-            taken.extend(fix.edits.iter().map(|edit| edit.span));
+            fix.edits.iter().for_each(|edit| taken.take(edit.span));
             let edits = fix.edits.iter().map(|edit| {
                 let range = edit.span.range();
                 (range.start, range.end, edit.text.clone())
@@ -177,30 +201,35 @@ fn edited(text: &str, edits: &mut Edits) -> String {
     out
 }
 
-/// The diagnostics, by their place in the list, whose first fix must not be trusted.
+/// The diagnostics, by their place in the list, whose first fix must not be trusted; `None` where that takes too much.
 fn wrong_fixes(
     source: &Source,
     diagnostics: &[Diagnostic],
     trusted: &[(usize, Edits)],
     statements: &[Span],
-    compile: &dyn Fn(&Source) -> Compiled,
-) -> Vec<usize> {
+    trials: &Trials<'_>,
+) -> Option<Vec<usize>> {
     let mut rounds: Vec<Edits> = vec![trusted.iter().flat_map(|(_, edits)| edits.iter().cloned()).collect()];
     let mut text = source.text().to_owned();
     let mut after;
     loop {
-        let Some(edits) = rounds.last_mut() else { return Vec::new() };
+        let edits = rounds.last_mut()?;
         text = edited(&text, edits);
         let mut sources = SourceMap::new();
         let id = sources.add_like(source, text.clone());
-        let Some(fixed) = sources.get(id) else { return Vec::new() };
-        after = compile(fixed);
+        let fixed = sources.get(id)?;
+        after = trials.compile(fixed)?;
         let next: Edits =
             self::trusted(fixed, &after.diagnostics).into_iter().flat_map(|(_, edits)| edits).collect();
         if next.is_empty() || rounds.len() == ROUNDS {
             break;
         }
         rounds.push(next);
+    }
+    let edits = rounds.iter().map(Vec::len).sum::<usize>();
+    let looked_at = after.diagnostics.len() + statements.len();
+    if looked_at.saturating_mul(edits) > MOST_PAIRS {
+        return None;
     }
     let mut known: Vec<&Diagnostic> = diagnostics
         .iter()
@@ -243,7 +272,7 @@ fn wrong_fixes(
     let mut wrong: Vec<usize> = wrong.collect();
     wrong.sort_unstable();
     wrong.dedup();
-    wrong
+    Some(wrong)
 }
 
 /// The fix with an edit next to a place, by its diagnostic.
@@ -309,13 +338,13 @@ mod tests {
         let one = Diagnostic::new(&codes::FOREIGN_WORD, at(2, 5), "x").with_fix("x", at(2, 5), "&&");
         let two = Diagnostic::new(&codes::FOREIGN_WORD, at(8, 10), "x").with_fix("x", at(8, 10), "||");
         let meets = Diagnostic::new(&codes::FOREIGN_WORD, at(4, 6), "x").with_fix("x", at(4, 6), "!");
-        let fixed = apply(&sources, &[one, two, meets]);
+        let fixed = apply(&sources, &[one, two, meets], &[FixClass::Certain]);
         assert_eq!(fixed.files[&file], "a && b || c");
         assert_eq!((fixed.applied, fixed.left), (2, 1));
     }
 
     #[test]
-    fn a_quote_is_not_written_into_a_quoted_scalar() {
+    fn a_quote_is_escaped_in_a_quoted_scalar() {
         let mut sources = SourceMap::new();
         let file = sources.add("a.yaml", "k: 'a b'");
         let origin = crate::diag::Origin { object: "n/m".into(), key: "k".into() };
@@ -323,9 +352,77 @@ mod tests {
         let at = Span::new(inner, 2, 3);
         let quote = Diagnostic::new(&codes::FOREIGN_WORD, at, "x").with_fix("x", at, "'c'");
         let plain = Diagnostic::new(&codes::FOREIGN_WORD, at, "x").with_fix("x", at, "c");
-        let fixed = apply(&sources, &[quote, plain]);
-        assert_eq!(fixed.files[&file], "k: 'a c'");
-        assert_eq!((fixed.possible(), fixed.impossible), (1, 1));
+        assert_eq!(apply(&sources, &[quote], &[FixClass::Certain]).files[&file], "k: 'a ''c'''");
+        assert_eq!(apply(&sources, &[plain], &[FixClass::Certain]).files[&file], "k: 'a c'");
+        let broken = Diagnostic::new(&codes::FOREIGN_WORD, at, "x").with_fix("x", at, "c\nd");
+        assert_eq!(apply(&sources, &[broken], &[FixClass::Certain]).impossible, 1);
+        let file = sources.add("b.yaml", "k: \"a b\"");
+        let origin = crate::diag::Origin { object: "n/m".into(), key: "k".into() };
+        let inner = sources.embed(file, 3..8, "a b", origin);
+        let at = Span::new(inner, 2, 3);
+        let quote = Diagnostic::new(&codes::FOREIGN_WORD, at, "x").with_fix("x", at, "\"c\"");
+        let line = Diagnostic::new(&codes::FOREIGN_WORD, at, "x").with_fix("x", at, "c\nd");
+        assert_eq!(apply(&sources, &[quote], &[FixClass::Certain]).files[&file], r#"k: "a \"c\"""#);
+        assert_eq!(apply(&sources, &[line], &[FixClass::Certain]).files[&file], r#"k: "a c\nd""#);
+    }
+
+    #[test]
+    fn what_may_change_decisions_is_applied_only_when_it_is_asked_for() {
+        let mut sources = SourceMap::new();
+        let file = sources.add("a.bay", "one two three");
+        let at = Span::new(file, 4, 7);
+        let applied = |said: Diagnostic| {
+            let classes = [FixClass::Certain, FixClass::MayChangeDecisions];
+            [&classes[..1], &classes]
+                .map(|classes| apply(&sources, std::slice::from_ref(&said), classes).applied)
+        };
+        let of = |code, text: &str| Diagnostic::new(code, at, "x").with_fix("x", at, text);
+        assert_eq!(applied(of(&codes::SYNTAX, "2")), [1, 1]);
+        assert_eq!(applied(of(&codes::SYNTAX, "2").guessed()), [0, 1]);
+        assert_eq!(applied(of(&codes::SYNTAX, "f(…)")), [0, 0]);
+        assert_eq!(applied(of(&codes::BOTH_ABSENT, "2")), [0, 1]);
+        assert_eq!(applied(of(&codes::BOTH_ABSENT, "2").keeping_decisions()), [1, 1]);
+    }
+
+    #[test]
+    fn fixes_are_tried_while_little_was_compiled() {
+        let mut sources = SourceMap::new();
+        let text = "one two three ".repeat(50_000);
+        let file = sources.add("a.bay", text.clone());
+        let mut said: Vec<Diagnostic> = (0..1_000)
+            .map(|at| Span::new(file, 14 * at, 14 * at + 3))
+            .map(|at| Diagnostic::new(&codes::FOREIGN_WORD, at, "x").with_fix("x", at, "wrong"))
+            .collect();
+        let compiled = Cell::new(0);
+        let compile = |source: &Source| {
+            compiled.set(compiled.get() + source.text().len());
+            let found = source.text().rfind("wrong");
+            let error = |at| Diagnostic::new(&codes::SYNTAX, Span::new(source.id(), at, at + 5), "no");
+            Compiled { diagnostics: found.map(error).into_iter().collect(), statements: Vec::new() }
+        };
+        verify(&sources, &mut said, &[file], &compile);
+        assert!(compiled.get() <= MOST_COMPILED && compiled.get() > 2 * text.len(), "{}", compiled.get());
+        assert!(said.iter().all(|said| said.fixes.is_empty()));
+    }
+
+    #[test]
+    fn places_that_meet_are_found_among_all() {
+        let mut random = crate::testing::Random(3);
+        let mut sources = SourceMap::new();
+        let file = sources.add("a.bay", "x".repeat(60));
+        for _ in 0..300 {
+            let (mut taken, mut all) = (Taken::default(), Vec::<Span>::new());
+            for _ in 0..12 {
+                let start = random.below(50);
+                let span = Span::new(file, start, start + random.below(6));
+                let meets = all.iter().any(|other| meet(span, *other));
+                assert_eq!(taken.meets(span), meets, "{span:?} {all:?}");
+                if !meets {
+                    taken.take(span);
+                    all.push(span);
+                }
+            }
+        }
     }
 
     #[test]

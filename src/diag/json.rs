@@ -62,7 +62,7 @@ pub fn one(sources: &SourceMap, diagnostic: &Diagnostic) -> Value {
             edit_out.insert("text".to_owned(), json!(edit.text));
             Value::Object(edit_out)
         });
-        json!({"message": fix.message, "edits": edits.collect::<Vec<_>>()})
+        json!({"message": fix.message, "class": fix.class.word(), "edits": edits.collect::<Vec<_>>()})
     });
     put("fixes", Value::Array(fixes.collect()));
     Value::Object(out)

@@ -19,6 +19,7 @@ pub mod report;
 pub mod source;
 pub mod suggest;
 mod tally;
+pub mod unbroken;
 pub mod width;
 
 pub use codes::Code;
@@ -73,7 +74,7 @@ pub struct Diagnostic {
     pub help: Option<String>,
     /// What the mistake does in a given cluster (`lint --cluster`), decided on its snapshot.
     pub effect: Option<String>,
-    /// Changes that `lint --fix` may apply.
+    /// Changes that mend it; [`FixClass`] says who may apply them.
     pub fixes: Vec<Fix>,
 }
 
@@ -118,8 +119,35 @@ impl Diagnostic {
     }
 
     /// Adds a fix that replaces the text at `span` by `text`.
-    pub fn with_fix(mut self, message: impl Into<String>, span: Span, text: impl Into<String>) -> Self {
-        self.fixes.push(Fix { message: message.into(), edits: vec![Edit { span, text: text.into() }] });
+    pub fn with_fix(self, message: impl Into<String>, span: Span, text: impl Into<String>) -> Self {
+        self.with_edits(message, vec![Edit { span, text: text.into() }])
+    }
+
+    /// Adds a fix. Of a mistake it is certain, since the text means nothing yet; what is reported for a text that compiles may
+    /// change what the text decides, unless [`Diagnostic::keeping_decisions`] says otherwise.
+    pub fn with_edits(mut self, message: impl Into<String>, edits: Vec<Edit>) -> Self {
+        let class = match () {
+            () if edits.iter().any(|edit| has_placeholder(&edit.text)) => FixClass::Placeholders,
+            () if self.is_error() => FixClass::Certain,
+            () => FixClass::MayChangeDecisions,
+        };
+        self.fixes.push(Fix { message: message.into(), edits, class });
+        self
+    }
+
+    /// Says that the last fix leaves every decision as it is.
+    pub fn keeping_decisions(mut self) -> Self {
+        if let Some(fix) = self.fixes.last_mut() {
+            fix.class = FixClass::Certain;
+        }
+        self
+    }
+
+    /// Says that the last fix is one of several that may be meant.
+    pub fn guessed(mut self) -> Self {
+        if let Some(fix) = self.fixes.last_mut() {
+            fix.class = FixClass::MayChangeDecisions;
+        }
         self
     }
 
@@ -133,6 +161,11 @@ impl Diagnostic {
     pub fn is_error(&self) -> bool {
         self.severity == Severity::Error
     }
+}
+
+/// Whether a text has `…` outside of quotes.
+fn has_placeholder(text: &str) -> bool {
+    text.split(['"', '\'']).step_by(2).any(|part| part.contains('…'))
 }
 
 /// A related place with its words.
@@ -151,6 +184,30 @@ pub struct Fix {
     pub message: String,
     /// The edits, which do not overlap; all of them together are the fix.
     pub edits: Vec<Edit>,
+    /// Who may apply it.
+    pub class: FixClass,
+}
+
+/// Who may apply a fix.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FixClass {
+    /// `lint --fix`: no decision changes, since the text means the same with it, or means nothing without it.
+    Certain,
+    /// `lint --fix --unsafe-fixes`: a person decides whether it is meant.
+    MayChangeDecisions,
+    /// Only editors apply it: a person fills in what `…` stands for.
+    Placeholders,
+}
+
+impl FixClass {
+    /// The word in JSON.
+    pub fn word(self) -> &'static str {
+        match self {
+            FixClass::Certain => "certain",
+            FixClass::MayChangeDecisions => "may-change-decisions",
+            FixClass::Placeholders => "placeholders",
+        }
+    }
 }
 
 /// One replacement of text.

@@ -2,6 +2,7 @@
 //!
 //! Made by `draw` for people; anything else that reads miette's protocol can use it as well.
 
+use super::FixClass;
 use super::excerpt::{self, Excerpt, Mark};
 use super::{Diagnostic, Fix, Severity, SourceMap, escape};
 use std::fmt;
@@ -120,7 +121,11 @@ fn notes(sources: &SourceMap, diagnostic: &Diagnostic, unicode: bool) -> Vec<Not
     }
     let arrow = if unicode { "→" } else { "->" };
     for fix in &diagnostic.fixes {
-        note("fix", &change(sources, fix, arrow));
+        let text = change(sources, fix, arrow);
+        match fix.class {
+            FixClass::Certain | FixClass::Placeholders => note("fix", &text),
+            FixClass::MayChangeDecisions => note("fix", &format!("{text}  (only with `--unsafe-fixes`)")),
+        }
     }
     notes
 }

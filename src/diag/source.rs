@@ -150,7 +150,7 @@ impl Source {
         self.origin.as_ref()
     }
 
-    /// How policies are written in it: by the ending of its key, or of its name.
+    /// How policies are written in it: by the ending of its key or of its name, or by its content.
     pub fn form(&self) -> Form {
         self.form
     }
@@ -226,9 +226,7 @@ impl SourceMap {
     /// Another text in place of a source, with its name, origin and form.
     pub fn add_like(&mut self, source: &Source, text: impl Into<Arc<str>>) -> SourceId {
         let id = self.push(source.name.clone(), text.into(), source.origin.clone(), None);
-        if let Some(added) = self.sources.get_mut(id.0 as usize) {
-            added.form = source.form;
-        }
+        self.set_form(id, source.form);
         id
     }
 
@@ -325,16 +323,27 @@ impl SourceMap {
         }
     }
 
-    /// Whether `text` can replace a span in the file without escaping. It cannot in a quoted YAML scalar if it
-    /// holds quotes, backslashes or line ends.
-    pub fn takes(&self, span: Span, text: &str) -> bool {
+    /// Says how policies are written in a text whose name does not, such as that of a pipe.
+    pub fn set_form(&mut self, id: SourceId, form: Form) {
+        if let Some(source) = self.sources.get_mut(id.0 as usize) {
+            source.form = form;
+        }
+    }
+
+    /// A text that replaces a span as it is written in the file: escaped within a quoted YAML scalar. `None` where the
+    /// file cannot hold it at that place.
+    pub fn written(&self, span: Span, text: &str) -> Option<String> {
         let Some(host) = self.source(span).and_then(|source| source.host.as_ref()) else {
-            return self.source(span).is_some();
+            return self.source(span).map(|_| text.to_owned());
         };
         match host.embedded.edits {
-            Edits::Verbatim => !text.contains('\n'),
-            Edits::Quoted => !text.contains(['"', '\'', '\\', '\n']),
-            Edits::No => false,
+            Edits::Verbatim => (!text.contains('\n')).then(|| text.to_owned()),
+            Edits::Double => {
+                let quoted = serde_json::Value::from(text).to_string();
+                quoted.get(1..quoted.len() - 1).map(str::to_owned)
+            }
+            Edits::Single => (!text.contains('\n')).then(|| text.replace('\'', "''")),
+            Edits::No => None,
         }
     }
 

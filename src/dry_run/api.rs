@@ -5,7 +5,11 @@
 
 use super::managed::Managed;
 use crate::framework::{Answer, ApiCall, CallError, ConditionPatch, Part, PatchBody, merged};
-use crate::model::{Duration, Kind, Object, ObjectKey, PodInfo, PodMarks, ScheduledCondition, Symbol, Time};
+use crate::model::{
+    Duration, Kind, Namespace, Object, ObjectKey, PodInfo, PodMarks, ScheduledCondition, Symbol, Time,
+    looked_up,
+};
+use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -86,7 +90,32 @@ impl Api {
             Object::Namespace(namespace) => Object::Namespace(namespace),
         };
         self.log.push((object.kind(), WatchEvent::Upserted(object.clone())));
+        let namespace = self.namespace_of(&object);
         self.objects.insert(place(&object.key()), object);
+        if let Some(namespace) = namespace {
+            self.put(Object::Namespace(Arc::new(namespace)));
+        }
+    }
+
+    /// A namespace that policies look up too is here twice, as `ns` shows it and as `lookup` does: what is written to the
+    /// one is written to the other.
+    fn namespace_of(&self, object: &Object) -> Option<Namespace> {
+        let Object::Other(object) = object else { return None };
+        let of = looked_up(object.as_ref()).filter(|of| of.kind_name().to_string() == "v1/Namespace")?;
+        let place = (Kind::Namespace, Symbol::default(), object.metadata().name.clone());
+        let Some(Object::Namespace(known)) = self.objects.get(&place) else { return None };
+        let mut namespace = (**known).clone();
+        namespace.labels = of.labels().clone();
+        namespace.annotations = of.annotations().clone();
+        let raw = namespace.raw.as_mut().map(Arc::make_mut).and_then(|raw| raw.get_mut("metadata"));
+        if let Some(metadata) = raw.and_then(Value::as_object_mut) {
+            let labels = of.labels().iter().map(|(key, value)| (key.to_string(), value.to_string().into()));
+            metadata.insert("labels".to_owned(), Value::Object(labels.collect()));
+            let annotations = of.annotations().iter();
+            let annotations = annotations.map(|(key, value)| (key.to_string(), value.to_string().into()));
+            metadata.insert("annotations".to_owned(), Value::Object(annotations.collect()));
+        }
+        (namespace != **known).then_some(namespace)
     }
 
     /// Deletes an object at once. Whether there was one.

@@ -4,12 +4,13 @@
 
 use super::PodReport;
 use super::recorder::{Moment, named};
+use super::told::{self, Told};
 use crate::lang::eval::context::EvalContext;
 use crate::lang::eval::trace::{Reach, StatementTrace, Tracer, ValueTrace, trace};
 use crate::lang::policy_set::{CompiledPolicy, PolicySet};
 use crate::lang::typed::{Point, Statement};
 use crate::lang::types::show;
-use crate::model::{PodInfo, Symbol};
+use crate::model::{Change, Placement, PodInfo, Symbol};
 use crate::scheduler::NodeDetail;
 use std::sync::Arc;
 
@@ -86,6 +87,9 @@ impl<'a> DecisionView<'a> {
             if let Some((rule, first)) = found.find(|(_, of)| refuses(of)) {
                 let text = format!("{node} is refused by {rule}");
                 return vec![Because { text, tree: first.condition }];
+            }
+            if let Some(told) = told::refused_before_nodes(policy, self.context()) {
+                return vec![refuses_pod(told)];
             }
         }
         let message = status.message();
@@ -221,9 +225,86 @@ impl<'a> DecisionView<'a> {
         found
     }
 
+    /// What prefilters say of the pod.
+    fn before_nodes(&self) -> Vec<Because> {
+        let mut found = Vec::new();
+        for policy in told::applying(self.policies, self.context()) {
+            for of in told::told(policy, Point::PreFilter, self.context()) {
+                found.push(match of.refuses {
+                    true => refuses_pod(of),
+                    false => Because {
+                        text: format!("{} lets the pod pass, {}", of.rule, of.place),
+                        tree: of.condition,
+                    },
+                });
+            }
+        }
+        found
+    }
+
+    /// What `reserve` and `permit` say of the node with the highest score; `all`: also what lets the pod pass.
+    pub(super) fn late(&self, all: bool) -> Vec<Because> {
+        let fit = self.nodes.iter().filter(|node| node.refused.is_none() && node.total.is_some());
+        let Some(best) = fit.rev().max_by_key(|node| node.total) else { return Vec::new() };
+        let snapshot = &self.moment.snapshot;
+        let Some(id) = snapshot.node_by_name(&best.name) else { return Vec::new() };
+        let Some(pod) = snapshot.pod(&self.pod.key).map(|entry| entry.pod.clone()) else { return Vec::new() };
+        let mut after = snapshot.fork();
+        after.apply(Change::PodPlaced { pod, node: id, how: Placement::Assumed });
+        let Some(info) = after.node(id) else { return Vec::new() };
+        let context = EvalContext::new(self.pod, &after, self.moment.now).on(info);
+        let mut found = Vec::new();
+        for policy in told::applying(self.policies, context) {
+            for point in [Point::Reserve, Point::Permit] {
+                for of in told::told(policy, point, context) {
+                    let (rule, place, name) = (&of.rule, &of.place, &best.name);
+                    let how = match (of.refuses, of.waits) {
+                        (true, _) => "refuses",
+                        (_, true) => "waits on",
+                        _ if all && of.condition.is_some() => "lets the pod pass on",
+                        _ => continue,
+                    };
+                    let text = format!("{rule} {how} {name}, {place}{}", of.values());
+                    found.push(Because { text, tree: of.condition });
+                }
+            }
+        }
+        found
+    }
+
+    /// The rules that name, or protect, pods that could be evicted for the pod.
+    pub(super) fn evictions(&self) -> Vec<Because> {
+        let mut found = Vec::new();
+        let context = self.context();
+        for policy in told::applying(self.policies, context) {
+            if policy.policy.preempt.is_none() {
+                continue;
+            }
+            for node in self.moment.snapshot.nodes() {
+                for victim in node.pods().filter(|victim| victim.key != self.pod.key) {
+                    let decides = |protects: bool| {
+                        let enforced = policy.enforced();
+                        let mut tracer = Tracer::of_victim(enforced, protects, victim, context.on(node));
+                        let finding = tracer.find(|finding| finding.decides)?;
+                        Some((policy.place(finding.statement.span()).to_owned(), tracer.condition(&finding)))
+                    };
+                    for (protects, word, how) in [(false, "victim", "names"), (true, "protect", "protects")] {
+                        let Some((place, tree)) = decides(protects) else { continue };
+                        let (name, pod, on) = (policy.name(), victim.full_name(), node.name());
+                        let text = format!("{name}/{word} {how} {pod} on {on}, {place}");
+                        found.push(Because { text, tree });
+                    }
+                }
+            }
+        }
+        found.truncate(RULES_ABOUT_EVICTIONS);
+        found
+    }
+
     /// Everything about every node of the decision, for `--explain`.
     pub(super) fn all(&self) -> Vec<Because> {
         let mut found = self.gates();
+        found.extend(self.before_nodes());
         let applying: Vec<&Arc<CompiledPolicy>> =
             self.policies.iter().filter(|of| self.applies(of)).collect();
         for node in self.nodes {
@@ -248,8 +329,19 @@ impl<'a> DecisionView<'a> {
                 found.extend(scores.flat_map(|score| self.score(&node.name, &score.name)));
             }
         }
+        found.extend(self.late(true));
+        found.extend(self.evictions());
         found
     }
+}
+
+/// How many rules about evictions a result names.
+const RULES_ABOUT_EVICTIONS: usize = 8;
+
+/// A statement that refuses the pod before nodes are evaluated.
+fn refuses_pod(told: Told) -> Because {
+    let text = format!("{} refuses the pod, {}{}", told.rule, told.place, told.values());
+    Because { text, tree: told.condition }
 }
 
 /// What the filters of a policy found on a node, each with its name and place.

@@ -185,6 +185,9 @@ pub struct Others {
     of_pods: bool,
 }
 
+/// The kind and name of what made an object, by its kind, namespace and name; `None`: nothing made it.
+pub type Makers = BTreeMap<(String, String, String), Option<(String, String)>>;
+
 impl Others {
     /// Adds those of further files.
     fn join(&mut self, others: Self) {
@@ -209,6 +212,22 @@ impl Others {
         (found, unusable)
     }
 
+    /// What made each of these objects that make pods, by kind, namespace and name; `None`: nothing did.
+    pub fn makers(&self) -> Makers {
+        let of = |(name, value): &(KindName, Value)| {
+            let metadata = &value["metadata"];
+            let namespace = metadata["namespace"].as_str().unwrap_or("default");
+            let key = (name.kind().to_owned(), namespace.to_owned(), metadata["name"].as_str()?.to_owned());
+            let owners = metadata["ownerReferences"].as_array();
+            let controller = owners.into_iter().flatten().find(|owner| owner["controller"] == true);
+            let maker = controller.and_then(|owner| {
+                Some((owner["kind"].as_str()?.to_owned(), owner["name"].as_str()?.to_owned()))
+            });
+            ["ReplicaSet", "Job"].contains(&name.kind()).then_some((key, maker))
+        };
+        self.objects.iter().filter_map(of).collect()
+    }
+
     /// The note about skipped objects, without those of kinds that policies look up.
     pub fn skipped(&self, kinds: &[Arc<ObjectKind>], file: SourceId) -> Option<Diagnostic> {
         let read = |name: &KindName| kinds.iter().any(|kind| kind.name == *name);
@@ -231,7 +250,10 @@ fn skipped_note(skipped: &Skipped, file: SourceId, of_pods: bool) -> Option<Diag
             "read are pods, the pods of Job, CronJob, Deployment, ReplicaSet, StatefulSet, DaemonSet and \
              PodTemplate, and the other objects that kube-scheduler reads, such as claims and Services"
         }
-        false => "give a file of workloads with `--pods` to add their pods",
+        false if by_kind.keys().any(|kind| workloads::makes_pods(kind)) => {
+            "give a file of workloads with `--pods` to add their pods"
+        }
+        false => "no policy looks them up, and nothing else reads them",
     };
     (count > 0).then(|| said.with_help(help))
 }

@@ -6,20 +6,24 @@ pub mod api;
 pub mod because;
 pub mod cases;
 pub mod disruption_controller;
+pub mod daemon_sets;
 pub mod dump;
 pub mod load;
 mod managed;
 pub mod namespaces;
 pub mod volume_controller;
 mod recorder;
+pub mod told;
 mod workloads;
+mod writes;
 pub mod world;
 
 pub use api::{Api, Fault, WatchEvent};
 pub use disruption_controller::DisruptionController;
-pub use load::{Loaded, Others, load, load_pods};
+pub use load::{Loaded, Makers, Others, load, load_pods};
 pub use volume_controller::{Provisioning, VolumeController};
 pub use world::World;
+pub use writes::Writes;
 
 use crate::engine::TieBreak;
 use crate::framework::{EventRecord, NotChecked};
@@ -151,6 +155,8 @@ pub struct Report {
     pub elapsed: Duration,
     /// Whether the run stopped while pods were still retried.
     pub stopped: bool,
+    /// What policies wrote into objects.
+    pub writes: Writes,
     /// The scheduler at the end.
     pub scheduler: Scheduler,
 }
@@ -221,6 +227,7 @@ struct Run<'w> {
     decisions: FxHashMap<PodKey, Vec<DecisionRecord>>,
     events: FxHashMap<PodKey, Vec<EventRecord>>,
     waited: FxHashMap<PodKey, Waited>,
+    writes: Writes,
     tried: Vec<PodKey>,
     /// Attempts left: pods could evict each other for ever.
     attempts_left: usize,
@@ -256,6 +263,7 @@ impl<'w> Run<'w> {
             decisions: FxHashMap::default(),
             events: FxHashMap::default(),
             waited: FxHashMap::default(),
+            writes: Writes::default(),
             tried: Vec::new(),
             attempts_left: world.pending.len() * 20 + 100,
             stopped: false,
@@ -289,6 +297,9 @@ impl<'w> Run<'w> {
                 match effect {
                     Effect::Call(ticket, call) => {
                         let answer = self.server.answer(&call, self.now, None);
+                        if answer.is_ok() {
+                            self.writes.note(&call);
+                        }
                         inputs.push_back(Input::Reply(ticket, answer));
                     }
                     Effect::Event(event) => self.events.entry(event.key.clone()).or_default().push(event),
@@ -384,6 +395,7 @@ impl<'w> Run<'w> {
             pods,
             elapsed: self.now - self.options.start,
             stopped: self.stopped,
+            writes: self.writes,
             scheduler: self.scheduler,
         }
     }

@@ -10,8 +10,8 @@ use crate::lang::eval::context::{EvalContext, Moved, Queued};
 use crate::lang::eval::trace::Tracer;
 use crate::lang::policy_set::{CompiledPolicy, PolicySet};
 use crate::lang::typed::Point;
-use crate::model::{Change, NodeInfo, ObjectKey, Placement, PodInfo, PodKey, Snapshot, Time};
-use crate::plugins::policy::{ExemptPods, why_exempt};
+use crate::model::{Change, NodeInfo, ObjectKey, Placement, PodInfo, PodKey, Snapshot, Symbol, Time};
+use crate::plugins::policy::{ExemptPods, Exemption, of_profile, why_exempt};
 use crate::scheduler::{Decision, DecisionRecord, Profiles, Scheduler};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
@@ -26,7 +26,10 @@ pub(super) struct Moment {
 
 /// Observes the pods of a test.
 pub(super) struct CoverageRecorder<'a> {
+    /// As they are written.
     policies: &'a PolicySet,
+    /// Those of each profile, with its arguments.
+    of_profiles: FxHashMap<Symbol, PolicySet>,
     profiles: &'a Profiles,
     coverage: &'a mut Coverage,
     /// The states in which pods were tried first and last.
@@ -53,8 +56,8 @@ enum Concerned {
 
 impl<'a> CoverageRecorder<'a> {
     pub(super) fn new(policies: &'a PolicySet, profiles: &'a Profiles, coverage: &'a mut Coverage) -> Self {
-        let (first, last, evicted) = Default::default();
-        Self { policies, profiles, coverage, first, last, evicted, end: None, memos: Vec::new() }
+        let (of_profiles, first, last, evicted) = Default::default();
+        Self { policies, of_profiles, profiles, coverage, first, last, evicted, end: None, memos: Vec::new() }
     }
 
     /// Records what a policy evaluates at an extension point. Whether a statement decided: a check
@@ -69,10 +72,20 @@ impl<'a> CoverageRecorder<'a> {
 
     /// The policies of the pod's profile that apply to it.
     fn applying(&mut self, context: EvalContext<'_>) -> Vec<(Arc<CompiledPolicy>, Concerned)> {
+        self.applying_as(context, concerned)
+    }
+
+    /// The policies of the pod's profile whose `applies` holds for it and that concern it.
+    fn applying_as(
+        &mut self,
+        context: EvalContext<'_>,
+        concerned: impl Fn(&CompiledPolicy, &EvalContext<'_>) -> Concerned,
+    ) -> Vec<(Arc<CompiledPolicy>, Concerned)> {
         let Some(framework) = self.profiles.get(&context.pod.scheduler_name) else { return Vec::new() };
-        let enabled = |name: &str| framework.plugins().iter().any(|plugin| plugin.name() == name);
-        let of = self.policies.iter().filter(|policy| enabled(policy.name()));
-        let mut of: Vec<_> = of.map(|policy| (policy.clone(), concerned(policy, context.pod))).collect();
+        let of_profile = || of_profile(framework);
+        let policies = self.of_profiles.entry(framework.scheduler_name.clone()).or_insert_with(of_profile);
+        let mut of: Vec<_> =
+            policies.iter().map(|policy| (policy.clone(), concerned(policy, &context))).collect();
         of.retain(|(policy, how)| *how != Concerned::No && !self.record(policy, Point::Applies, context));
         of
     }
@@ -241,10 +254,11 @@ impl Watcher for CoverageRecorder<'_> {
 }
 
 impl CoverageRecorder<'_> {
-    /// Records the gates of pods that were never tried, and keeps the state at the end.
+    /// Records the gates of pods that have no node, which are evaluated again after an attempt, and keeps the state at the end.
     pub(super) fn ended(&mut self, snapshot: Snapshot, now: Time, pods: &[Arc<PodInfo>]) {
         for pod in pods {
-            if self.first.contains_key(&pod.key) {
+            let placed = snapshot.pod(&pod.key).is_some_and(|entry| entry.placed.is_some());
+            if placed && self.first.contains_key(&pod.key) {
                 continue;
             }
             let context = EvalContext::new(pod, &snapshot, now);
@@ -270,26 +284,25 @@ impl CoverageRecorder<'_> {
         let context = EvalContext::new(pod, snapshot, now);
         let node = context.placement(pod).and_then(|(node, _)| snapshot.node(node));
         let Some(node) = node.filter(|_| !pod.is_finished()) else { return };
-        for (policy, how) in self.applying(context) {
-            if how == Concerned::All {
-                self.record(&policy, Point::Ledger, context.on(node));
-            }
+        // Pods that a policy leaves alone count.
+        for (policy, _) in self.applying_as(context, |_, _| Concerned::All) {
+            self.record(&policy, Point::Ledger, context.on(node));
         }
     }
 }
 
 /// Which rules of a policy concern a pod because of what the pod is.
-fn concerned(policy: &CompiledPolicy, pod: &PodInfo) -> Concerned {
+fn concerned(policy: &CompiledPolicy, context: &EvalContext<'_>) -> Concerned {
     if policy.policy.to_all_pods {
         return Concerned::All;
     }
-    match why_exempt(pod, &ExemptPods::default()).as_deref() {
+    match why_exempt(context.pod, &ExemptPods::default(), context.snapshot) {
         None => Concerned::All,
-        Some("DaemonSet") => Concerned::Scores,
-        Some(_) => Concerned::No,
+        Some(Exemption::DaemonSet) => Concerned::Scores,
+        Some(Exemption::Namespace(_)) => Concerned::No,
     }
 }
 
-pub(super) fn named<'s>(snapshot: &'s Snapshot, name: &crate::model::Symbol) -> Option<NodeInfo<'s>> {
+pub(super) fn named<'s>(snapshot: &'s Snapshot, name: &Symbol) -> Option<NodeInfo<'s>> {
     snapshot.node(snapshot.node_by_name(name)?)
 }

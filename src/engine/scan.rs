@@ -3,7 +3,7 @@
 
 use super::{Decider, Memory, best, sampling};
 use crate::framework::{Code, Cycle, Recorder, Status, TimedPoint, Verdicts};
-use crate::model::{NodeId, NodeSet, Snapshot};
+use crate::model::{NodeId, NodeInfo, NodeSet, Snapshot};
 
 /// The fast decider.
 #[derive(Debug, Default)]
@@ -116,11 +116,14 @@ impl Scan {
         }
         let mut promised = s.columns().promised().clone();
         promised.intersect(nodes);
-        let matters = |id: &NodeId| {
-            let mut pods = s.nominated(*id).iter();
-            pods.any(|pod| pod.priority >= c.pod.priority && pod.key != c.pod.key)
+        let kept: Vec<NodeId> = {
+            let (framework, h) = (&c.framework, c.handle(s));
+            let keeps = |node: &NodeInfo| {
+                s.nominated(node.id()).iter().any(|pod| framework.keeps_from(pod, h, *node))
+            };
+            promised.iter().filter_map(|id| s.node(id)).filter(keeps).map(|node| node.id()).collect()
         };
-        for node in promised.iter().filter(matters).filter_map(|id| s.node(id)) {
+        for node in kept.into_iter().filter_map(|id| s.node(id)) {
             nodes.remove(node.id());
             match c.framework.filter_with_nominated(c.handle(s), node) {
                 Ok(()) => self.singly.insert(node.id()),

@@ -1,9 +1,9 @@
 //! The edits that are worth a try: what the plugins that refuse the pod propose, grouped by kind.
 
-use super::attempt::Attempt;
+use super::attempt::{Attempt, NODES_CHOSEN};
 use super::changes::Question;
 use crate::diag::suggest::nearest;
-use crate::framework::Edit;
+use crate::framework::{Edit, describes_machine};
 use crate::model::{NodeId, Symbol};
 use rustc_hash::FxHashMap;
 
@@ -14,22 +14,29 @@ pub(super) struct Candidate {
     pub(super) kind: Edit,
     /// What was proposed for each node, the smallest edit first.
     by_node: FxHashMap<NodeId, Vec<Edit>>,
+    /// What was proposed whatever the node.
+    anywhere: Option<Edit>,
 }
 
 impl Candidate {
     fn new(kind: Edit) -> Self {
-        Self { kind, by_node: FxHashMap::default() }
+        Self { kind, by_node: FxHashMap::default(), anywhere: None }
     }
 
     /// Whether it is the same edit for every node.
     pub(super) fn is_uniform(&self) -> bool {
-        !self.kind.changes_node() && !self.kind.has_amount()
+        !self.kind.changes_node() && (!self.kind.has_amount() || self.anywhere.is_some())
+    }
+
+    /// The edit of a uniform candidate.
+    pub(super) fn anywhere(&self) -> Edit {
+        self.anywhere.as_ref().unwrap_or(&self.kind).clone()
     }
 
     /// The edits to try on a node.
     pub(super) fn options(&self, node: NodeId) -> Vec<Edit> {
         if self.is_uniform() {
-            return vec![self.kind.clone()];
+            return vec![self.anywhere()];
         }
         self.by_node.get(&node).cloned().unwrap_or_default()
     }
@@ -42,16 +49,22 @@ pub(super) fn candidates(question: &Question, nodes: &[NodeId]) -> Vec<Candidate
     let mut found: Vec<Candidate> = Vec::new();
     let mut places: FxHashMap<String, usize> = FxHashMap::default();
     let mut add = |edit: Edit, node: Option<NodeId>| {
+        if matches!(&edit, Edit::NodeLabel { key, .. } if describes_machine(key)) {
+            return;
+        }
         let kind = edit.kind();
         let place = *places.entry(format!("{kind:?}")).or_insert_with(|| {
             found.push(Candidate::new(kind));
             found.len() - 1
         });
-        if let (Some(candidate), Some(node)) = (found.get_mut(place), node) {
+        let Some(candidate) = found.get_mut(place) else { return };
+        if let Some(node) = node {
             let options = candidate.by_node.entry(node).or_default();
             if !options.contains(&edit) {
                 options.push(edit);
             }
+        } else {
+            candidate.anywhere.get_or_insert(edit);
         }
     };
     if let Some(status) = attempt.refused() {
@@ -60,13 +73,13 @@ pub(super) fn candidates(question: &Question, nodes: &[NodeId]) -> Vec<Candidate
             plugin.remedies(&handle, None).into_iter().for_each(|edit| add(edit, None));
         }
     } else {
-        for id in nodes {
+        let late = attempt.may_be_refused_late();
+        for (at, id) in nodes.iter().enumerate() {
             let Some(node) = question.snapshot.node(*id) else { continue };
-            for plugin_id in attempt.refusing(node) {
-                let Some(plugin) = question.framework.plugin(plugin_id) else { continue };
-                let handle = attempt.cycle.handle(question.snapshot).for_plugin(plugin_id);
-                plugin.remedies(&handle, Some(node)).into_iter().for_each(|edit| add(edit, Some(*id)));
-            }
+            attempt
+                .remedies(node, late && at < NODES_CHOSEN)
+                .into_iter()
+                .for_each(|edit| add(edit, Some(*id)));
         }
     }
     without_far_spellings(found, question)

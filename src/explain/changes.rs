@@ -1,16 +1,16 @@
-//! The smallest changes after which a waiting pod fits: single edits first; where none helps,
+//! The smallest changes after which a waiting pod is placed: single edits first; where none helps,
 //! pairs. Each is made on the pod, the policies or a fork of the snapshot, and the plugins are run
-//! again; only what then fits is reported.
+//! again, up to Permit; only what then gets a node is reported.
 //!
 //! Called by `cli explain` and `overview`. The plugins propose the edits (`candidates.rs`); how
 //! suggestions are worded and ranked is in `suggestions.rs`.
 
 use super::Explanation;
-use super::attempt::Attempt;
+use super::attempt::{Attempt, NODES_CHOSEN};
 use super::candidates::{Candidate, candidates};
 use super::suggestions::{Suggestions, ranked};
-use crate::framework::{Cycle, Edit, EditOwner, Exempted, Framework};
-use crate::model::{NodeId, PodInfo, Snapshot, Symbol, Time};
+use crate::framework::{Cycle, Edit, EditOwner, Exempted, Framework, PluginId};
+use crate::model::{Change, NodeId, PodInfo, Snapshot, Symbol, Time};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -45,9 +45,12 @@ pub struct Question<'a> {
     pub excepting: &'a dyn Fn(&[Exempted]) -> Option<Arc<Framework>>,
 }
 
-/// Finds the smallest changes that help.
+/// Finds the smallest changes that help. None for a pod that would get a node as it is.
 pub fn that_help(explanation: &Explanation, question: &Question) -> Suggestions {
     let mut search = Search::new(explanation, question);
+    if !explanation.fits.is_empty() && !search.all_that_fit(&[]).is_empty() {
+        return Suggestions::default();
+    }
     let nodes: Vec<NodeId> = search.near.iter().copied().take(NODES_ALONE).collect();
     let candidates = candidates(question, &nodes);
     let mut found = Vec::new();
@@ -64,13 +67,21 @@ pub fn that_help(explanation: &Explanation, question: &Question) -> Suggestions 
     ranked(explanation, question, found, candidates.len(), search.left == 0)
 }
 
-/// Edits with the nodes that they open.
-pub(super) type Opened = (Vec<Edit>, Vec<NodeId>);
+/// Edits with what they lead to.
+pub(super) struct Opened {
+    pub(super) edits: Vec<Edit>,
+    /// The nodes that they open.
+    pub(super) nodes: Vec<NodeId>,
+    /// The plugins for which the pod then waits at Permit.
+    pub(super) waits: Vec<Symbol>,
+}
 
 struct Search<'a> {
     question: &'a Question<'a>,
     /// All nodes: one of each set of rules that refuse, the nearest first, then the next of each.
     near: Vec<NodeId>,
+    /// Whether nodes pass every filter as it is, so that an attempt chooses among several.
+    some_fit: bool,
     /// How many trials are left.
     left: usize,
     /// Plugins with exceptions for the pod, made once.
@@ -97,16 +108,18 @@ impl<'a> Search<'a> {
         }
         near.sort_by_key(|(order, _)| *order);
         let near = near.into_iter().map(|(_, node)| node).collect();
-        Self { question, near, left: question.trials, frameworks: BTreeMap::new(), pods: BTreeMap::new() }
+        let some_fit = !explanation.fits.is_empty();
+        let (frameworks, pods) = Default::default();
+        Self { question, near, some_fit, left: question.trials, frameworks, pods }
     }
 
     /// What opens nodes when these are made together, on the first so many nodes. Edits that differ
     /// in more than an amount or value are separate results.
     fn opened(&mut self, candidates: &[&Candidate], first: usize) -> Vec<Opened> {
         if candidates.iter().all(|candidate| candidate.is_uniform()) {
-            let edits: Vec<Edit> = candidates.iter().map(|candidate| candidate.kind.clone()).collect();
+            let edits: Vec<Edit> = candidates.iter().map(|candidate| candidate.anywhere()).collect();
             let fits = self.all_that_fit(&edits);
-            return if fits.is_empty() { Vec::new() } else { vec![(edits, fits)] };
+            return self.ended(edits, fits).into_iter().collect();
         }
         let nodes: Vec<NodeId> = self.near.iter().copied().take(first).collect();
         let mut open: BTreeMap<Vec<Edit>, Vec<(NodeId, Vec<Edit>)>> = BTreeMap::new();
@@ -118,11 +131,11 @@ impl<'a> Search<'a> {
                 open.entry(edits.iter().map(group).collect()).or_default().push((node, edits));
             }
         }
-        open.into_values().map(|nodes| self.best(nodes)).filter(|(_, nodes)| !nodes.is_empty()).collect()
+        open.into_values().filter_map(|nodes| self.best(nodes)).collect()
     }
 
     /// The edits with the largest of the requests that were found, or the smallest skew, and the nodes that they open.
-    fn best(&mut self, found: Vec<(NodeId, Vec<Edit>)>) -> Opened {
+    fn best(&mut self, found: Vec<(NodeId, Vec<Edit>)>) -> Option<Opened> {
         let requested = |resource: &Symbol| self.question.pod.requests.get(resource).max(1);
         // How much is left of each request, or the skew, of which less is better; what is cut most comes first.
         let left = |edits: &[Edit]| {
@@ -151,7 +164,34 @@ impl<'a> Search<'a> {
         } else {
             self.all_that_fit(&edits)
         };
-        (edits, nodes)
+        self.ended(edits, nodes)
+    }
+
+    /// Edits that open nodes, with what whole attempts come to. An edit of a node was tried there alone: a whole attempt
+    /// chooses among all nodes, of which it may have opened others.
+    fn ended(&mut self, edits: Vec<Edit>, mut nodes: Vec<NodeId>) -> Option<Opened> {
+        let mut waits: Vec<Symbol> = Vec::new();
+        let each = edits.iter().any(Edit::changes_node);
+        let asked = if each { nodes.len().min(NODES_CHOSEN) } else { nodes.len().min(1) };
+        let mut refused = Vec::new();
+        for node in nodes.iter().take(asked).copied() {
+            let ends = self.with(&edits, Some(node), |attempt| {
+                if !attempt.may_be_refused_late() {
+                    return Some(Vec::new());
+                }
+                let names = |id: &PluginId| Symbol::new(attempt.cycle.framework.plugin_name(*id));
+                let ends = attempt.ends(&attempt.all_that_fit())?;
+                Some(ends.iter().map(names).collect::<Vec<_>>())
+            });
+            match ends.flatten() {
+                Some(of) => {
+                    waits.extend(of.into_iter().filter(|name| !waits.contains(name)).collect::<Vec<_>>())
+                }
+                None => refused.push(node),
+            }
+        }
+        nodes.retain(|node| !refused.contains(node));
+        (!nodes.is_empty()).then_some(Opened { edits, nodes, waits })
     }
 
     fn framework(&mut self, edits: &[Edit]) -> Option<Arc<Framework>> {
@@ -183,31 +223,66 @@ impl<'a> Search<'a> {
         known.clone()
     }
 
-    /// Whether the pod fits on a node after the edits.
+    /// Asks an attempt after the edits; those of nodes are made on one node. `None` where an edit cannot be made.
+    fn with<T>(
+        &mut self,
+        edits: &[Edit],
+        node: Option<NodeId>,
+        ask: impl FnOnce(&Attempt<'_>) -> T,
+    ) -> Option<T> {
+        let framework = self.framework(edits)?;
+        let pod = self.pod(edits, &framework)?;
+        let Question { snapshot, now, .. } = *self.question;
+        let changed = !Arc::ptr_eq(&pod, self.question.pod);
+        if !changed && !edits.iter().any(|edit| edit.changes_node() || edit.is_wait()) {
+            return Some(ask(&Attempt::new(&framework, snapshot, &pod, now)));
+        }
+        let mut fork = snapshot.fork();
+        if let Some(node) = node {
+            edits.iter().for_each(|edit| edit.apply_to_node(&mut fork, node));
+        }
+        edits.iter().for_each(|edit| edit.apply_everywhere(&mut fork));
+        if changed && snapshot.pod(&pod.key).is_some() {
+            fork.apply(Change::PodPending { pod: pod.clone() });
+        }
+        Some(ask(&Attempt::new(&framework, &fork, &pod, now)))
+    }
+
+    /// Whether the pod gets a node after edits that are made on this one.
     fn fits(&mut self, edits: &[Edit], node: NodeId) -> bool {
+        let chooses = self.some_fit;
         if !self.try_again(1) {
             return false;
         }
-        let Some(framework) = self.framework(edits) else { return false };
-        let Some(pod) = self.pod(edits, &framework) else { return false };
-        if !edits.iter().any(Edit::changes_node) {
-            return Attempt::new(&framework, self.question.snapshot, &pod, self.question.now).fits(node);
-        }
-        let mut fork = self.question.snapshot.fork();
-        edits.iter().for_each(|edit| edit.apply_to_node(&mut fork, node));
-        Attempt::new(&framework, &fork, &pod, self.question.now).fits(node)
+        let fits = self.with(edits, Some(node), |attempt| {
+            attempt.fits(node)
+                && (!attempt.may_be_refused_late()
+                    || match chooses {
+                        true => attempt.ends(&attempt.all_that_fit()).is_some(),
+                        false => attempt.chosen(node).is_ok(),
+                    })
+        });
+        fits.unwrap_or_default()
     }
 
-    /// All nodes that the pod fits after edits that change no node, in row order.
+    /// All nodes that the pod may get after edits that change no node, in row order. Of many nodes Reserve and Permit
+    /// run on the best alone.
     fn all_that_fit(&mut self, edits: &[Edit]) -> Vec<NodeId> {
-        let snapshot = self.question.snapshot;
-        if !self.try_again(1 + snapshot.node_count() / NODES_PER_TRIAL) {
+        if !self.try_again(1 + self.question.snapshot.node_count() / NODES_PER_TRIAL) {
             return Vec::new();
         }
-        let Some(framework) = self.framework(edits) else { return Vec::new() };
-        let Some(pod) = self.pod(edits, &framework) else { return Vec::new() };
-        let attempt = Attempt::new(&framework, snapshot, &pod, self.question.now);
-        snapshot.nodes().map(|node| node.id()).filter(|id| attempt.fits(*id)).collect()
+        let fits = self.with(edits, None, |attempt| {
+            let fits = attempt.all_that_fit();
+            if !attempt.may_be_refused_late() {
+                return fits;
+            }
+            if attempt.ends(&fits).is_none() {
+                return Vec::new();
+            }
+            let few = fits.len() <= NODES_CHOSEN;
+            fits.into_iter().filter(|node| !few || attempt.chosen(*node).is_ok()).collect()
+        });
+        fits.unwrap_or_default()
     }
 
     /// Whether there are trials left; takes some.

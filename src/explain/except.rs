@@ -6,7 +6,7 @@ use crate::diag::{Form, Source};
 use crate::framework::Exempted;
 use crate::lang::syntax::document;
 use crate::lang::typed::Policy;
-use crate::model::{Duration, PodInfo, Time};
+use crate::model::{Duration, PodInfo, Symbol, Time};
 
 /// How long an exception lasts where no end is given.
 const USUAL: Duration = Duration::from_seconds(30 * 86_400);
@@ -25,8 +25,8 @@ impl Terms {
     pub fn usual(pod: &PodInfo, now: Time) -> Self {
         let until = (now + USUAL).in_calendar().to_rfc3339();
         let until = until.split('T').next().unwrap_or_default().to_owned();
-        let because = match controller(pod) {
-            Some((kind, name)) => {
+        let because = match maker(pod) {
+            Some(Maker { kind, name, .. }) => {
                 format!("the pods of {kind} {}/{name} are not placed otherwise", pod.namespace)
             }
             None => format!("{} is not placed otherwise", pod.full_name()),
@@ -35,8 +35,8 @@ impl Terms {
     }
 }
 
-/// An exception for a pod from a rule, or from its whole policy. Pods that a controller made are named by the
-/// controller's prefix: their names change.
+/// An exception for a pod from a rule, or from its whole policy. Pods that a controller made are named by what stays in
+/// their names: they change, and those of a Deployment or CronJob with each roll-out or run.
 #[derive(Clone, Copy, Debug)]
 pub struct Exception<'a> {
     /// What it is from.
@@ -87,20 +87,77 @@ impl Exception<'_> {
     fn condition(&self) -> String {
         let pod = self.pod;
         let namespace = literal(&pod.namespace);
-        match controller(pod).map(|(_, name)| format!("{name}-")) {
-            Some(prefix) => {
+        match maker(pod).map(|maker| maker.names) {
+            Some(Names::Prefix(prefix)) => {
                 format!("pod.namespace == {namespace} && pod.name.startsWith({})", literal(&prefix))
+            }
+            Some(Names::Pattern(pattern)) => {
+                format!("pod.namespace == {namespace} && pod.name.matches({})", literal(&pattern))
             }
             None => format!("pod.namespace == {namespace} && pod.name == {}", literal(&pod.name)),
         }
     }
 }
 
-/// Kind and name of the controller that made a pod and named it.
-fn controller(pod: &PodInfo) -> Option<(&str, &str)> {
+/// The object that a person edits so that other pods are made.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Maker {
+    /// Its kind.
+    pub kind: String,
+    /// Its name.
+    pub name: String,
+    names: Names,
+}
+
+/// What the names of the pods have in common.
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum Names {
+    Prefix(String),
+    Pattern(String),
+}
+
+/// The letters of the names that Kubernetes makes up.
+const LETTERS: &str = "bcdfghjklmnpqrstvwxz2456789";
+
+/// The object behind a pod that its controller named, from the pod alone: a Deployment names a ReplicaSet by a hash of the
+/// pod template, a CronJob a Job by the minute.
+pub fn maker(pod: &PodInfo) -> Option<Maker> {
     let controller = pod.owners.iter().find(|owner| owner.controller)?;
-    let named = pod.name.strip_prefix(controller.name.as_str()).is_some_and(|rest| rest.starts_with('-'));
-    named.then(|| (controller.kind.as_str(), controller.name.as_str()))
+    let name = controller.name.as_str();
+    pod.name.strip_prefix(name).filter(|rest| rest.starts_with('-'))?;
+    let (kind, stem, names) = match controller.kind.as_str() {
+        "ReplicaSet" => match name.rsplit_once('-').filter(|(_, hash)| is_hash(pod, hash)) {
+            Some((stem, _)) => {
+                let pattern = format!("^{}-[{LETTERS}]{{6,10}}-[{LETTERS}]{{5}}$", escaped(stem));
+                ("Deployment", stem, Names::Pattern(pattern))
+            }
+            None => ("ReplicaSet", name, Names::Prefix(format!("{name}-"))),
+        },
+        "Job" => match name.rsplit_once('-').filter(|(_, minute)| is_minute(minute)) {
+            Some((stem, _)) => ("CronJob", stem, Names::Pattern(format!("^{}-[0-9]{{8,}}-", escaped(stem)))),
+            None => ("Job", name, Names::Prefix(format!("{name}-"))),
+        },
+        kind => (kind, name, Names::Prefix(format!("{name}-"))),
+    };
+    Some(Maker { kind: kind.to_owned(), name: stem.to_owned(), names })
+}
+
+/// Whether the end of the name of a pod's ReplicaSet is the hash of a pod template.
+fn is_hash(pod: &PodInfo, end: &str) -> bool {
+    match pod.labels.get(&Symbol::new("pod-template-hash")) {
+        Some(hash) => hash.as_str() == end,
+        None => (6..=10).contains(&end.len()) && end.chars().all(|letter| LETTERS.contains(letter)),
+    }
+}
+
+/// Whether the end of the name of a Job is a minute since 1970, which has eight digits from 1989 to 2160.
+fn is_minute(end: &str) -> bool {
+    end.len() == 8 && end.bytes().all(|digit| digit.is_ascii_digit())
+}
+
+/// A name as a regular expression that matches it.
+fn escaped(name: &str) -> String {
+    name.replace('.', "[.]")
 }
 
 /// The text of a policy with a further line: before the first `applies when`, or else at the beginning of the body.

@@ -25,15 +25,21 @@ pub struct Gate {
 
 /// Runs the PreEnqueue plugins. `None`: they let the pod into the queue.
 pub fn gate(question: &Question) -> Option<Gate> {
+    let (gate, status) = holds(question)?;
+    Some(Gate { helps: helps(question, &status), ..gate })
+}
+
+/// The same without what would help.
+pub fn held(question: &Question) -> Option<Gate> {
+    Some(holds(question)?.0)
+}
+
+fn holds(question: &Question) -> Option<(Gate, Status)> {
     let Question { framework, pod, now, .. } = question;
     let status = refused(question, framework, pod, *now)?;
-    let name = framework.plugin_name(status.plugin);
-    Some(Gate {
-        plugin: name.to_owned(),
-        reason: status.message(),
-        opens: opens(question, &status),
-        helps: helps(question, &status),
-    })
+    let plugin = framework.plugin_name(status.plugin).to_owned();
+    let (reason, opens) = (status.message(), opens(question, &status));
+    Some((Gate { plugin, reason, opens, helps: Suggestions::default() }, status))
 }
 
 /// The refusal at an instant.
@@ -83,6 +89,7 @@ fn helps(question: &Question, status: &Status) -> Suggestions {
                 nodes: Vec::new(),
                 at_least: false,
                 caution: None,
+                waits_for: Vec::new(),
                 steps: vec![step],
                 edits: vec![edit],
             });

@@ -22,8 +22,8 @@ pub use count::{Because, NodeSetCount, RuleCount, Shortfall};
 pub use suggestions::{Step, Suggestion, Suggestions};
 
 use crate::framework::{FitError, Framework, PluginId, Shortage, Status, Violation};
-use crate::model::{Change, Node, NodeInfo, PodInfo, Snapshot, Time};
-use attempt::Attempt;
+use crate::model::{Change, Node, NodeInfo, PersistentVolumeClaim, PodInfo, Snapshot, Time};
+use attempt::{Attempt, NODES_CHOSEN};
 use serde::Serialize;
 use std::sync::Arc;
 
@@ -46,6 +46,15 @@ pub struct Explanation {
     pub not_checked: Vec<String>,
     /// Why the pod is refused before nodes are evaluated: plugin and reason.
     pub refused_before_nodes: Option<(String, String)>,
+    /// Why the pod is refused on the node that an attempt chooses, once it is chosen.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub refused_late: Option<LateRefusal>,
+    /// The objects that the pod names and that do not exist: `PersistentVolumeClaim shop/data`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub missing: Vec<String>,
+    /// The error of an expression in CEL by which it is refused then.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error_before_nodes: Option<Refusal>,
     /// The text of the pod's event if it were tried now; empty when it fits.
     pub message: String,
     /// Nodes by the set of rules that refuse them; the counts and the nodes that fit add up to all
@@ -67,6 +76,18 @@ pub struct Explanation {
     /// The exceptions by which policies and rules leave the pod alone.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub exceptions: Vec<ExceptionOf>,
+}
+
+/// A refusal in Reserve or Permit.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LateRefusal {
+    /// The plugin.
+    pub plugin: String,
+    /// The node that was chosen: one of those with the highest score.
+    pub node: String,
+    /// The reason.
+    pub reason: String,
 }
 
 /// An exception that holds for a pod.
@@ -161,6 +182,9 @@ pub fn explain(
         fits: Vec::new(),
         not_checked: Vec::new(),
         refused_before_nodes: None,
+        refused_late: None,
+        missing: missing(&world, pod),
+        error_before_nodes: None,
         message: String::new(),
         sets: Vec::new(),
         rules: Vec::new(),
@@ -177,6 +201,9 @@ pub fn explain(
     explanation.exceptions = exceptions(&attempt);
     if let Some(status) = attempt.refused() {
         let plugin = framework.plugin_name(status.plugin).to_owned();
+        let refusal = before_nodes(&plugin, status);
+        explanation.per_node = world.nodes().map(|info| kept_away(info, &refusal)).collect();
+        explanation.error_before_nodes = status.fault().map(|_| refusal);
         explanation.refused_before_nodes = Some((plugin, status.message()));
         explanation.message = event_text(&attempt, world.node_count());
         return explanation;
@@ -197,9 +224,52 @@ pub fn explain(
             attempt.cycle.diagnosis.nodes.set(*node, status);
         }
         explanation.message = event_text(&attempt, world.node_count());
+    } else if explanation.node.is_none() && attempt.may_be_refused_late() {
+        explanation.refused_late = refused_late(&attempt);
     }
     count::count(&mut explanation);
     explanation
+}
+
+/// The claims of a pod that do not exist. Those of ephemeral volumes are made by a controller.
+fn missing(world: &Snapshot, pod: &PodInfo) -> Vec<String> {
+    let written = pod.claims().filter(|(_, _, ephemeral)| !ephemeral);
+    let absent = written
+        .filter(|(_, name, _)| world.object::<PersistentVolumeClaim>(&pod.namespace, name).is_none())
+        .map(|(_, name, _)| format!("PersistentVolumeClaim {}/{name}", pod.namespace));
+    absent.collect()
+}
+
+/// The refusal of a pod before nodes are evaluated; of an error in CEL with its place and the expression.
+fn before_nodes(plugin: &str, status: &Status) -> Refusal {
+    let fault = status.fault();
+    let violation = Violation {
+        rule: fault.map(|fault| fault.rule.to_string()).unwrap_or_default(),
+        place: fault.map(|fault| fault.place.to_string()).unwrap_or_default(),
+        reason: status.message(),
+        what: fault.map(|fault| fault.message.to_string()).unwrap_or_default(),
+        ..Violation::default()
+    };
+    Refusal::new(plugin, violation)
+}
+
+/// A node of a pod that is refused before nodes are evaluated.
+fn kept_away(info: NodeInfo<'_>, refusal: &Refusal) -> NodeExplanation {
+    let trouble = trouble(info.node()).map(str::to_owned);
+    NodeExplanation { name: info.name().to_string(), trouble, refusals: vec![refusal.clone()] }
+}
+
+/// The first of the best nodes on which Reserve or Permit refuses the pod.
+fn refused_late(attempt: &Attempt) -> Option<LateRefusal> {
+    let best = attempt.best(&attempt.all_that_fit())?;
+    best.into_iter().take(NODES_CHOSEN).find_map(|id| {
+        let status = attempt.chosen(id).err()?;
+        Some(LateRefusal {
+            plugin: attempt.cycle.framework.plugin_name(status.plugin).to_owned(),
+            node: attempt.snapshot.node(id)?.name().to_string(),
+            reason: status.message(),
+        })
+    })
 }
 
 /// The rules that do not decide and would refuse the pod, or nodes of the cluster.
@@ -284,9 +354,9 @@ fn refusals(attempt: &Attempt, node: NodeInfo<'_>) -> (Vec<Refusal>, Option<Stat
 
 /// The pod fits the node, and not together with the pods that are nominated to it.
 fn beside_nominated(attempt: &Attempt, node: NodeInfo<'_>, status: &Status) -> Refusal {
-    let pod = &attempt.cycle.pod;
-    let before = |other: &&Arc<PodInfo>| other.priority >= pod.priority && other.key != pod.key;
-    let names = attempt.snapshot.nominated(node.id()).iter().filter(before);
+    let handle = attempt.cycle.handle(attempt.snapshot);
+    let keeps = |other: &&Arc<PodInfo>| attempt.cycle.framework.keeps_from(other, handle, node);
+    let names = attempt.snapshot.nominated(node.id()).iter().filter(keeps);
     let names: Vec<String> =
         names.map(|other| format!("{} (priority {})", other.full_name(), other.priority)).collect();
     let violation = Violation {

@@ -5,10 +5,12 @@
 //! Called by `cli explain` without a pod.
 
 use super::changes::{Question, TRIALS, that_help};
-use super::{Explanation, Suggestion, explain};
+use super::{Explanation, LateRefusal, Suggestion, explain};
 use crate::dry_run::{Options, Standing, World, run as schedule};
 use crate::framework::{Edit, Exempted, Framework};
-use crate::model::{Labels, Node, Object, PodInfo, PodKey, Resource, Snapshot, Symbol, Time, amount};
+use crate::model::{
+    Labels, Node, Object, PodInfo, PodKey, Resource, Snapshot, Symbol, Time, amount, amount_beside,
+};
 use crate::scheduler::{Profiles, RecordLevel};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
@@ -146,8 +148,11 @@ pub fn template(
 }
 
 /// Why a pod waits, in a few words: the rule that alone keeps away the most nodes.
-fn cause(explanation: &Explanation, message: &str) -> String {
+pub fn cause(explanation: &Explanation, message: &str) -> String {
     if let Some((plugin, reason)) = &explanation.refused_before_nodes {
+        return format!("{plugin}: {reason}");
+    }
+    if let Some(LateRefusal { plugin, reason, .. }) = &explanation.refused_late {
         return format!("{plugin}: {reason}");
     }
     if explanation.nodes == 0 {
@@ -207,7 +212,7 @@ impl Trial<'_> {
         let mut best: Option<GroupHelp> = None;
         let may = suggestions.helps.iter().filter(|help| help.caution.is_none());
         let tried = if self.is_large() { 1 } else { TRIED };
-        for suggestion in may.filter(|help| !help.edits.contains(&Edit::PodsEnd)).take(tried) {
+        for suggestion in may.filter(|help| !help.edits.iter().any(Edit::is_wait)).take(tried) {
             let places = self.places(cause, suggestion);
             if places > best.as_ref().map_or(0, |best| best.places) {
                 best = Some(GroupHelp { what: self.words(cause, suggestion), places });
@@ -282,6 +287,12 @@ impl Trial<'_> {
             many => format!("{many} nodes"),
         };
         let words = suggestion.edits.iter().map(|edit| match edit {
+            Edit::Request { resource, amount: to } if requests_differ(cause, resource) => {
+                let asked = |pod: &Arc<PodInfo>| Resource::get(&pod.requests, resource);
+                let most = cause.pods().map(asked).max().unwrap_or(*to);
+                let to = amount_beside(resource, *to, most);
+                format!("request at most {to} {resource}; the largest requests {}", amount(resource, most))
+            }
             Edit::Except(_) if cause.pods().count() > 1 => {
                 edit.describe(pod, &which).replace("this pod", "these pods")
             }
@@ -330,6 +341,13 @@ impl Trial<'_> {
         });
         nodes.rev().max_by_key(|node| node.allocatable.get(resource)).cloned()
     }
+}
+
+/// Whether the pods of a group request different amounts of a resource.
+fn requests_differ(cause: &Cause, resource: &Symbol) -> bool {
+    let mut amounts = cause.pods().map(|pod| Resource::get(&pod.requests, resource));
+    let first = amounts.next();
+    amounts.any(|amount| Some(amount) != first)
 }
 
 /// Another node of the same shape, empty.

@@ -5,6 +5,7 @@ use super::attempt::Attempt;
 use super::changes::{NODES_ALONE, NODES_COUNTED, Opened, Question};
 use super::{Explanation, NodeExplanation};
 use crate::framework::{Edit, EditOwner};
+use crate::lang::types::value::named_resources;
 use crate::model::{Change, Node, NodeId, Symbol, amount_beside, rounded_down};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -37,6 +38,9 @@ pub struct Suggestion {
     /// Why none of the nodes should be used, if so: `cordoned`, `not ready`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub caution: Option<String>,
+    /// The plugins for which the pod then waits at Permit, where other pods decide whether it is bound.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub waits_for: Vec<String>,
     /// The changes one by one.
     pub steps: Vec<Step>,
     /// The same as data, in the same order.
@@ -66,12 +70,15 @@ pub(super) fn ranked(
     cut_short: bool,
 ) -> Suggestions {
     let mut helps: Vec<Suggestion> =
-        found.into_iter().map(|(edits, nodes)| suggestion(explanation, question, edits, nodes)).collect();
+        found.into_iter().map(|opened| suggestion(explanation, question, opened)).collect();
     helps.sort_by(|a, b| {
         let caution = a.caution.is_some().cmp(&b.caution.is_some());
         let nodes = b.nodes.len().cmp(&a.nodes.len());
         let spelling = respells(b).cmp(&respells(a));
-        caution.then(a.owner.cmp(&b.owner)).then(spelling).then(nodes).then(a.what.cmp(&b.what))
+        let devices = takes_devices(question, a).cmp(&takes_devices(question, b));
+        let removes = removes_mark(a).cmp(&removes_mark(b));
+        let order = caution.then(devices).then(a.owner.cmp(&b.owner)).then(spelling).then(removes);
+        order.then(nodes).then(a.what.cmp(&b.what))
     });
     helps.dedup_by(|a, b| a.what == b.what);
     let mut helps = without_wider_exceptions(helps);
@@ -86,6 +93,28 @@ pub(super) fn ranked(
 /// Whether a suggestion corrects a misspelt name: it is most likely what the owner meant.
 fn respells(of: &Suggestion) -> bool {
     of.edits.iter().any(|edit| edit.respelling().is_some())
+}
+
+/// Whether a suggestion takes a label or annotation from the pod: another value says more of what the owner wants.
+fn removes_mark(of: &Suggestion) -> bool {
+    let removes = |edit: &Edit| {
+        matches!(edit, Edit::PodLabel { value: None, .. } | Edit::PodAnnotation { value: None, .. })
+    };
+    of.edits.iter().any(removes)
+}
+
+/// Whether a suggestion opens, by a taint, nothing but nodes with devices that the pod does not request: the taint keeps
+/// them for pods that do.
+fn takes_devices(question: &Question, of: &Suggestion) -> bool {
+    let taint = |edit: &Edit| matches!(edit, Edit::Tolerate(_) | Edit::RemoveTaint(_));
+    let idle = |name: &String| {
+        let node =
+            question.snapshot.node_by_name(&Symbol::new(name)).and_then(|id| question.snapshot.node(id));
+        let devices = node.map(|node| named_resources(node.allocatable())).unwrap_or_default();
+        let mut devices = devices.into_iter().filter(|(name, all)| name.contains('/') && *all > 0).peekable();
+        devices.peek().is_some() && devices.all(|(name, _)| question.pod.requests.get(&name) == 0)
+    };
+    of.edits.iter().any(taint) && !of.nodes.is_empty() && of.nodes.iter().all(idle)
 }
 
 /// How many corrections of a spelling are reported.
@@ -141,12 +170,8 @@ fn narrower<'e>(wide: &[Edit], narrow: &'e [Edit]) -> Option<&'e Symbol> {
 }
 
 /// Edits as they are reported.
-fn suggestion(
-    explanation: &Explanation,
-    question: &Question,
-    mut edits: Vec<Edit>,
-    nodes: Vec<NodeId>,
-) -> Suggestion {
+fn suggestion(explanation: &Explanation, question: &Question, opened: Opened) -> Suggestion {
+    let Opened { mut edits, nodes, waits } = opened;
     let name = |node: &NodeId| question.snapshot.node(*node).map(|info| info.name().to_string());
     let names: Vec<String> = nodes.iter().filter_map(name).collect();
     let tried = if edits.len() == 1 { NODES_ALONE } else { NODES_COUNTED };
@@ -170,6 +195,7 @@ fn suggestion(
         owner: edits.iter().map(Edit::owner).max().unwrap_or(EditOwner::Wait),
         what: steps.iter().map(|step| step.what.as_str()).collect::<Vec<_>>().join(", and "),
         caution: caution(explanation, &names),
+        waits_for: waits.iter().map(Symbol::to_string).collect(),
         at_least,
         nodes: names,
         steps,

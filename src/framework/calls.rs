@@ -2,7 +2,7 @@
 
 use super::extenders::{ExtenderAnswer, ExtenderAsk};
 use super::patch_body::PatchBody;
-use crate::model::{Duration, ObjectKey, PodKey, PodMarks, Symbol, Time};
+use crate::model::{Duration, Kind, ObjectKey, PodKey, PodMarks, Symbol, Time};
 use std::borrow::Cow;
 
 /// Names one call that is answered by exactly one reply.
@@ -209,4 +209,12 @@ pub struct EventRecord {
     pub result: Option<AttemptResult>,
     /// When.
     pub at: Time,
+}
+
+impl EventRecord {
+    /// Whether it is about an object that a policy looked up. Such an event is written with the rights of the policies'
+    /// account: the scheduler itself writes events about pods and nodes alone.
+    pub fn is_of_policy(&self) -> bool {
+        matches!(self.pod.kind, Kind::LookedUp(_))
+    }
 }

@@ -104,6 +104,13 @@ pub(super) struct Concerned {
 }
 
 impl CycleState {
+    /// Whether a plugin has nothing to do with the pod of the attempt: its precondition does not hold, or it has filters
+    /// and PreFilter skipped them.
+    pub fn ignores(&self, plugin: PluginId, filters: bool) -> bool {
+        let silent = self.concerned.as_ref().is_some_and(|some| some.silent.contains(plugin));
+        silent || filters && self.skip_filter.contains(plugin)
+    }
+
     /// The slot of a plugin instance.
     pub fn slot(&self, plugin: PluginId) -> Option<&StateSlot> {
         let at = self.slots.binary_search_by_key(&plugin, |(of, _)| *of).ok()?;

@@ -13,6 +13,10 @@ pub enum EventResource {
     Pod,
     /// A pod with a node.
     AssignedPod,
+    /// A pod of which this scheduler decided something that no watch has shown: it was assumed, it begins or stops waiting
+    /// at Permit, its binding was accepted, its nomination moved. Upstream has no such events; policies may wait for them.
+    /// One that is forgotten is an [`AssignedPod`](Self::AssignedPod) that ends.
+    DecidedPod,
     /// A pod without a node other than the refused one. Upstream sends such events to no other pod; plugins that read
     /// pods without a node, such as members of groups, register for them.
     UnschedulablePod,
@@ -36,6 +40,8 @@ pub enum EventResource {
     CsiStorageCapacity,
     /// A VolumeAttachment.
     VolumeAttachment,
+    /// A DaemonSet; no upstream plugin registers for it. Policies refuse no pod of one that was seen.
+    DaemonSet,
     /// An object of a kind that policies look up.
     LookedUp,
     /// A value that an index keeps and a plugin wrote, or whose time is over: a memo of a policy, a sum of a ledger.
@@ -58,6 +64,7 @@ impl EventResource {
             Self::AssignedPod => "AssignedPod",
             // Upstream's label for both.
             Self::UnschedulablePod | Self::TargetPod => "UnschedulablePod",
+            Self::DecidedPod => "DecidedPod",
             Self::Node => "Node",
             Self::Namespace => "Namespace",
             Self::PersistentVolume => "PersistentVolume",
@@ -67,6 +74,7 @@ impl EventResource {
             Self::CsiDriver => "storage.k8s.io/CSIDriver",
             Self::CsiStorageCapacity => "storage.k8s.io/CSIStorageCapacity",
             Self::VolumeAttachment => "storage.k8s.io/VolumeAttachment",
+            Self::DaemonSet => "apps/DaemonSet",
             Self::LookedUp => "LookedUpObject",
             Self::Memo => "Memo",
             Self::NodeMetrics => "metrics.k8s.io/NodeMetrics",
@@ -86,6 +94,7 @@ impl EventResource {
             Kind::CsiDriver => Some(Self::CsiDriver),
             Kind::CsiStorageCapacity => Some(Self::CsiStorageCapacity),
             Kind::VolumeAttachment => Some(Self::VolumeAttachment),
+            Kind::DaemonSet => Some(Self::DaemonSet),
             Kind::LookedUp(_) => Some(Self::LookedUp),
             Kind::Pod
             | Kind::PodDisruptionBudget
@@ -99,7 +108,7 @@ impl EventResource {
     /// Whether a registration for this resource takes an event of `event`.
     pub fn takes(self, event: Self) -> bool {
         match self {
-            Self::WildCard => event != Self::UnschedulablePod,
+            Self::WildCard => !matches!(event, Self::UnschedulablePod | Self::DecidedPod),
             Self::Pod => matches!(event, Self::Pod | Self::AssignedPod | Self::TargetPod),
             _ => self == event,
         }

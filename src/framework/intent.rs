@@ -1,4 +1,5 @@
-//! [`Intent`]: what one field manager wants of an object, for server-side apply; [`Write`]: one write of a policy.
+//! [`Intent`]: what one field manager wants of an object, for server-side apply; [`Write`]: one write of a policy, or
+//! for one.
 
 use super::calls::{ApiCall, Part};
 use super::patch_body::PatchBody;
@@ -35,6 +36,18 @@ impl Intent {
         fields
     }
 
+    /// The annotations and labels that it wants.
+    fn metadata(&self) -> MetadataChange {
+        let part = |name: &str| {
+            let part = self.fields.get("metadata").and_then(|metadata| metadata.get(name)?.as_object());
+            part.into_iter().flatten().filter_map(|(key, value)| Some((Symbol::new(key), value.as_str()?)))
+        };
+        MetadataChange {
+            annotations: part("annotations").map(|(key, value)| (key, Some(value.into()))).collect(),
+            labels: part("labels").map(|(key, value)| (key, Some(Symbol::new(value)))).collect(),
+        }
+    }
+
     /// Takes the fields of a further intent of the same manager in.
     fn join(&mut self, other: &Self) {
         let mut fields = Value::Object(std::mem::take(&mut self.fields));
@@ -45,7 +58,7 @@ impl Intent {
     }
 }
 
-/// One write of a policy to an object.
+/// One write to an object.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Write {
     /// The object.
@@ -62,6 +75,11 @@ impl Write {
         Self { of, part: Part::Object, body: PatchBody::Metadata(change) }
     }
 
+    /// The removal of a mark from a bound pod.
+    pub fn mark_gone(of: ObjectKey, mark: Symbol) -> Self {
+        Self { of, part: Part::Status, body: PatchBody::MarkGone { mark } }
+    }
+
     /// Takes a later write in, if one call can make both. Returns whether it can.
     pub fn take_in(&mut self, later: &Self) -> bool {
         if (&self.of, self.part) != (&later.of, later.part) {
@@ -75,6 +93,16 @@ impl Write {
             _ => return false,
         }
         true
+    }
+
+    /// Why the API server would refuse it, whatever the object has; `None` if it may take it.
+    pub fn problem(&self) -> Option<String> {
+        let problem = match &self.body {
+            PatchBody::Metadata(change) => change.problem(),
+            PatchBody::Apply(intent) => intent.metadata().problem(),
+            _ => None,
+        };
+        problem.map(|why| format!("writing to {:?}: {why}", self.of.name.as_str()))
     }
 
     /// The call that makes it.

@@ -42,6 +42,12 @@ pub enum PatchBody {
         /// The name of the node.
         node: Symbol,
     },
+    /// Part `Status` of a pod: the annotation goes that says what is left to do for it. The API server lets writers of a
+    /// pod's status change its annotations, so that the scheduler needs no right to write pods.
+    MarkGone {
+        /// The key of the annotation.
+        mark: Symbol,
+    },
     /// Part `Object` of any object: annotations and labels that a policy sets or removes. It is a JSON merge patch.
     Metadata(MetadataChange),
     /// Any part of any object: all that a field manager wants of it, by server-side apply. It is forced: what another manager
@@ -55,7 +61,19 @@ pub const PREEMPTION_BY_SCHEDULER: &str = "PreemptionByScheduler";
 impl PatchBody {
     /// Whether it is a JSON merge patch and no strategic one, which custom kinds do not have.
     pub fn is_merge_patch(&self) -> bool {
-        matches!(self, Self::Metadata(_))
+        matches!(self, Self::Metadata(_) | Self::MarkGone { .. })
+    }
+
+    /// Whether a policy wants it. Such a patch is made with the rights of the policies' account, never with those that
+    /// the scheduler has for its own work.
+    pub fn is_of_policy(&self) -> bool {
+        match self {
+            Self::Metadata(_) | Self::Apply(_) => true,
+            Self::DisruptionTarget { .. }
+            | Self::ClaimRef { .. }
+            | Self::SelectedNode { .. }
+            | Self::MarkGone { .. } => false,
+        }
     }
 
     /// The field manager of server-side apply.
@@ -100,6 +118,9 @@ impl PatchBody {
             Self::SelectedNode { node } => {
                 patch["metadata"]["annotations"] = json!({SELECTED_NODE: node.as_str()});
             }
+            Self::MarkGone { mark } => {
+                patch["metadata"]["annotations"] = json!({mark.as_str(): Value::Null});
+            }
             Self::Metadata(change) => {
                 let annotations = change.annotations.iter();
                 let annotations: Map<String, Value> =
@@ -136,6 +157,10 @@ impl PatchBody {
                 claim.selected_node = Some(node.clone());
                 claim.annotated = true;
                 Some(Object::Other(Arc::new(claim)))
+            }
+            (Self::MarkGone { mark }, to @ Object::Pod(_)) => {
+                let annotations = [(mark.clone(), None)].into();
+                changed(&MetadataChange { annotations, ..MetadataChange::default() }, to)
             }
             (Self::Metadata(change), to) => changed(change, to),
             (Self::Apply(intent), to) => merged(&Value::Object(intent.fields.clone()), to),

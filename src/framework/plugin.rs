@@ -9,13 +9,14 @@ use super::reads::{Need, Reads};
 use super::remedies::Edit;
 use super::unchecked::Impact;
 use crate::model::{Duration, NodeInfo, PodInfo, PodPrecondition, Resource, Snapshot, Symbol, Time, Want};
+use std::any::Any;
 
 /// How often plugins that read the clock are re-evaluated, unless they say when.
 const MINUTE: i64 = 60_000_000;
 
 /// A plugin. It is immutable: state of one attempt lives in its slot of the `CycleState`, longer-lived state in an
 /// `Index`. A plugin registers for an extension point by overriding its getter.
-pub trait Plugin: Send + Sync {
+pub trait Plugin: Any + Send + Sync {
     /// The name, as in a profile.
     fn name(&self) -> &str;
     /// Everything it may read.

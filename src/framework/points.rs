@@ -538,8 +538,8 @@ pub trait Failure: Sync {
 /// annotation of the pod, which goes when everything is written. The framework asks the plugin for what to write whenever
 /// it is tried.
 pub trait AfterBind: Sync {
-    /// The value of the mark that the Binding of this pod carries; `None`: there is nothing to write for it.
-    fn mark(&self, h: &Handle) -> Option<Symbol>;
+    /// Whether there may be something to write for this pod, so that its Binding carries a mark.
+    fn marks(&self, h: &Handle) -> bool;
     /// What is to be written now for a pod on this node, one object after the other.
     fn writes(&self, h: &Handle, node: NodeId) -> Vec<Write>;
 }

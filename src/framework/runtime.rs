@@ -505,14 +505,14 @@ impl Framework {
         Status::error(text).by(status.plugin).because_of(&status)
     }
 
-    /// Filter plugins on one node with nominated pods: the pod must fit together with nominated pods of at least its
-    /// own priority, and without them.
+    /// Filter plugins on one node with nominated pods: the pod must fit together with those that keep the node from it,
+    /// and without them.
     pub fn filter_with_nominated(&self, h: Handle, node: NodeInfo) -> Result<(), Status> {
         let promised = h.snapshot.nominated(node.id());
-        let matters = |other: &&Arc<PodInfo>| other.priority >= h.pod.priority && other.key != h.pod.key;
-        if promised.iter().any(|other| matters(&other)) {
+        let mut keepers = promised.iter().filter(|other| self.keeps_from(other, h, node)).peekable();
+        if keepers.peek().is_some() {
             let mut with = Simulation::new(self, h, node);
-            for other in promised.iter().filter(matters) {
+            for other in keepers {
                 with.add_pod(other)?;
             }
             with.passes()?;

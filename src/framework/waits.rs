@@ -19,8 +19,9 @@ pub struct Waits {
 }
 
 /// The resources of events.
-const RESOURCES: [EventResource; 15] = [
+const RESOURCES: [EventResource; 17] = [
     EventResource::AssignedPod,
+    EventResource::DecidedPod,
     EventResource::UnschedulablePod,
     EventResource::TargetPod,
     EventResource::Node,
@@ -32,6 +33,7 @@ const RESOURCES: [EventResource; 15] = [
     EventResource::CsiDriver,
     EventResource::CsiStorageCapacity,
     EventResource::VolumeAttachment,
+    EventResource::DaemonSet,
     EventResource::LookedUp,
     EventResource::Memo,
     EventResource::NodeMetrics,

@@ -81,15 +81,22 @@ pub struct Given<'g> {
 
 /// The same for all that can be given. An exception from another text with which a policy is refused is left out.
 pub fn compile_given(source: &Source, given: Given<'_>) -> (Vec<Policy>, Vec<Diagnostic>) {
+    compile_within(source, given, &Budget::default())
+}
+
+/// The same with what it may take, which counts.
+pub fn compile_within(source: &Source, given: Given<'_>, budget: &Budget) -> (Vec<Policy>, Vec<Diagnostic>) {
     let (file, mistakes) = syntax::parse(source);
     let outside = given.exceptions.cloned().unwrap_or_default().with(&file, source);
-    let (policies, said) = compile_parsed(source, (&file, mistakes.clone()), given, &outside);
+    let (policies, said) = compile_parsed(source, (&file, mistakes.clone()), given, &outside, budget);
     let joined = |of: &&OutsideException| policies.iter().any(|policy| policy.name == of.policy);
     let mut refused = outside.iter().filter(|of| of.source() != source.id() && !joined(of)).peekable();
     if refused.peek().is_none() {
         return (policies, said);
     }
-    let (alone, mut said_alone) = compile_parsed(source, (&file, mistakes), given, &outside.of_file(source));
+    let of_file = outside.of_file(source);
+    let (alone, mut said_alone) =
+        compile_parsed(source, (&file, mistakes), given, &of_file, &Budget::default());
     for of in refused.filter(|of| alone.iter().any(|policy| policy.name == of.policy)) {
         let refused = check::exceptions::with_which_it_is_refused(of, &said);
         said_alone.extend((!of.allows(&refused)).then_some(refused));
@@ -103,15 +110,15 @@ fn compile_parsed(
     (file, mut said): (&ast::File, Vec<Diagnostic>),
     given: Given<'_>,
     outside: &Outside,
+    budget: &Budget,
 ) -> (Vec<Policy>, Vec<Diagnostic>) {
     let Given { size, schemas, arguments, sources, .. } = given;
     let Some(used) = uses::load(source, file, sources, &mut said) else {
         // Names are missing, about which nothing could be said.
         return (Vec::new(), said);
     };
-    let budget = Budget::default();
-    let mut policies = check::check((file, source, &used), (arguments, schemas, outside), &budget, &mut said);
-    policies.retain_mut(|policy| analysis::analyse(policy, &budget, &mut said));
+    let mut policies = check::check((file, source, &used), (arguments, schemas, outside), budget, &mut said);
+    policies.retain_mut(|policy| analysis::analyse(policy, budget, &mut said));
     let mut claimed = analysis::claims::Claimed::default();
     policies.retain(|policy| {
         let clashes = claimed.clashes(policy);

@@ -4,7 +4,7 @@
 //! `cli`, `dry_run` and `cluster` make them from typed policies; `plugins::policy` turns each
 //! policy into a plugin.
 
-use super::typed::{Policy, Rule};
+use super::typed::{Policy, Rule, Statement};
 use crate::diag::{SourceMap, Span};
 use crate::lang::analysis::faults::sources_of_faults;
 use crate::lang::analysis::preconditions::Preconditions;
@@ -31,7 +31,7 @@ pub struct CompiledPolicy {
     pub reads: Reads,
     /// The reads of `applies when` and of lets with `missing`.
     pub deciding: Reads,
-    /// Where checks, and expressions that may be faults, are written, as people name it (`gpu.bay:12`),
+    /// Where statements, and expressions that may be faults, are written, as people name it (`gpu.bay:12`),
     /// by span.
     places: FxHashMap<Span, String>,
     /// The expressions that may be faults, by span.
@@ -92,8 +92,8 @@ impl CompiledPolicy {
                 matches!(path.of, ReadOf::Pods | ReadOf::Nodes | ReadOf::Nominated | ReadOf::Group)
             });
         let hash = content_hash(&policy, sources);
-        let checks = policy.rules().flat_map(Rule::checks).map(|check| check.span);
-        let named = checks.chain(policy.exceptions.iter().map(|of| of.span));
+        let statements_of = policy.rules().flat_map(Rule::statements).map(Statement::span);
+        let named = statements_of.chain(policy.exceptions.iter().map(|of| of.span));
         let mut places: FxHashMap<Span, String> = named.map(|span| (span, place(sources, span))).collect();
         let mut texts = FxHashMap::default();
         for span in sources_of_faults(&policy) {
@@ -120,7 +120,7 @@ impl CompiledPolicy {
         Evaluator::new(&self.policy, context)
     }
 
-    /// The file and line of a check, an exception, or an expression that may be a fault; empty for anything else.
+    /// The file and line of a statement, an exception, or an expression that may be a fault; empty for anything else.
     pub fn place(&self, span: Span) -> &str {
         self.places.get(&span).map_or("", String::as_str)
     }
@@ -195,7 +195,8 @@ impl PolicySet {
     }
 }
 
-/// The text of the policy, of the defs and types of its file, and of its exceptions; its arguments.
+/// The text of the policy, of the defs and types of its file, and of its exceptions; its arguments; the fields of the kinds
+/// that it looks up, whose types are elsewhere.
 fn content_hash(policy: &Policy, sources: &SourceMap) -> u64 {
     let mut hasher = FxHasher::default();
     let exceptions = policy.exceptions.iter().map(|of| of.span);
@@ -204,6 +205,9 @@ fn content_hash(policy: &Policy, sources: &SourceMap) -> u64 {
     }
     for param in &policy.params {
         hasher.write(format!("{}={:?};", param.name, param.value).as_bytes());
+    }
+    for kind in &policy.kinds {
+        (&kind.name, &kind.fields, &kind.plural, kind.namespaced).hash(&mut hasher);
     }
     hasher.finish()
 }

@@ -211,6 +211,8 @@ impl Kinds {
     pub const OBJECTS: Self = Self(1 << 21);
     /// What nodes use, as the metrics API says.
     pub const METRICS: Self = Self(1 << 22);
+    /// DaemonSets.
+    pub const DAEMON_SETS: Self = Self(1 << 23);
     /// Everything.
     pub const ALL: Self = Self(u32::MAX);
 

@@ -52,9 +52,11 @@ impl PodInfo {
             started,
             scheduled_condition,
             disruption_target,
+            unreadable,
             raw,
         } = self;
         let requests = *requests != now.requests
+            || *unreadable != now.unreadable
             || *nonzero_milli_cpu != now.nonzero_milli_cpu
             || *nonzero_memory != now.nonzero_memory;
         let ports = *host_ports != now.host_ports;

@@ -61,39 +61,67 @@ impl FromIterator<(Symbol, Symbol)> for Labels {
 }
 
 /// Annotations of an object, ordered by key. Values are not interned: they may be long and are rarely compared.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Annotations(Box<[(Symbol, std::sync::Arc<str>)]>);
+#[derive(Clone, Debug, Default)]
+pub struct Annotations {
+    pairs: Box<[(Symbol, Arc<str>)]>,
+    /// The bytes of those that were removed because nothing reads them. They count for what the API server takes.
+    left_out: u32,
+}
+
+/// What nothing reads is not compared.
+impl PartialEq for Annotations {
+    fn eq(&self, other: &Self) -> bool {
+        self.pairs == other.pairs
+    }
+}
+
+impl Eq for Annotations {}
 
 impl Annotations {
     /// The value of `key`.
     pub fn get(&self, key: &str) -> Option<&str> {
-        self.0.iter().find(|(k, _)| k.as_str() == key).map(|(_, value)| &**value)
+        self.pairs.iter().find(|(k, _)| k.as_str() == key).map(|(_, value)| &**value)
     }
 
     /// Pairs in the order of their keys.
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = (&Symbol, &std::sync::Arc<str>)> {
-        self.0.iter().map(|(key, value)| (key, value))
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (&Symbol, &Arc<str>)> {
+        self.pairs.iter().map(|(key, value)| (key, value))
     }
-}
 
-impl Annotations {
-    /// Removes all but those under some keys.
-    pub fn retain(&mut self, keeps: impl Fn(&str) -> bool) {
-        if self.0.iter().all(|(key, _)| keeps(key)) {
+    /// Removes all but some, by key and value.
+    pub fn retain(&mut self, keeps: impl Fn(&str, &str) -> bool) {
+        if self.pairs.iter().all(|(key, value)| keeps(key, value)) {
             return;
         }
-        let kept = std::mem::take(&mut self.0).into_iter().filter(|(key, _)| keeps(key));
+        let before = self.bytes();
+        let kept = std::mem::take(&mut self.pairs).into_iter().filter(|(key, value)| keeps(key, value));
         // A new list: one whose elements are removed may keep its memory.
         let kept: Vec<_> = kept.collect();
-        self.0 = Box::from(kept.as_slice());
+        self.pairs = Box::from(kept.as_slice());
+        let left_out = before - self.kept_bytes();
+        self.left_out = u32::try_from(left_out).unwrap_or(u32::MAX);
+    }
+
+    /// The bytes of keys and values, also of those that were left out.
+    pub fn bytes(&self) -> usize {
+        self.kept_bytes() + self.left_out as usize
+    }
+
+    fn kept_bytes(&self) -> usize {
+        self.pairs.iter().map(|(key, value)| key.len() + value.len()).sum()
+    }
+
+    /// The same, where those that were left out of `other` are left out too.
+    pub(super) fn with_left_out_of(self, other: &Self) -> Self {
+        Self { left_out: other.left_out, ..self }
     }
 }
 
-impl FromIterator<(Symbol, std::sync::Arc<str>)> for Annotations {
-    fn from_iter<I: IntoIterator<Item = (Symbol, std::sync::Arc<str>)>>(pairs: I) -> Self {
+impl FromIterator<(Symbol, Arc<str>)> for Annotations {
+    fn from_iter<I: IntoIterator<Item = (Symbol, Arc<str>)>>(pairs: I) -> Self {
         let mut pairs: Vec<_> = pairs.into_iter().collect();
         pairs.sort_by(|a, b| a.0.cmp(&b.0));
-        Self(pairs.into())
+        Self { pairs: pairs.into(), left_out: 0 }
     }
 }
 
@@ -450,4 +478,41 @@ pub fn value_problem(value: &str) -> Option<String> {
         );
     }
     (!problems.is_empty()).then(|| problems.join("; "))
+}
+
+/// The most bytes of the keys and values of all annotations of an object.
+///
+/// Source: `apimachinery/pkg/api/validation/objectmeta.go`, `TotalAnnotationSizeLimitB`.
+const MOST_ANNOTATIONS: usize = 256 * 1024;
+
+/// Why the API server would not have these annotations and labels on an object, beside annotations of so many bytes;
+/// `None` if it would.
+///
+/// Source: `apimachinery/pkg/api/validation/objectmeta.go`, `ValidateAnnotations`, and
+/// `apimachinery/pkg/apis/meta/v1/validation/validation.go`, `ValidateLabels`.
+pub fn metadata_problem<'a>(
+    annotations: impl IntoIterator<Item = (&'a Symbol, &'a str)>,
+    labels: impl IntoIterator<Item = (&'a Symbol, &'a Symbol)>,
+    beside: usize,
+) -> Option<String> {
+    let invalid = |key: &str| key_problem(key).map(|why| format!("{key:?} is not a valid key: {why}"));
+    let mut bytes = beside;
+    for (key, value) in annotations {
+        // The case of letters does not matter in keys of annotations.
+        if let Some(problem) = invalid(&key.as_str().to_ascii_lowercase()) {
+            return Some(problem);
+        }
+        bytes += key.len() + value.len();
+    }
+    for (key, value) in labels {
+        let of_value = |why| format!("{:?} is not a valid value of label {key}: {why}", value.as_str());
+        if let Some(problem) = invalid(key).or_else(|| value_problem(value).map(of_value)) {
+            return Some(problem);
+        }
+    }
+    (bytes > MOST_ANNOTATIONS).then(|| {
+        format!(
+            "its annotations would take {bytes} bytes together, and the API server takes {MOST_ANNOTATIONS}"
+        )
+    })
 }

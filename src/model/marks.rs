@@ -4,7 +4,7 @@
 //! Source: `setPodNodeAndMetadata` in `pkg/registry/core/pod/storage/storage.go`; labels since Kubernetes 1.35
 //! (KEP-4742).
 
-use super::labels::{Annotations, Labels};
+use super::labels::{Annotations, Labels, metadata_problem};
 use super::pod::PodInfo;
 use super::symbol::Symbol;
 use std::collections::BTreeMap;
@@ -35,11 +35,21 @@ impl PodMarks {
         self.labels.extend(others.labels);
     }
 
+    /// Why the API server would not have these marks on the pod; `None` if it would. It copies those of a Binding without
+    /// a look at them, and refuses every later update of the pod, also of its status.
+    pub fn problem_on(&self, pod: &PodInfo) -> Option<String> {
+        let replaced = pod.annotations.iter().filter(|(key, _)| self.annotations.contains_key(*key));
+        let replaced: usize = replaced.map(|(key, value)| key.len() + value.len()).sum();
+        let annotations = self.annotations.iter().map(|(key, value)| (key, &**value));
+        metadata_problem(annotations, &self.labels, pod.annotations.bytes() - replaced)
+    }
+
     /// The pod with these marks, which replace its own under the same keys.
     pub fn laid_over(&self, pod: &PodInfo) -> PodInfo {
         let own = pod.annotations.iter().filter(|(key, _)| !self.annotations.contains_key(*key));
         let annotations: Annotations =
             own.chain(&self.annotations).map(|(key, value)| (key.clone(), value.clone())).collect();
+        let annotations = annotations.with_left_out_of(&pod.annotations);
         let own = pod.labels.iter().filter(|(key, _)| !self.labels.contains_key(*key));
         let labels: Labels =
             own.chain(&self.labels).map(|(key, value)| (key.clone(), value.clone())).collect();
@@ -78,5 +88,48 @@ mod tests {
         let labels: Vec<_> =
             marked.labels.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
         assert_eq!(labels, [("a", "1"), ("b", "3")]);
+    }
+
+    #[test]
+    fn what_the_api_server_would_not_have_is_found_with_what_the_pod_has() {
+        let limit = 256 * 1024;
+        // 32 bytes beside the annotations of the pod; each is short enough to be kept.
+        let room = |used: usize| {
+            let full = used / 8_000;
+            let rest = used % 8_000;
+            let filled =
+                (0..full).fold(pod("p"), |pod, at| pod.annotation(&format!("f{at:02}"), &"v".repeat(7_997)));
+            let pod = filled.annotation("x", &"v".repeat(rest - 1)).build();
+            assert_eq!(pod.annotations.bytes(), used);
+            let marks = |key: &str, value: &str| PodMarks {
+                annotations: BTreeMap::from([(key.into(), value.into())]),
+                ..PodMarks::default()
+            };
+            let added = marks("example.com/added", &"w".repeat(15));
+            let replaced = marks("x", &"w".repeat(rest - 1 + limit - used));
+            assert_eq!(replaced.problem_on(&pod), None);
+            let mut less = PodInfo::clone(&pod);
+            less.annotations.retain(|_, _| false);
+            assert_eq!(added.problem_on(&less), added.problem_on(&pod), "what is not kept counts");
+            added.problem_on(&pod)
+        };
+        assert_eq!(room(limit - 32), None);
+        let text = "its annotations would take 262145 bytes together, and the API server takes 262144";
+        assert_eq!(room(limit - 31).as_deref(), Some(text));
+        let long = pod("p").annotation("x", &"v".repeat(20_000)).build();
+        assert_eq!((long.annotations.get("x"), long.annotations.bytes()), (None, 20_001));
+        let label = |key: &str, value: &str| PodMarks {
+            labels: BTreeMap::from([(key.into(), value.into())]),
+            ..PodMarks::default()
+        };
+        let pod = pod("p").build();
+        assert_eq!(label("a/b", "v").problem_on(&pod), None);
+        assert!(
+            label("a/b", "v_")
+                .problem_on(&pod)
+                .unwrap()
+                .starts_with("\"v_\" is not a valid value of label a/b")
+        );
+        assert!(label("a_", "v").problem_on(&pod).unwrap().starts_with("\"a_\" is not a valid key"));
     }
 }

@@ -1,7 +1,7 @@
 //! [`MetadataChange`]: annotations and labels that policies set on an object or remove from it. Also the names of the
 //! annotations that say what is left to do for a bound pod.
 
-use super::labels::{Annotations, Labels};
+use super::labels::{Annotations, Labels, metadata_problem};
 use super::pod::PodInfo;
 use super::symbol::Symbol;
 use std::collections::BTreeMap;
@@ -15,10 +15,22 @@ pub fn after_bind_mark(plugin: &str) -> Symbol {
     Symbol::from(format!("{AFTER_BIND}{plugin}"))
 }
 
+/// The annotation of the mirror of a static pod, which a kubelet makes. One that another writer set is deleted by the
+/// kubelet.
+///
+/// Source: `pkg/kubelet/types/pod_update.go`, `ConfigMirrorAnnotationKey`.
+pub const STATIC_POD: &str = "kubernetes.io/config.mirror";
+
 impl PodInfo {
-    /// The plugins that have something to do for the pod after its binding.
-    pub fn after_bind_marks(&self) -> impl Iterator<Item = &str> {
-        self.annotations.iter().filter_map(|(key, _)| key.as_str().strip_prefix(AFTER_BIND))
+    /// Whether it is the mirror of a static pod: it runs whether the API server has it or not.
+    pub fn is_static(&self) -> bool {
+        self.annotations.get(STATIC_POD).is_some()
+    }
+
+    /// The plugins that have something to do for the pod after its binding, if their marks hold, and the values of these.
+    pub fn after_bind_marks(&self) -> impl Iterator<Item = (&str, &str)> {
+        let marks = self.annotations.iter();
+        marks.filter_map(|(key, value)| Some((key.as_str().strip_prefix(AFTER_BIND)?, &**value)))
     }
 }
 
@@ -43,12 +55,19 @@ impl MetadataChange {
         self.labels.extend(later.labels);
     }
 
+    /// Why the API server would refuse the change, whatever the object has; `None` if it may take it.
+    pub fn problem(&self) -> Option<String> {
+        let annotations = self.annotations.iter().filter_map(|(key, value)| Some((key, value.as_deref()?)));
+        let labels = self.labels.iter().filter_map(|(key, value)| Some((key, value.as_ref()?)));
+        metadata_problem(annotations, labels, 0)
+    }
+
     /// Annotations after the change.
     pub fn annotations_of(&self, before: &Annotations) -> Annotations {
         let kept = before.iter().filter(|(key, _)| !self.annotations.contains_key(*key));
         let kept = kept.map(|(key, value)| (key.clone(), value.clone()));
         let set = self.annotations.iter().filter_map(|(key, value)| Some((key.clone(), value.clone()?)));
-        kept.chain(set).collect()
+        kept.chain(set).collect::<Annotations>().with_left_out_of(before)
     }
 
     /// Labels after the change.
@@ -76,6 +95,6 @@ mod tests {
         assert_eq!(after, [("x", "new"), ("y", "kept")]);
         let mark = after_bind_mark("sticky");
         let marked = crate::testing::pod("p").annotation(mark.as_str(), "1").annotation("x", "y").build();
-        assert_eq!(marked.after_bind_marks().collect::<Vec<_>>(), ["sticky"]);
+        assert_eq!(marked.after_bind_marks().collect::<Vec<_>>(), [("sticky", "1")]);
     }
 }

@@ -12,6 +12,7 @@ mod quantity;
 mod amounts;
 mod resource;
 mod labels;
+mod mark_key;
 mod marks;
 pub mod metrics;
 mod merge_patch;
@@ -33,6 +34,7 @@ mod difference;
 mod index;
 mod snapshot;
 mod node_info;
+mod sums;
 pub mod gpus;
 #[cfg(any(test, feature = "testing"))]
 mod describe;
@@ -54,11 +56,12 @@ pub use duration::DurationError;
 pub use index::{Feeds, Index, IndexError, IndexKey};
 pub use labels::{
     Annotations, LabelSelector, Labels, Requirement, SelectorError, SelectorOperator, key_problem,
-    value_problem,
+    metadata_problem, value_problem,
 };
+pub use mark_key::{MarkKey, MarkKeys};
 pub use marks::PodMarks;
 pub use merge_patch::merge;
-pub use metadata_change::{AFTER_BIND, MetadataChange, after_bind_mark};
+pub use metadata_change::{AFTER_BIND, MetadataChange, STATIC_POD, after_bind_mark};
 pub use metrics::{
     BadReading, LONGEST_WINDOW, Load, MOST_SAMPLES, Measured, Metrics, POLL_PERIOD, Reading, Usage,
 };
@@ -67,10 +70,11 @@ pub use node_info::{NodeInfo, Overlay};
 pub use node_selector::{NodeAffinity, NodeSelector, NodeSelectorTerm, PreferredTerm};
 pub use node_set::{NodeId, NodeSet, block, blocks_mut, pack, rows_where};
 pub use objects::{
-    ApiObject, ClaimReference, CsiDriver, CsiNode, CsiStorageCapacity, Demand, IntOrPercent, KINDS, Kind,
-    KindName, KindRow, LookedUp, Namespace, Object, ObjectError, ObjectKey, ObjectMeta, PersistentVolume,
-    PersistentVolumeClaim, PersistentVolumeSource, PodDisruptionBudget, ReplicaSet, ReplicationController,
-    Service, StatefulSet, StorageClass, TopologyTerm, Typed, Unread, VolumeAttachment, downcast, looked_up,
+    ApiObject, ClaimReference, CsiDriver, CsiNode, CsiStorageCapacity, DaemonSet, Demand, IntOrPercent,
+    KINDS, Kind, KindName, KindRow, LookedUp, Namespace, Object, ObjectError, ObjectKey, ObjectMeta,
+    PersistentVolume, PersistentVolumeClaim, PersistentVolumeSource, PodDisruptionBudget, ReplicaSet,
+    ReplicationController, Seen, Service, StatefulSet, StorageClass, TopologyTerm, Typed, Unread,
+    VolumeAttachment, downcast, looked_up,
 };
 pub use pod::{Container, HostPort, OwnerReference, PodInfo, PodKey, QosClass, ScheduledCondition};
 pub use pod_counts::{CarriedTerm, NodeCounts, PodMatch, TermKind};

@@ -7,6 +7,7 @@ use super::node_set::NodeId;
 use super::pod::{HostPort, PodInfo};
 use super::resource::Resource;
 use super::snapshot::{NodeRow, Snapshot};
+use super::sums::Sums;
 use super::symbol::Symbol;
 use super::time::Time;
 use std::sync::Arc;
@@ -40,8 +41,7 @@ pub struct Overlay {
     added: Vec<Arc<PodInfo>>,
     /// Pods of the row that are taken off.
     removed: BitSet<Place>,
-    requested: Resource,
-    nonzero: (i64, i64),
+    sums: Sums,
     /// The host ports of pods added and removed, and whether each is in use after the last of these changes. As in
     /// upstream's `HostPortInfo`, which counts nothing, a removed pod frees its ports even if another pod has them too.
     ports: Vec<(HostPort, bool)>,
@@ -61,8 +61,7 @@ impl Overlay {
         Self {
             added: of.overlay.map(|overlay| overlay.added.clone()).unwrap_or_default(),
             removed: of.overlay.map(|overlay| overlay.removed.clone()).unwrap_or_default(),
-            requested: of.requested().clone(),
-            nonzero: of.nonzero_requested(),
+            sums: Sums { requested: of.requested().clone(), nonzero: of.nonzero_requested() },
             ports: of.overlay.map(|overlay| overlay.ports.clone()).unwrap_or_default(),
         }
     }
@@ -78,9 +77,7 @@ impl Overlay {
 
     /// Puts a pod onto `node`, the node that the overlay was made for.
     pub fn add(&mut self, node: NodeInfo<'_>, pod: &Arc<PodInfo>) {
-        self.requested.add(&pod.requests);
-        self.nonzero.0 = self.nonzero.0.saturating_add(pod.nonzero_milli_cpu);
-        self.nonzero.1 = self.nonzero.1.saturating_add(pod.nonzero_memory);
+        self.sums.add(node.node(), pod);
         self.set_ports(pod, true);
         match place(node.row, pod).filter(|place| self.removed.contains(*place)) {
             Some(place) => self.removed.remove(place),
@@ -101,9 +98,9 @@ impl Overlay {
                 None => return,
             },
         }
-        self.requested.sub(&pod.requests);
-        self.nonzero.0 = self.nonzero.0.saturating_sub(pod.nonzero_milli_cpu);
-        self.nonzero.1 = self.nonzero.1.saturating_sub(pod.nonzero_memory);
+        if !self.sums.subtract(pod) {
+            self.sums = Sums::of(node.node(), node.with_overlay(self).pods());
+        }
         self.set_ports(pod, false);
     }
 }
@@ -159,14 +156,14 @@ impl<'a> NodeInfo<'a> {
     /// What the pods on the node request, assumed ones included.
     pub fn requested(&self) -> &'a Resource {
         match self.overlay {
-            Some(overlay) => &overlay.requested,
-            None => &self.row.requested,
+            Some(overlay) => &overlay.sums.requested,
+            None => &self.row.sums.requested,
         }
     }
 
     /// Requested CPU (millicores) and memory (bytes) with upstream's defaults for containers that name none.
     pub fn nonzero_requested(&self) -> (i64, i64) {
-        self.overlay.map_or(self.row.nonzero, |overlay| overlay.nonzero)
+        self.overlay.map_or(self.row.sums.nonzero, |overlay| overlay.sums.nonzero)
     }
 
     /// The pods on the node, assumed ones included.

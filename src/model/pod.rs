@@ -3,6 +3,7 @@
 use super::constraints::{ConstraintKinds, PodConstraints, PodVolume, VolumeSource};
 use super::labels::{Annotations, Labels};
 use super::node_selector::NodeAffinity;
+use super::objects::ObjectError;
 use super::resource::Resource;
 use super::symbol::Symbol;
 use super::taints::Toleration;
@@ -157,6 +158,9 @@ pub struct PodInfo {
     /// The condition `DisruptionTarget` is `True` with the reason `PreemptionByScheduler`: a scheduler evicts the pod to
     /// make room for another.
     pub disruption_target: bool,
+    /// What could not be read and hides what the pod takes. Such a pod is not placed, and the node that it is on counts
+    /// as full.
+    pub unreadable: Option<Arc<ObjectError>>,
     /// The object as the API has it, for policies that read `spec`, `status` or `metadata` beyond the fields above.
     /// `None` when no loaded policy does.
     pub raw: Option<Arc<serde_json::Value>>,

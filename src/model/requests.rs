@@ -8,6 +8,7 @@
 use super::labels;
 use super::objects::ObjectError;
 use super::objects::pod::{Container, ContainerStatus, Pod};
+use super::objects::problems::Problems;
 use super::objects::read::{Amount, ResourceList};
 use super::pod::QosClass;
 use super::quantity::Quantity;
@@ -95,30 +96,40 @@ pub fn is_extended(name: &str) -> bool {
         && labels::key_problem(&format!("requests.{name}")).is_none()
 }
 
-/// Checks the amounts at `path`.
-pub(super) fn read(list: &ResourceList, path: &str) -> Result<Amounts, ObjectError> {
+/// Which amounts a list has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum AmountsOf {
+    /// What is taken: one that cannot be read counts as all there is.
+    Requests,
+    /// Bounds on use: nothing is decided by one that cannot be read.
+    Limits,
+    /// What a node has: one that cannot be read counts as nothing.
+    Node,
+}
+
+/// The amounts at `path`. What is beyond the range of 64 bits is kept and counts as its end.
+pub(super) fn read(list: &ResourceList, path: &str, of: AmountsOf, problems: &mut Problems) -> Amounts {
     let mut amounts = Amounts::default();
     for (name, amount) in &list.0 {
         let problem = match amount {
-            Amount::Bad(text, error) => (text.to_string(), error.to_string()),
-            Amount::Good(quantity) => {
-                let fits = match name.as_str() {
-                    "cpu" => quantity.checked_milli_value().is_some(),
-                    _ => quantity.checked_value().is_some(),
-                };
-                match (quantity.sign(), fits) {
-                    (0.., true) => {
-                        amounts.set(name, *quantity);
-                        continue;
-                    }
-                    (0.., false) => (quantity.to_string(), String::from("the amount does not fit 64 bits")),
-                    _ => (quantity.to_string(), String::from("must be greater than or equal to 0")),
-                }
+            Amount::Good(quantity) if quantity.sign() >= 0 => {
+                amounts.set(name, *quantity);
+                continue;
             }
+            Amount::Good(quantity) => (quantity.to_string(), "must be greater than or equal to 0".to_owned()),
+            Amount::Bad(text, error) => (text.to_string(), error.to_string()),
         };
-        return Err(ObjectError::new(format!("{path}.{name}"), problem.0, problem.1));
+        let problem = ObjectError::new(format!("{path}.{name}"), problem.0, problem.1);
+        match of {
+            AmountsOf::Limits => problems.note(problem),
+            AmountsOf::Node => problems.note_hiding(problem),
+            AmountsOf::Requests => {
+                problems.note_hiding(problem);
+                amounts.set(name, Quantity::from_value(i64::MAX));
+            }
+        }
     }
-    Ok(amounts)
+    amounts
 }
 
 /// Requests and limits of one place.
@@ -156,6 +167,8 @@ pub(super) struct PodResources {
     pub overhead: Amounts,
     /// The kubelet reported the requested resize as infeasible.
     pub resize_infeasible: bool,
+    /// It cannot be read what the pod takes.
+    pub takes_all: bool,
 }
 
 /// Whether amounts of the whole pod may be given for `name`.
@@ -164,40 +177,37 @@ pub(super) fn pod_level(name: &str) -> bool {
 }
 
 impl PodResources {
-    /// Takes the amounts out of a pod object.
-    pub(super) fn read(pod: &Pod) -> Result<Self, ObjectError> {
+    /// Takes the amounts out of a pod object. If one of those that it takes cannot be read, the pod as a whole takes all
+    /// CPU, memory and ephemeral storage that there is.
+    pub(super) fn read(pod: &Pod, problems: &mut Problems) -> Self {
         let (spec, status) = (&pod.spec, &pod.status);
+        let statuses = status.all_containers();
         let mut containers = Vec::with_capacity(spec.init_containers.len() + spec.containers.len());
         for (at, container) in spec.init_containers.iter().enumerate() {
             let path = format!("spec.initContainers[{at}]");
             let sidecar = container.is_sidecar();
-            containers.push(read_container(container, &path, true, sidecar, &pod.status.all_containers())?);
+            containers.push(read_container(container, &path, (true, sidecar), &statuses, problems));
         }
         for (at, container) in spec.containers.iter().enumerate() {
             let path = format!("spec.containers[{at}]");
-            containers.push(read_container(container, &path, false, false, &pod.status.all_containers())?);
+            containers.push(read_container(container, &path, (false, false), &statuses, problems));
         }
-        let both = |resources: &super::objects::pod::Resources, path: &str| {
-            Ok(Resources {
-                requests: read(&resources.requests, &format!("{path}.requests"))?,
-                limits: read(&resources.limits, &format!("{path}.limits"))?,
-            })
-        };
-        let pod_status = match &status.resources {
-            Some(resources) => Some((
-                both(resources, "status.resources")?,
-                read(&status.allocated_resources, "status.allocatedResources")?,
-            )),
-            None => None,
-        };
+        let pod_status = status.resources.as_ref().map(|resources| {
+            let path = "status.allocatedResources";
+            let actual = Resources::read(resources, "status.resources", problems);
+            (actual, read(&status.allocated_resources, path, AmountsOf::Requests, problems))
+        });
         let pending = status.conditions.iter().find(|condition| condition.kind == "PodResizePending");
-        Ok(Self {
+        let overhead = read(&spec.overhead, "spec.overhead", AmountsOf::Requests, problems);
+        let pod = spec.resources.as_ref().map(|whole| Resources::read(whole, "spec.resources", problems));
+        Self {
             containers,
-            pod: spec.resources.as_ref().map(|resources| both(resources, "spec.resources")).transpose()?,
+            pod,
             pod_status,
-            overhead: read(&spec.overhead, "spec.overhead")?,
+            overhead,
             resize_infeasible: pending.is_some_and(|condition| condition.reason == "Infeasible"),
-        })
+            takes_all: problems.hiding().is_some(),
+        }
     }
 
     /// Whether the pod as a whole names amounts that count.
@@ -277,6 +287,11 @@ impl PodResources {
             }
         }
         requests.add(&self.overhead);
+        if self.takes_all {
+            for name in ["cpu", "memory", "ephemeral-storage"] {
+                requests.set(&Symbol::new(name), Quantity::from_value(i64::MAX));
+            }
+        }
         requests
     }
 
@@ -370,27 +385,31 @@ impl PodResources {
     }
 }
 
+impl Resources {
+    fn read(resources: &super::objects::pod::Resources, path: &str, problems: &mut Problems) -> Self {
+        let requests = &resources.requests;
+        Self {
+            requests: read(requests, &format!("{path}.requests"), AmountsOf::Requests, problems),
+            limits: read(&resources.limits, &format!("{path}.limits"), AmountsOf::Limits, problems),
+        }
+    }
+}
+
 fn read_container(
     container: &Container,
     path: &str,
-    init: bool,
-    sidecar: bool,
+    (init, sidecar): (bool, bool),
     statuses: &[&ContainerStatus],
-) -> Result<ContainerResources, ObjectError> {
+    problems: &mut Problems,
+) -> ContainerResources {
     let status = statuses.iter().rev().find(|status| status.name == container.name);
-    let status = match status.and_then(|status| Some((status, status.resources.as_ref()?))) {
-        Some((status, actual)) => {
-            let path = format!("status.containerStatuses[{}]", container.name);
-            let requests = read(&actual.requests, &format!("{path}.resources.requests"))?;
-            let limits = read(&actual.limits, &format!("{path}.resources.limits"))?;
-            let allocated = read(&status.allocated_resources, &format!("{path}.allocatedResources"))?;
-            Some((Resources { requests, limits }, allocated))
-        }
-        None => None,
-    };
-    let spec = Resources {
-        requests: read(&container.resources.requests, &format!("{path}.resources.requests"))?,
-        limits: read(&container.resources.limits, &format!("{path}.resources.limits"))?,
-    };
-    Ok(ContainerResources { spec, status, init, sidecar })
+    let status = status.and_then(|status| Some((status, status.resources.as_ref()?)));
+    let status = status.map(|(status, actual)| {
+        let path = format!("status.containerStatuses[{}]", container.name);
+        let allocated = format!("{path}.allocatedResources");
+        let actual = Resources::read(actual, &format!("{path}.resources"), problems);
+        (actual, read(&status.allocated_resources, &allocated, AmountsOf::Requests, problems))
+    });
+    let spec = Resources::read(&container.resources, &format!("{path}.resources"), problems);
+    ContainerResources { spec, status, init, sidecar }
 }

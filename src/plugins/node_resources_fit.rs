@@ -281,8 +281,13 @@ impl Plugin for NodeResourcesFit {
 }
 
 impl PreFilter for NodeResourcesFit {
-    fn pre_filter(&self, _: &Handle, _: &mut StateSlot) -> Result<PreFilterOutcome, Status> {
-        Ok(PreFilterOutcome::AllNodes)
+    fn pre_filter(&self, h: &Handle, _: &mut StateSlot) -> Result<PreFilterOutcome, Status> {
+        match &h.pod.unreadable {
+            None => Ok(PreFilterOutcome::AllNodes),
+            Some(problem) => {
+                Err(Status::unresolvable(format!("it cannot be read what the pod requests: {problem}")))
+            }
+        }
     }
 }
 

@@ -5,11 +5,13 @@
 
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
+mod insert;
 mod replace;
 
+pub use insert::inserted;
 pub use replace::{Replacement, holds_only_policies, replaced};
 
-use crate::diag::{Diagnostic, Form, Origin, SourceId, SourceMap, Span, codes};
+use crate::diag::{Diagnostic, Form, Origin, SourceId, SourceMap, Span, codes, suggest};
 use crate::yaml::{self, At, Tree, TreeEntry, TreeValue};
 
 /// The label of ConfigMaps that hold policies.
@@ -20,6 +22,9 @@ pub const ENDING: &str = ".bay";
 
 /// The kind of documents that are policies.
 pub const KIND: &str = "SchedulingPolicy";
+
+/// The group of their version.
+const GROUP: &str = "bayplan.dev/";
 
 /// Whether a key of a ConfigMap with the label holds policies: in the policy language, or as documents.
 pub fn is_policy_key(key: &str) -> bool {
@@ -32,9 +37,45 @@ pub fn is_of_policies(config_map: &serde_json::Value) -> bool {
     labels.is_some_and(|labels| labels.get(LABEL).is_some())
 }
 
-/// Whether the text of a YAML or JSON file mentions documents of policies.
+/// Whether the text of a YAML or JSON file mentions documents of policies, if only by a kind that is nearly theirs.
 pub fn mentions_documents(text: &[u8]) -> bool {
-    text.windows(KIND.len()).any(|window| window == KIND.as_bytes())
+    let holds = |needle: &[u8]| text.windows(needle.len()).any(|window| window == needle);
+    // Labels and annotations have the group too, and no version.
+    holds(KIND.as_bytes()) || holds(format!("{GROUP}v").as_bytes()) || nearly_mentions_kind(text)
+}
+
+/// Whether some `kind` is nearly that of policies.
+fn nearly_mentions_kind(text: &[u8]) -> bool {
+    let word = b"kind";
+    let value = |at: usize| -> Option<&str> {
+        let rest = text.get(at + word.len()..)?;
+        let skipped = rest.iter().take_while(|byte| b"\"' :".contains(byte)).count();
+        let rest = rest.get(skipped..)?;
+        let long = rest.iter().take(2 * KIND.len()).take_while(|byte| byte.is_ascii_alphanumeric()).count();
+        std::str::from_utf8(rest.get(..long)?).ok()
+    };
+    let values = text.windows(word.len()).enumerate().filter(|(_, window)| window == word);
+    values.filter_map(|(at, _)| value(at)).any(is_nearly_kind)
+}
+
+/// Whether a word is meant to be the kind of policies.
+fn is_nearly_kind(kind: &str) -> bool {
+    kind.len().abs_diff(KIND.len()) <= KIND.len() / 3 && suggest::nearest(kind, [KIND]).is_some()
+}
+
+/// Whether a version is meant to be that of policies.
+fn is_nearly_version(version: &str) -> bool {
+    suggest::nearest(version, ["bayplan.dev/v1"]).is_some()
+}
+
+/// Whether a text whose name says nothing, such as that of a pipe, is YAML or JSON: by its first line.
+pub fn is_data(text: &str) -> bool {
+    let is_content = |line: &&str| !line.is_empty() && !line.starts_with(['#', '%']) && *line != "---";
+    let Some(first) = text.lines().map(str::trim).find(is_content) else { return false };
+    let first = first.strip_prefix("--- ").unwrap_or(first);
+    let key = first.split(':').next().unwrap_or("").trim_matches(['"', '\'']);
+    let is_key = |c: char| c.is_ascii_alphanumeric() || "-_./".contains(c);
+    first.starts_with(['{', '[']) || first.starts_with("- ") || first.contains(':') && key.chars().all(is_key)
 }
 
 /// A policy text found in a file.
@@ -62,7 +103,9 @@ pub fn policies_in(sources: &mut SourceMap, file: SourceId) -> (Vec<PolicyText>,
         let read = if limited { yaml::limited_documents } else { yaml::documents };
         let (trees, errors) = read(&text);
         let broken = !errors.is_empty() && text.lines().any(|line| line.trim() == format!("kind: {KIND}"));
-        if broken || trees.iter().any(has_documents) {
+        let template = yaml::template_in(&text).is_some_and(|_| !errors.is_empty());
+        if !template && (broken || trees.iter().any(has_documents)) {
+            finder.sources.set_form(file, Form::Document);
             finder.found.push(PolicyText { source: file, labelled: true });
         } else {
             finder.diagnostics.extend(errors.iter().map(|error| error.diagnostic(file)));
@@ -79,7 +122,19 @@ fn has_documents(tree: &Tree) -> bool {
     if let Some(TreeValue::List(items)) = tree.get("items").map(|items| &items.value) {
         return items.iter().any(has_documents);
     }
-    tree.get("kind").and_then(Tree::as_str) == Some(KIND)
+    // What our commands print has our version too, and neither of these.
+    let is_object = tree.get("spec").is_some() || tree.get("metadata").is_some();
+    let version = tree.get("apiVersion").and_then(Tree::as_str);
+    let ours = is_object && version.is_some_and(|version| version.starts_with(GROUP));
+    match tree.get("kind").and_then(Tree::as_str) {
+        // A kind of another group may have nearly the name of ours.
+        Some(kind) => {
+            let foreign =
+                version.is_some_and(|version| !version.starts_with(GROUP) && !is_nearly_version(version));
+            kind == KIND || ours || is_nearly_kind(kind) && !foreign
+        }
+        None => ours,
+    }
 }
 
 /// Collects the policies of a file.
@@ -97,6 +152,8 @@ struct ConfigMap<'t> {
     name: String,
     /// Where the label is written.
     label: Option<At>,
+    /// Its value.
+    labelled_as: Option<String>,
 }
 
 impl Finder<'_> {
@@ -113,10 +170,12 @@ impl Finder<'_> {
         let namespace = string(["metadata", "namespace"]).unwrap_or("default");
         let name = string(["metadata", "name"]).unwrap_or("");
         let labels = tree.get("metadata").and_then(|metadata| metadata.get("labels"));
+        let label = labels.and_then(|labels| labels.get(LABEL));
         let map = ConfigMap {
             tree,
             name: format!("{namespace}/{name}"),
-            label: labels.and_then(|labels| labels.get(LABEL)).map(|label| label.at),
+            label: label.map(|label| label.at),
+            labelled_as: label.and_then(Tree::as_str).map(str::to_owned),
         };
         self.config_map(text, &map);
     }
@@ -132,6 +191,7 @@ impl Finder<'_> {
             let message = format!("the ConfigMap `{}` has the label `{LABEL}` and no policy", map.name);
             self.wrong(label, message, "write policies in `data`, under keys that end in `.bay` or `.yaml`");
         }
+        self.odd(map);
         for (index, entry) in policies.into_iter().enumerate() {
             let Some(policy) = entry.value.as_str() else {
                 let message = format!("`{}` of the ConfigMap `{}` is not a text", entry.key, map.name);
@@ -140,6 +200,30 @@ impl Finder<'_> {
                 continue;
             };
             self.policy(text, map, entry, policy, index == 0);
+        }
+    }
+
+    /// Says what of a ConfigMap with the label does not do what it says: keys that no scheduler reads, and a label that
+    /// says no.
+    fn odd(&mut self, map: &ConfigMap) {
+        let Some(label) = map.label else { return };
+        let mut odd = |at: At, message: String, help: String| {
+            let said =
+                Diagnostic::new(&codes::ODD_POLICY_MAP, Span::new(self.file, at.start, at.end), message);
+            self.diagnostics.push(said.with_help(help));
+        };
+        let value = map.labelled_as.as_deref().unwrap_or("").to_ascii_lowercase();
+        if ["false", "no", "off", "0", "disabled"].contains(&value.as_str()) {
+            let message = format!("the label `{LABEL}` is `{value}`, and the policies are read all the same");
+            odd(label, message, "take the label off: its value means nothing".to_owned());
+        }
+        let Some(TreeValue::Map(entries)) = map.tree.get("data").map(|data| &data.value) else { return };
+        for entry in entries.iter().filter(|entry| !is_policy_key(&entry.key)) {
+            if let Some(meant) = meant_key(&entry.key, entry.value.as_str().unwrap_or("")) {
+                let message =
+                    format!("no scheduler reads the key `{}` of the ConfigMap `{}`", entry.key, map.name);
+                odd(entry.key_at, message, format!("call it `{meant}`"));
+            }
         }
     }
 
@@ -173,8 +257,27 @@ impl Finder<'_> {
         }
         let origin = Origin { object: map.name.clone(), key: entry.key.clone() };
         let source = self.sources.embed(self.file, span.range(), policy, origin);
+        if let Some(said) = yaml::template_of(source, policy) {
+            self.diagnostics.push(said);
+            return;
+        }
         self.found.push(PolicyText { source, labelled });
     }
+}
+
+/// The key that was meant, where a key that no scheduler reads holds a policy or has nearly the ending of one.
+fn meant_key(key: &str, text: &str) -> Option<String> {
+    let holds_policy = || text.lines().any(|line| line.starts_with("policy ") && line.contains('{'));
+    let by_content = |stem: &str| {
+        let ending = if holds_policy() { ENDING } else { ".yaml" };
+        (holds_policy() || mentions_documents(text.as_bytes())).then(|| format!("{stem}{ending}"))
+    };
+    let Some((stem, ending)) = key.rsplit_once('.').filter(|(_, ending)| *ending != "bak") else {
+        return by_content(key.strip_suffix(".bak").unwrap_or(key));
+    };
+    let known = ["bay", "yaml", "yml", "json"];
+    let near = suggest::nearest(ending, known).map(|near| format!("{stem}.{near}"));
+    near.or_else(|| by_content(stem))
 }
 
 /// The entries of a field whose keys hold policies. Without the label, YAML and JSON are policies only where they

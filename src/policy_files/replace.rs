@@ -1,4 +1,7 @@
-//! Replaces policy texts in the ConfigMaps of a YAML or JSON file, for `bayplan convert`.
+//! Replaces policy texts in the ConfigMaps of a YAML or JSON file, for `bayplan convert` and for [`inserted`], which
+//! `bayplan explain --fix` calls.
+//!
+//! [`inserted`]: super::inserted
 
 use super::KIND;
 use crate::yaml::{self, Tree, TreeEntry, TreeValue};
@@ -22,7 +25,8 @@ pub fn replaced(file: &str, replacements: &[Replacement]) -> Option<String> {
     let mut edits = Vec::new();
     for new in replacements {
         let entry = trees.iter().find_map(|tree| find(tree, new))?;
-        edits.push((entry.key_at.start, end(file, &entry.value)?, written(file, entry, new)));
+        let (end, text) = written(file, entry, new)?;
+        edits.push((entry.key_at.start, end, text));
     }
     edits.sort_by_key(|(start, ..)| std::cmp::Reverse(*start));
     let mut text = file.to_owned();
@@ -58,19 +62,38 @@ fn end(file: &str, value: &Tree) -> Option<usize> {
     Some(value.at.start + inside.trim_end().len())
 }
 
-/// The entry as it is written: a block below a key of a block, else a text of JSON.
-fn written(file: &str, entry: &TreeEntry, new: &Replacement) -> String {
-    let line = file.get(..entry.key_at.start).and_then(|before| before.rfind('\n')).map_or(0, |end| end + 1);
-    let indent = file.get(line..entry.key_at.start).unwrap_or("");
+/// The byte behind the entry, and the entry as it is written: a block below a key of a block, else a text of JSON. A
+/// comment behind the key or the value stays.
+fn written(file: &str, entry: &TreeEntry, new: &Replacement) -> Option<(usize, String)> {
+    let end = end(file, &entry.value)?;
+    let line = file.get(..entry.key_at.start)?.rfind('\n').map_or(0, |end| end + 1);
+    let indent = file.get(line..entry.key_at.start)?;
     if !indent.trim().is_empty() || file.trim_start().starts_with(['{', '[']) {
         let json = |text: &str| serde_json::Value::from(text).to_string();
-        return format!("{}: {}", json(&new.key), json(&new.text));
+        return Some((end, format!("{}: {}", json(&new.key), json(&new.text))));
     }
-    let lines: Vec<String> = new
-        .text
-        .trim_end()
-        .lines()
-        .map(|line| if line.is_empty() { String::new() } else { format!("{indent}  {line}") })
-        .collect();
-    format!("{}: |\n{}", new.key, lines.join("\n"))
+    let head = file.get(entry.key_at.end..entry.value.at.start)?;
+    let behind = file.get(end..)?.split('\n').next()?.trim_end_matches('\r');
+    let (end, comment) = match (head.split_once('\n'), behind.trim_start().starts_with('#')) {
+        (Some((head, _)), _) => (end, head.find(" #").and_then(|at| head.get(at..)).unwrap_or("").trim_end()),
+        (None, true) => (end + behind.len(), behind),
+        (None, false) => (end, ""),
+    };
+    // A block takes its indentation from its first line.
+    let first = new.text.lines().find(|line| !line.trim().is_empty()).unwrap_or("");
+    let digit = if first.starts_with(' ') { "2" } else { "" };
+    let line_end = line_end(file);
+    let mut text = format!("{}: |{digit}{comment}", new.key);
+    for line in new.text.trim_end().lines() {
+        let blanks = if line.is_empty() { "" } else { "  " };
+        let indent = if line.is_empty() { "" } else { indent };
+        text.push_str(&format!("{line_end}{indent}{blanks}{line}"));
+    }
+    Some((end, text))
+}
+
+/// How the lines of a text end: as its first one.
+pub(super) fn line_end(text: &str) -> &'static str {
+    let first = text.find('\n').and_then(|end| text.get(..end)).unwrap_or("");
+    if first.ends_with('\r') { "\r\n" } else { "\n" }
 }

@@ -46,10 +46,17 @@ pub(super) fn page() -> Page {
          a reason `{path}` is replaced, and `{{` is a brace.",
     );
     page.text(
-        "A comment above an item is its description, as `///` is in the policy language; the annotation \
+        "A comment right above an item is its description, as `///` is in the policy language, and behind a \
+         blank line it is a note, such as a licence; the annotation \
          `kubernetes.io/description` describes the policy as well. `# bayplan: allow(LINT) because REASON` above an item \
          silences a finding. Quote an expression that begins with a bracket or `!`, or that holds `: ` or ` #`: `'…'`, \
          or `|` and the expression below it.",
+    );
+    page.text(
+        "A macro that compares something of its elements with something of the node by `==` finds them by that value, \
+         where neither side may end with an error: `groups.same.count(s, s.?node.?labels[?\"rack\"] == \
+         node.labels[?\"rack\"])`, or with `has` and `in` in front. A ledger `by: '[pod.namespace, \
+         node.labels[?\"rack\"].orValue(\"\")]'` counts the same without a group.",
     );
     page.text(
         "An unknown field is an error. `bayplan schema` prints this page as a JSON schema, for editors and other tools.",

@@ -51,7 +51,7 @@ pub static EXIT_STATUSES: &[ExitRow] = &[
     ExitRow {
         command: "test",
         success: "every case passed",
-        findings: "a case failed",
+        findings: "a case failed, or the coverage is below `--min-coverage`",
         failure: "a test file, its policies or its cluster could not be read, or no case was named",
     },
     ExitRow {

@@ -46,7 +46,7 @@ pub(super) fn page() -> Page {
         }
     }
     page.section("Sizes of objects").text(
-        "The bound in steps (`BP0603`) holds for clusters of 5,000 nodes and 100,000 pods, and for objects with at most \
+        "The bound in steps (`BP0121`) holds for clusters of 5,000 nodes and 100,000 pods, and for objects with at most \
          these parts. `--size nodes=500,labels=60` declares other numbers. An object with more parts is decided in \
          the same way; only the time that it takes is not bounded.",
     );

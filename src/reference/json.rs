@@ -2,6 +2,8 @@
 //!
 //! Programs rely on these fields; they are only added. `tests` hold real output of the commands
 //! against the table, field by field.
+//!
+//! Why so long: one table, a row for each field.
 
 use super::page::Page;
 use super::topics::Found;
@@ -35,11 +37,26 @@ pub static SHAPES: &[Shape] = &[
     Shape {
         name: "DryRun",
         printed_by: "dry-run -o json",
-        fields: &[(
-            "decisions",
-            "[Decision]",
-            "the last decision on each pending pod, in the order in which the pods were tried",
-        )],
+        fields: &[
+            (
+                "decisions",
+                "[Decision]",
+                "the last decision on each pending pod, in the order in which the pods were tried",
+            ),
+            ("writes", "[Write]", "what policies write into objects"),
+        ],
+    },
+    Shape {
+        name: "Write",
+        printed_by: "",
+        fields: &[
+            ("object", "string", "kind, namespace and name, as in `Pod/shop/web`"),
+            (
+                "fields",
+                "any",
+                "`labels`, `annotations`, and other fields from the top of the object; null removes",
+            ),
+        ],
     },
     Shape {
         name: "Explanation",
@@ -63,6 +80,7 @@ pub static SHAPES: &[Shape] = &[
                 "(string, string)?",
                 "plugin and reason, where it is refused before nodes are evaluated",
             ),
+            ("errorBeforeNodes", "Refusal?", "the error of an expression in CEL by which it is refused then"),
             ("message", "string?", "the text of its event if it were tried now"),
             ("sets", "[RuleSet]?", "nodes by the set of rules that refuse them"),
             ("rules", "[RuleCount]?", "each rule that refuses nodes"),
@@ -77,6 +95,14 @@ pub static SHAPES: &[Shape] = &[
             ("decision", "Decision?", "the decision at its turn"),
             ("evictions", "Evictions?", "while it waits: what policies say about evictions for it"),
             ("gate", "Gate?", "why it is kept out of the queue"),
+            ("missing", "[string]?", "objects that the pod names and that do not exist"),
+            ("refusedLate", "LateRefusal?", "why it is refused once a node is chosen"),
+            (
+                "refusedBy",
+                "[StatementRefusal]?",
+                "statements that refuse it other than filters, or make it wait",
+            ),
+            ("group", "[Member]?", "the other pods of the group that it waits with"),
             ("leftAlone", "Exemption?", "why policies skip the pod"),
             ("onNode", "OnNode?", "with `--node`: that node, with the values of policy rules"),
             ("schedulerName", "string?", "of a pod that no profile serves"),
@@ -94,7 +120,12 @@ pub static SHAPES: &[Shape] = &[
     Shape {
         name: "PlacedPod",
         printed_by: "",
-        fields: &[("pod", "string", "namespace and name"), ("node", "string", "its node")],
+        fields: &[
+            ("pod", "string", "namespace and name"),
+            ("node", "string", "its node"),
+            ("policy", "string?", "the policy whose rule names it"),
+            ("place", "string?", "file and line of the rule"),
+        ],
     },
     Shape {
         name: "ProtectedPod",
@@ -238,7 +269,7 @@ pub static SHAPES: &[Shape] = &[
             ("start", "Place", "where it begins"),
             ("end", "Place", "where it ends"),
             ("labels", "[Label]", "words at this and other places"),
-            ("fixes", "[CodeFix]", "changes that `--fix` applies"),
+            ("fixes", "[CodeFix]", "changes that mend it"),
         ],
     },
     Shape {
@@ -273,7 +304,15 @@ pub static SHAPES: &[Shape] = &[
     Shape {
         name: "CodeFix",
         printed_by: "",
-        fields: &[("message", "string", "what it changes"), ("edits", "[TextEdit]", "replacements")],
+        fields: &[
+            ("message", "string", "what it changes"),
+            (
+                "class",
+                "string",
+                "`certain` (`--fix` applies it), `may-change-decisions` (`--fix --unsafe-fixes`), or `placeholders` (a person fills in `…`)",
+            ),
+            ("edits", "[TextEdit]", "replacements"),
+        ],
     },
     Shape {
         name: "TextEdit",
@@ -306,6 +345,7 @@ pub static SHAPES: &[Shape] = &[
             ("victims", "[string]", "pods that it evicts"),
             ("best", "[string]", "the nodes with the highest score"),
             ("notChecked", "[string]?", "what no plugin checks of the pod"),
+            ("opens", "string?", "when the clock opens the gate that holds it"),
             ("waited", "Waited?", "a wait at permit that ended without success"),
             ("would", "[Would]?", "what rules that do not decide would have done to its last attempt"),
             ("nodes", "[NodeDecision]?", "with `--all-nodes`: every node"),
@@ -456,6 +496,7 @@ pub static SHAPES: &[Shape] = &[
             ("steps", "[Step]", "its single changes"),
             ("nodes", "[string]", "nodes that the pod then fits"),
             ("atLeast", "bool", "whether more nodes may fit than were tried"),
+            ("waitsFor", "[string]?", "policies for which the pod then waits at permit"),
             ("caution", "string?", "why it is better avoided"),
         ],
     },
@@ -470,18 +511,40 @@ pub static SHAPES: &[Shape] = &[
         fields: &[
             ("by", "string", "the plugin or policy"),
             ("reason", "string", "its reason"),
-            ("gates", "[GateRule]", "gates of policies that hold"),
+            ("gates", "[StatementRefusal]", "gates of policies that hold"),
             ("schedulingGates", "[string]", "`spec.schedulingGates`"),
             ("opens", "string?", "when the clock opens it"),
+            ("then", "string", "what the pod comes to in the queue"),
         ],
     },
     Shape {
-        name: "GateRule",
+        name: "LateRefusal",
         printed_by: "",
         fields: &[
-            ("place", "string", "file and line"),
+            ("plugin", "string", "the plugin or policy"),
+            ("node", "string", "the node that was chosen"),
             ("reason", "string", "its reason"),
+        ],
+    },
+    Shape {
+        name: "StatementRefusal",
+        printed_by: "",
+        fields: &[
+            ("rule", "string", "`POLICY/RULE`"),
+            ("place", "string", "file and line"),
+            ("node", "string?", "the node that was chosen"),
+            ("reason", "string?", "its reason"),
+            ("error", "string?", "the error of its condition"),
+            ("details", "{string}", "values that its author named"),
             ("condition", "Condition?", "its condition with values"),
+        ],
+    },
+    Shape {
+        name: "Member",
+        printed_by: "",
+        fields: &[
+            ("pod", "string", "namespace and name"),
+            ("state", "string", "where it is, or what it lacks"),
         ],
     },
     Shape {
@@ -499,6 +562,7 @@ pub static SHAPES: &[Shape] = &[
             ("name", "string", "the node"),
             ("refusals", "[Refusal]", "every reason against it"),
             ("policyRules", "[PolicyRule]", "each filter statement of policies"),
+            ("onceChosen", "StatementRefusal?", "the statement that refuses the pod once the node is chosen"),
         ],
     },
     Shape {
@@ -550,7 +614,13 @@ pub static SHAPES: &[Shape] = &[
     Shape {
         name: "Held",
         printed_by: "",
-        fields: &[("by", "string", "the gate"), ("pods", "[string]", "the pods it holds")],
+        fields: &[
+            ("by", "string", "the gate"),
+            ("pods", "int", "how many pods it holds"),
+            ("reason", "string", "why"),
+            ("opens", "string?", "when the clock opens it for the first of them"),
+            ("then", "string", "what the first of them comes to in the queue"),
+        ],
     },
     Shape {
         name: "Foreign",
@@ -666,6 +736,11 @@ pub static SHAPES: &[Shape] = &[
             ("doc", "string?", "its `///` comment"),
             ("appliesTo", "string", "the pods it is about, in words"),
             (
+                "stops",
+                "[string]",
+                "the pods that it stops whatever the node, because an expression in CEL is an error for them",
+            ),
+            (
                 "mode",
                 "string?",
                 "how far it may go, by rule or by pod; null when every rule decides for every pod",
@@ -682,8 +757,14 @@ pub static SHAPES: &[Shape] = &[
                 "[string]",
                 "what is kept of pods for it: fields below `spec`, `status` and `metadata`, annotations",
             ),
-            ("rights", "[string]", "rules of a role that the policy needs beside those of the scheduler"),
+            ("rights", "[string]", "rules of a role that the scheduler needs for what the policy reads"),
+            (
+                "rightsOfPolicies",
+                "[string]",
+                "rules of a role that the account of policies needs for what the policy writes",
+            ),
             ("writes", "[string]", "what the policy writes to the API server, each once"),
+            ("shows", "[string]", "the fields of pods that its reasons, events and writes show"),
             ("mibPer100000Pods", "int", "about how much memory that takes for 100,000 pods, in MiB"),
         ],
     },

@@ -1,5 +1,6 @@
 //! A page of the reference, and its two forms: Markdown for `docs/` and plain text for a terminal.
 
+use super::markdown::without_marks;
 use std::fmt::Write;
 
 /// A page: a title and what follows it.
@@ -23,6 +24,8 @@ pub enum Block {
     },
     /// A paragraph.
     Text(String),
+    /// An item of a list.
+    Item(String),
     /// An example: a language for highlighting, and the lines.
     Example {
         /// The line above it, such as `bad`.
@@ -35,7 +38,7 @@ pub enum Block {
     /// A table: heads and rows of as many cells.
     Table {
         /// The heads.
-        heads: Vec<&'static str>,
+        heads: Vec<String>,
         /// The rows.
         rows: Vec<Vec<String>>,
     },
@@ -88,7 +91,8 @@ impl Page {
         heads: &[&'static str],
         rows: impl IntoIterator<Item = Vec<String>>,
     ) -> &mut Self {
-        self.blocks.push(Block::Table { heads: heads.to_vec(), rows: rows.into_iter().collect() });
+        let heads = heads.iter().map(|head| (*head).to_owned()).collect();
+        self.blocks.push(Block::Table { heads, rows: rows.into_iter().collect() });
         self
     }
 
@@ -117,6 +121,9 @@ impl Page {
                 Block::Text(paragraph) => {
                     let _ = writeln!(text, "{}", wrapped(paragraph, MARKDOWN_WIDTH, ""));
                 }
+                Block::Item(item) => {
+                    let _ = writeln!(text, "{}", wrapped(item, MARKDOWN_WIDTH, ""));
+                }
                 Block::Example { label, language, text: lines } => {
                     if let Some(label) = label {
                         let _ = write!(text, "{label}:\n\n");
@@ -125,7 +132,7 @@ impl Page {
                 }
                 Block::Table { heads, rows } => {
                     let cells = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
-                    text.push_str(&cells(heads.iter().map(|head| (*head).to_owned()).collect()));
+                    text.push_str(&cells(heads.clone()));
                     text.push_str(&cells(heads.iter().map(|_| "---".to_owned()).collect()));
                     for row in rows {
                         text.push_str(&cells(row.iter().map(|cell| cell.replace('|', "\\|")).collect()));
@@ -138,15 +145,24 @@ impl Page {
 
     /// The page as plain text of at most `width` columns, as far as words can be broken.
     pub fn plain(&self, width: usize) -> String {
-        let mut text = format!("{}\n", self.title);
+        let mut text = format!("{}\n", without_marks(&self.title));
+        let mut in_list = false;
         for block in &self.blocks {
-            text.push('\n');
+            // No blank line between the items of a list.
+            if !(in_list && matches!(block, Block::Item(_))) {
+                text.push('\n');
+            }
+            in_list = matches!(block, Block::Item(_));
             match block {
                 Block::Section { title, .. } => {
-                    let _ = writeln!(text, "{}", title.to_uppercase_outside_code());
+                    let _ = writeln!(text, "{}", without_marks(title).to_uppercase_outside_code());
                 }
                 Block::Text(paragraph) => {
-                    let _ = writeln!(text, "{}", wrapped(paragraph, width, "  "));
+                    let _ = writeln!(text, "{}", wrapped(&without_marks(paragraph), width, "  "));
+                }
+                Block::Item(item) => {
+                    let lines = wrapped(&without_marks(item), width, "    ");
+                    let _ = writeln!(text, "  {}", lines.trim_start());
                 }
                 Block::Example { label, text: lines, .. } => {
                     if let Some(label) = label {
@@ -197,9 +213,9 @@ fn wrapped(paragraph: &str, width: usize, indent: &str) -> String {
 }
 
 /// A table in plain text: two blanks between columns, no backticks; the last column is wrapped.
-fn table(heads: &[&'static str], rows: &[Vec<String>], width: usize, text: &mut String) {
-    let rows: Vec<Vec<String>> =
-        rows.iter().map(|row| row.iter().map(|cell| cell.replace('`', "")).collect()).collect();
+fn table(heads: &[String], rows: &[Vec<String>], width: usize, text: &mut String) {
+    let shown = |cell: &String| without_marks(cell).replace('`', "");
+    let rows: Vec<Vec<String>> = rows.iter().map(|row| row.iter().map(shown).collect()).collect();
     let mut widths: Vec<usize> = heads.iter().map(|head| head.chars().count()).collect();
     for row in &rows {
         for (width, cell) in widths.iter_mut().zip(row) {
@@ -209,7 +225,10 @@ fn table(heads: &[&'static str], rows: &[Vec<String>], width: usize, text: &mut 
     let before: usize = widths.iter().rev().skip(1).map(|width| width + 2).sum::<usize>() + 2;
     // A narrow terminal still gets some words in a line.
     let rest = width.saturating_sub(before).max(30);
-    let heads: Vec<String> = heads.iter().map(|head| head.to_uppercase()).collect();
+    if before + 30 > width.max(60) {
+        return folded(heads, &rows, width, text);
+    }
+    let heads: Vec<String> = heads.iter().map(|head| shown(head).to_uppercase()).collect();
     let head = Some(&heads).filter(|heads| heads.iter().any(|head| !head.is_empty()));
     for row in head.into_iter().chain(&rows) {
         let mut line = String::from("  ");
@@ -224,6 +243,20 @@ fn table(heads: &[&'static str], rows: &[Vec<String>], width: usize, text: &mut 
             }
         }
         let _ = writeln!(text, "{}", line.trim_end());
+    }
+}
+
+/// A table that is too wide for its columns: the first cell of a row, and below it the others.
+fn folded(heads: &[String], rows: &[Vec<String>], width: usize, text: &mut String) {
+    for row in rows {
+        let Some((first, others)) = row.split_first() else { continue };
+        let _ = writeln!(text, "{}", wrapped(first, width, "  "));
+        for (at, cell) in others.iter().enumerate().filter(|(_, cell)| !cell.is_empty()) {
+            let head = heads.get(at + 1).filter(|head| !head.is_empty());
+            let head =
+                head.map_or_else(String::new, |head| format!("{}: ", without_marks(head).replace('`', "")));
+            let _ = writeln!(text, "{}", wrapped(&format!("{head}{cell}"), width, "      "));
+        }
     }
 }
 

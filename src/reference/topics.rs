@@ -16,6 +16,16 @@ pub struct Topic {
     pub content: Content,
 }
 
+impl Topic {
+    /// The whole topic.
+    pub fn page(&self) -> Page {
+        match &self.content {
+            Content::Guide(text) => super::markdown::page(text),
+            Content::Table { page, .. } => page(),
+        }
+    }
+}
+
 /// Where the text of a topic comes from.
 pub enum Content {
     /// A Markdown file that people write, built into the binary.
@@ -45,12 +55,18 @@ pub enum Found {
 
 /// Every topic, in the order of the list.
 pub static TOPICS: &[Topic] = &[
-    Topic {
-        name: "language",
-        summary: "the guide: from the first rule to gangs",
-        file: "language.md",
-        content: Content::Guide(include_str!("../../docs/language.md")),
-    },
+    guide(
+        "language",
+        "the guide: from the first rule to gangs",
+        "language.md",
+        include_str!("../../docs/language.md"),
+    ),
+    guide(
+        "tutorial",
+        "the first policies, step by step",
+        "tutorial.md",
+        include_str!("../../docs/tutorial.md"),
+    ),
     Topic {
         name: "statements",
         summary: "statements and clauses, with their syntax and an example",
@@ -85,6 +101,18 @@ pub static TOPICS: &[Topic] = &[
             word: "FUNCTION",
         },
     },
+    guide(
+        "cel-differences",
+        "how CEL differs from the policy language",
+        "cel-differences.md",
+        include_str!("../../docs/cel-differences.md"),
+    ),
+    guide(
+        "cel-conformance",
+        "how CEL agrees with Kubernetes",
+        "cel-conformance.md",
+        include_str!("../../docs/cel-conformance.md"),
+    ),
     Topic {
         name: "codes",
         summary: "every diagnostic and lint, with a bad and a good example",
@@ -97,12 +125,13 @@ pub static TOPICS: &[Topic] = &[
         file: "tests.md",
         content: Content::Table { page: test_files::page, look_up: test_files::look_up, word: "FIELD" },
     },
-    Topic {
-        name: "ci",
-        summary: "recipes for CI",
-        file: "ci.md",
-        content: Content::Guide(include_str!("../../docs/ci.md")),
-    },
+    guide("ci", "recipes for CI, and the project file", "ci.md", include_str!("../../docs/ci.md")),
+    guide(
+        "batch",
+        "expressions that another program has evaluated",
+        "batch.md",
+        include_str!("../../docs/batch.md"),
+    ),
     Topic {
         name: "exit-status",
         summary: "what 0, 1 and 2 mean for each command",
@@ -115,13 +144,27 @@ pub static TOPICS: &[Topic] = &[
         file: "json.md",
         content: Content::Table { page: json::page, look_up: json::look_up, word: "KIND" },
     },
-    Topic {
-        name: "included-policies",
-        summary: "the policies that come with Bayplan",
-        file: "../policies/README.md",
-        content: Content::Guide(include_str!("../../policies/README.md")),
-    },
+    guide("running", "the scheduler in a cluster", "running.md", include_str!("../../docs/running.md")),
+    guide(
+        "feature-gates",
+        "the feature gates of Kubernetes that it takes",
+        "feature-gates.md",
+        include_str!("../../docs/feature-gates.md"),
+    ),
+    guide("metrics", "the metrics that it serves", "metrics.md", include_str!("../../docs/metrics.md")),
+    guide("performance", "how fast it is", "performance.md", include_str!("../../docs/performance.md")),
+    guide(
+        "included-policies",
+        "the policies that come with Bayplan",
+        "../policies/README.md",
+        include_str!("../../policies/README.md"),
+    ),
 ];
+
+/// A topic that people write.
+const fn guide(name: &'static str, summary: &'static str, file: &'static str, text: &'static str) -> Topic {
+    Topic { name, summary, file, content: Content::Guide(text) }
+}
 
 /// The topic of a name; else the nearest name.
 pub fn topic(name: &str) -> Result<&'static Topic, Option<&'static str>> {

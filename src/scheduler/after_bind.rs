@@ -3,10 +3,14 @@
 //! answer, a restart or a change of leader, and no mark is worked off twice at once.
 //!
 //! ```text
-//! bound, or seen with the mark ─► Waiting ─► Working: call after call, the pod with its mark last ─► Done
-//!                                    ▲            │ refused, unknown                                   │ seen without it
-//!                                    └── back-off ┘                                                    ▼ forgotten
+//! bound, or seen with a mark that counts ─► Waiting ─► Working: call after call, the pod with its mark last ─► Done
+//!                                              ▲            │ refused, unknown                                   │ seen without it
+//!                                              └── back-off ┘                                                    ▼ forgotten
 //! ```
+//!
+//! `mark_judge` says which marks count; of the others only the removal is left. The leader that knows a mark works it off
+//! also when a user removes it from the pod meanwhile. To the next leader only the pod tells, so a mark that is removed
+//! by others before or between two leaders is lost: the admission rule in `deploy/` leaves marks to the scheduler.
 //!
 //! What is written is computed again at every try. The work ends, counted, when the plugin or the pod is gone. Marks that
 //! were found, as after a restart, are worked off slowly while pods are placed: there may be many, and each costs the
@@ -16,12 +20,9 @@ use super::Scheduler;
 use super::calls::{Owner, object_key};
 use super::cycle::guard;
 use super::io::Effect;
-use crate::framework::{
-    Answer, CallError, Cycle, EventRecord, EventType, PatchBody, PluginId, Status, Ticket, Write,
-};
-use crate::model::{
-    Duration, Kind, MetadataChange, PodInfo, PodKey, PodMarks, Symbol, Time, after_bind_mark,
-};
+use super::mark_judge::Judgement;
+use crate::framework::{Answer, CallError, Cycle, EventRecord, EventType, PluginId, Status, Ticket, Write};
+use crate::model::{Duration, PodInfo, PodKey, PodMarks, Symbol, Time, after_bind_mark};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
@@ -30,12 +31,12 @@ const AT_ONCE: usize = 32;
 /// The least time between two marks that were found on pods, while pods are placed.
 const BETWEEN_FOUND: Duration = Duration::from_millis(10);
 /// The pause after the first try that failed; it doubles with each further one.
-const FIRST_PAUSE: Duration = Duration::from_seconds(1);
+pub(super) const FIRST_PAUSE: Duration = Duration::from_seconds(1);
 /// The longest pause.
-const LONGEST_PAUSE: Duration = Duration::from_seconds(300);
+pub(super) const LONGEST_PAUSE: Duration = Duration::from_seconds(300);
 
 /// A pod and the plugin that writes for it.
-type Key = (PodKey, Symbol);
+pub(super) type Key = (PodKey, Symbol);
 
 /// What is left to be written for bound pods.
 #[derive(Clone, Default)]
@@ -65,8 +66,18 @@ struct Mark {
     stage: Stage,
     /// How often writing failed.
     failures: u32,
-    /// It was found on the pod: no binding of this instance has it.
-    found: bool,
+    origin: Origin,
+}
+
+/// Where a mark is from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Origin {
+    /// A binding of this instance.
+    Own,
+    /// It was found on the pod, with its proof.
+    Found,
+    /// It was found on the pod and does not count: it is removed, and nothing else is written.
+    Forged,
 }
 
 #[derive(Clone)]
@@ -80,28 +91,32 @@ enum Stage {
 }
 
 impl AfterBinds {
-    /// A mark waits for its turn; one that is not known yet was `found` or not.
-    fn begin(&mut self, key: &Key, now: Time, found: bool) {
-        self.put(key, Mark { stage: Stage::Waiting(now), failures: 0, found });
+    /// A mark waits for its turn.
+    fn begin(&mut self, key: &Key, at: Time, origin: Origin) {
+        self.put(key, Mark { stage: Stage::Waiting(at), failures: 0, origin });
     }
 
     /// A mark that is known is in another stage.
     fn set(&mut self, key: &Key, stage: Stage, failures: u32) {
-        let found = self.open.get(key).is_some_and(|mark| mark.found);
-        self.put(key, Mark { stage, failures, found });
+        let origin = self.origin(key).unwrap_or(Origin::Own);
+        self.put(key, Mark { stage, failures, origin });
+    }
+
+    fn origin(&self, key: &Key) -> Option<Origin> {
+        self.open.get(key).map(|mark| mark.origin)
     }
 
     fn wait(&mut self, key: &Key, until: Time, failures: u32) {
         self.set(key, Stage::Waiting(until), failures);
     }
 
-    fn work(&mut self, found: bool) -> &mut Work {
-        if found { &mut self.found } else { &mut self.own }
+    fn work(&mut self, origin: Origin) -> &mut Work {
+        if origin == Origin::Own { &mut self.own } else { &mut self.found }
     }
 
     fn put(&mut self, key: &Key, mark: Mark) {
         self.forget(key);
-        let work = self.work(mark.found);
+        let work = self.work(mark.origin);
         match &mark.stage {
             Stage::Waiting(until) => {
                 work.due.insert((*until, key.clone()));
@@ -114,7 +129,7 @@ impl AfterBinds {
 
     fn forget(&mut self, key: &Key) -> Option<Mark> {
         let mark = self.open.remove(key)?;
-        let work = self.work(mark.found);
+        let work = self.work(mark.origin);
         match &mark.stage {
             Stage::Waiting(until) => {
                 work.due.remove(&(*until, key.clone()));
@@ -144,7 +159,7 @@ impl AfterBinds {
     /// A mark is given up.
     fn end(&mut self, key: &Key, why: &'static str) -> Option<Mark> {
         let mark = self.forget(key)?;
-        if !matches!(mark.stage, Stage::Done { .. }) {
+        if mark.origin != Origin::Forged && !matches!(mark.stage, Stage::Done { .. }) {
             *self.ended.entry((key.1.clone(), why)).or_default() += 1;
         }
         Some(mark)
@@ -157,17 +172,17 @@ impl AfterBinds {
 }
 
 impl Scheduler {
-    /// The marks that the Binding of a pod carries, and the plugins that they name.
-    pub(super) fn marks_after_bind(&self, cycle: &Cycle) -> PodMarks {
+    /// The marks that the Binding of a pod to a node carries, and the plugins that they name.
+    pub(super) fn marks_after_bind(&self, cycle: &Cycle, node: &Symbol) -> PodMarks {
         let mut marks = PodMarks::default();
         let framework = &cycle.framework;
         for (id, point) in framework.after_binds() {
             let handle = cycle.handle(&self.cache.snapshot).for_plugin(id);
             // A plugin that panics here may have something to write.
-            let mark = guard(framework, || Ok(point.mark(&handle)));
-            if let Some(value) = mark.unwrap_or_else(|_| Some(Symbol::default())) {
-                let name = after_bind_mark(framework.plugin_name(id));
-                marks.annotations.insert(name, Arc::from(value.as_str()));
+            if guard(framework, || Ok(point.marks(&handle))).unwrap_or(true) {
+                let plugin = framework.plugin_name(id);
+                let proof = self.options.mark_keys.proof(&cycle.pod.key, node, plugin);
+                marks.annotations.insert(after_bind_mark(plugin), Arc::from(proof));
             }
         }
         marks
@@ -178,10 +193,10 @@ impl Scheduler {
         for plugin in marks {
             let key = (pod.key.clone(), plugin.clone());
             match self.after_binds.open.get(&key) {
-                None => self.after_binds.begin(&key, now, false),
+                None => self.after_binds.begin(&key, now, Origin::Own),
                 // The watch showed it before the answer to the Binding came.
-                Some(Mark { stage: Stage::Waiting(_), found: true, .. }) => {
-                    self.after_binds.begin(&key, now, false);
+                Some(Mark { stage: Stage::Waiting(_), origin: Origin::Found, .. }) => {
+                    self.after_binds.begin(&key, now, Origin::Own);
                 }
                 Some(_) => {}
             }
@@ -192,25 +207,45 @@ impl Scheduler {
     pub(super) fn marks_seen(&mut self, pod: &PodInfo, now: Time) {
         let known = self.after_binds.of_pod(&pod.key);
         for key in &known {
-            let there = pod.after_bind_marks().any(|plugin| plugin == key.1.as_str());
-            let stage = self.after_binds.open.get(key).map(|mark| &mark.stage);
-            match stage {
-                Some(Stage::Waiting(_) | Stage::Done { .. }) if !there => {
+            let there = pod.after_bind_marks().any(|(plugin, _)| plugin == key.1.as_str());
+            let Some(mark) = self.after_binds.open.get(key) else { continue };
+            match &mark.stage {
+                Stage::Done { .. } if !there => {
                     self.after_binds.forget(key);
                 }
-                // A client set it again.
-                Some(Stage::Done { version }) if is_newer(&pod.resource_version, version) => {
-                    self.after_binds.wait(key, now, 0);
+                // Another leader has worked it off, or the user who forged it took it away.
+                Stage::Waiting(_) if !there && (!self.leading || mark.origin == Origin::Forged) => {
+                    self.after_binds.forget(key);
+                }
+                // A user set it again.
+                Stage::Done { version } if is_newer(&pod.resource_version, version) => {
+                    self.remove_forged(key, now);
                 }
                 _ => {}
             }
         }
-        for plugin in pod.after_bind_marks().map(Symbol::new) {
+        let found: Vec<(Symbol, Judgement)> = pod
+            .after_bind_marks()
+            .map(|(plugin, value)| (Symbol::new(plugin), value))
+            .filter(|(plugin, _)| !known.iter().any(|key| key.1 == *plugin))
+            .map(|(plugin, value)| (plugin.clone(), self.judge_mark(pod, &plugin, value)))
+            .collect();
+        for (plugin, judgement) in found {
             let key = (pod.key.clone(), plugin);
-            if !known.contains(&key) && self.writer(pod, &key.1).is_some() {
-                self.after_binds.begin(&key, now, true);
+            match judgement {
+                Judgement::Open if self.writer(pod, &key.1).is_some() => {
+                    self.after_binds.begin(&key, now, Origin::Found);
+                }
+                Judgement::Forged => self.remove_forged(&key, now),
+                Judgement::Open | Judgement::Unknown => {}
             }
         }
+    }
+
+    /// A mark that does not count goes.
+    fn remove_forged(&mut self, key: &Key, now: Time) {
+        let at = now + self.mark_judge.pause(&key.0);
+        self.after_binds.begin(key, at, Origin::Forged);
     }
 
     /// A pod is gone.
@@ -218,11 +253,13 @@ impl Scheduler {
         for key in self.after_binds.of_pod(pod) {
             self.end_mark(&key, "pod");
         }
+        self.mark_judge.gone(pod);
     }
 
     /// Gives up what plugins that are gone had to write, and takes up what others have to.
     pub(super) fn marks_anew(&mut self, now: Time) {
-        let known: Vec<Key> = self.after_binds.open.keys().cloned().collect();
+        let open = self.after_binds.open.iter().filter(|(_, mark)| mark.origin != Origin::Forged);
+        let known: Vec<Key> = open.map(|(key, _)| key.clone()).collect();
         for key in known {
             let served =
                 self.cache.pod(&key.0).cloned().is_some_and(|pod| self.writer(&pod, &key.1).is_some());
@@ -247,7 +284,8 @@ impl Scheduler {
         }
     }
 
-    /// This instance leads no more: what was not sent is computed again by the next leader.
+    /// This instance leads no more: what was not sent is computed again by the next leader, which knows the marks that are
+    /// on the pods.
     pub(super) fn marks_abandoned(&mut self, now: Time) {
         let open = self.after_binds.open.iter();
         let working = open.filter_map(|(key, mark)| match &mark.stage {
@@ -259,6 +297,14 @@ impl Scheduler {
                 self.after_binds.wait(&key, now, failures);
             }
         }
+        let waiting =
+            self.after_binds.open.iter().filter(|(_, mark)| matches!(mark.stage, Stage::Waiting(_)));
+        let removed = waiting.filter(|((pod, plugin), _)| {
+            let seen = self.cache.pod(pod).filter(|pod| pod.node_name.is_some());
+            seen.is_some_and(|pod| !pod.after_bind_marks().any(|(mark, _)| mark == plugin.as_str()))
+        });
+        let removed: Vec<Key> = removed.map(|(key, _)| key.clone()).collect();
+        removed.iter().for_each(|key| self.end_mark(key, "mark"));
     }
 
     /// The plugin of a pod's profile that writes for it.
@@ -286,7 +332,7 @@ impl Scheduler {
         }
         let busy = self.places_pods();
         while let Some(key) = self.after_binds.next_due(busy, now).cloned() {
-            if self.after_binds.open.get(&key).is_some_and(|mark| mark.found) {
+            if self.after_binds.origin(&key).is_some_and(|origin| origin != Origin::Own) {
                 self.after_binds.next_found = now + BETWEEN_FOUND;
             }
             self.begin_mark(&key, now, out);
@@ -298,6 +344,10 @@ impl Scheduler {
         let Some(pod) = self.cache.pod(&key.0).cloned() else {
             return self.end_mark(key, "pod");
         };
+        let failures = self.after_binds.open.get(key).map_or(0, |mark| mark.failures);
+        if self.after_binds.origin(key) == Some(Origin::Forged) {
+            return self.next_write(key, with_mark_removed(Vec::new(), &pod, &key.1), failures);
+        }
         let Some((framework, id)) = self.writer(&pod, &key.1) else {
             return self.end_mark(key, "policy");
         };
@@ -312,8 +362,10 @@ impl Scheduler {
         match found {
             Ok(writes) => {
                 let calls = with_mark_removed(writes, &pod, &key.1);
-                let failures = self.after_binds.open.get(key).map_or(0, |mark| mark.failures);
-                self.next_write(key, calls, failures);
+                match calls.iter().find_map(Write::problem) {
+                    None => self.next_write(key, calls, failures),
+                    Some(problem) => self.mark_failed(key, &problem, now, out),
+                }
             }
             Err(status) => self.mark_failed(key, &status.message(), now, out),
         }
@@ -337,7 +389,7 @@ impl Scheduler {
         now: Time,
         out: &mut Vec<Effect>,
     ) {
-        let Some(Mark { stage: Stage::Working { ticket: open, rest }, failures, .. }) =
+        let Some(Mark { stage: Stage::Working { ticket: open, rest }, failures, origin }) =
             self.after_binds.open.get(key).cloned()
         else {
             return;
@@ -352,10 +404,14 @@ impl Scheduler {
                     _ => Box::default(),
                 };
                 self.after_binds.set(key, Stage::Done { version }, 0);
+                if origin != Origin::Forged {
+                    self.mark_judge.finish(key);
+                }
                 // The watch may have shown it before the answer came.
                 let seen = self.cache.pod(&key.0);
                 let gone = seen.is_none_or(|pod| {
-                    pod.node_name.is_some() && !pod.after_bind_marks().any(|plugin| plugin == key.1.as_str())
+                    let mut marks = pod.after_bind_marks();
+                    pod.node_name.is_some() && !marks.any(|(plugin, _)| plugin == key.1.as_str())
                 });
                 if gone {
                     self.after_binds.forget(key);
@@ -376,6 +432,9 @@ impl Scheduler {
         let failures = self.after_binds.open.get(key).map_or(0, |mark| mark.failures);
         let longer = FIRST_PAUSE.0.saturating_mul(1 << failures.min(16));
         self.after_binds.wait(key, now + Duration(longer.min(LONGEST_PAUSE.0)), failures.saturating_add(1));
+        if self.after_binds.origin(key) == Some(Origin::Forged) {
+            return;
+        }
         let Some(pod) = self.cache.pod(&key.0).cloned() else { return };
         let event = EventRecord {
             pod: object_key(&pod),
@@ -394,36 +453,29 @@ impl Scheduler {
 
     /// What plugins still have to write for bound pods: pod and plugin.
     pub fn marks_left(&self) -> impl Iterator<Item = (&PodKey, &Symbol)> {
-        let left = self.after_binds.open.iter().filter(|(_, mark)| !matches!(mark.stage, Stage::Done { .. }));
+        let left =
+            self.after_binds.open.iter().filter(|(_, mark)| {
+                mark.origin != Origin::Forged && !matches!(mark.stage, Stage::Done { .. })
+            });
         left.map(|((pod, plugin), _)| (pod, plugin))
     }
 
-    /// How often the writes of a plugin were given up, by what is gone: `policy` or `pod`.
+    /// How often the writes of a plugin were given up, by what is gone: `policy`, `pod`, or `mark`, which a user removed
+    /// before this instance ceased to lead.
     pub fn marks_given_up(&self) -> impl Iterator<Item = (&Symbol, &'static str, u64)> {
         self.after_binds.ended.iter().map(|((plugin, why), count)| (plugin, *why, *count))
     }
 }
 
-/// The writes with the removal of the mark in the last one, which is about the pod.
+/// The writes, and the removal of the mark at their end.
 fn with_mark_removed(writes: Vec<Write>, pod: &PodInfo, plugin: &Symbol) -> VecDeque<Write> {
-    let mut last = MetadataChange::default();
     let mut calls: VecDeque<Write> = VecDeque::new();
     for write in writes {
-        match write {
-            Write { of, body: PatchBody::Metadata(change), .. }
-                if of.kind == Kind::Pod && of.uid == pod.uid =>
-            {
-                last.then(change);
-            }
-            write => {
-                if !calls.iter_mut().any(|known| known.take_in(&write)) {
-                    calls.push_back(write);
-                }
-            }
+        if !calls.iter_mut().any(|known| known.take_in(&write)) {
+            calls.push_back(write);
         }
     }
-    last.annotations.insert(after_bind_mark(plugin.as_str()), None);
-    calls.push_back(Write::metadata(object_key(pod), last));
+    calls.push_back(Write::mark_gone(object_key(pod), after_bind_mark(plugin.as_str())));
     calls
 }
 

@@ -30,7 +30,7 @@ impl Scheduler {
     fn bind_from(&mut self, mut binding: BindingCycle, next: u16, now: Time, out: &mut Vec<Effect>) {
         let framework = binding.cycle.framework.clone();
         binding.since = framework.mark();
-        let after_bind = self.marks_after_bind(&binding.cycle);
+        let after_bind = self.marks_after_bind(&binding.cycle, &binding.node_name);
         let pod = &binding.cycle.pod;
         let call = match framework.extenders().next(pod, next, Extender::binds) {
             // An extender writes the Binding itself, and its protocol has no place for marks.
@@ -53,12 +53,19 @@ impl Scheduler {
                     framework.run_bind(&binding.cycle, &self.cache.snapshot, binding.node)
                 });
                 let marks = self.cache.snapshot.marks(&pod.key);
-                found.map(|(plugin, mut call)| {
+                found.and_then(|(plugin, mut call)| {
                     if let ApiCall::Bind { marks: of_call, .. } = &mut call {
                         marks.into_iter().for_each(|marks| of_call.add(marks.clone()));
                         of_call.add(after_bind.clone());
+                        let seen = self.cache.pod(&pod.key).unwrap_or(pod);
+                        if let Some(problem) = of_call.problem_on(seen).filter(|_| !of_call.is_empty()) {
+                            let text = format!(
+                                "what policies add to the pod with its binding is invalid: {problem}"
+                            );
+                            return Err(Status::error(text));
+                        }
                     }
-                    (Binder::Plugin(plugin), call)
+                    Ok((Binder::Plugin(plugin), call))
                 })
             }
         };
@@ -217,6 +224,7 @@ impl Scheduler {
                 Some(node) if *node == binding.node_name => return self.bound(binding, now, out),
                 Some(node) => {
                     self.cache.told(&key, node);
+                    self.state_moved(&key, false, now);
                     return self.leave_quietly(binding, now, out);
                 }
                 None if now >= *until => return self.binding_failed(binding, failure, now, out),
@@ -240,6 +248,7 @@ impl Scheduler {
     fn bound(&mut self, mut binding: BindingCycle, now: Time, out: &mut Vec<Effect>) {
         let pod = binding.cycle.pod.clone();
         self.cache.told(&pod.key, &binding.node_name);
+        self.state_moved(&pod.key, false, now);
         let event = EventRecord {
             pod: object_key(&pod),
             related: None,

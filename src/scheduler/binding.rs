@@ -188,7 +188,9 @@ impl Scheduler {
         if slow {
             self.show_binding(&binding);
         }
+        let pod = binding.cycle.pod.clone();
         if waits.is_empty() {
+            self.assumption_stands(&pod, false, now);
             return self.permitted(binding, now, out);
         }
         let (cycle, snapshot) = (&binding.cycle, &self.cache.snapshot);
@@ -196,7 +198,8 @@ impl Scheduler {
         let waits = waits.into_iter().map(wait).collect();
         binding.since = framework.mark();
         binding.stage = BindingStage::Permit(waits);
-        self.cache.wait(&binding.key().clone(), true);
+        self.cache.wait(&pod.key, true);
+        self.assumption_stands(&pod, true, now);
         self.bindings.put(binding);
     }
 

@@ -82,25 +82,33 @@ impl Scheduler {
 
     /// The pods that wait, by what they wait for.
     pub fn waiting(&self) -> Waiting {
+        type OfProfile<'r> = (Symbol, &'r (Symbol, Symbol));
+        // Each rule is looked for once.
+        let mut by_one_rule: BTreeMap<OfProfile<'_>, (&Framework, usize)> = BTreeMap::new();
         let mut waiting = Waiting { at_permit: self.bindings.waiting().len(), ..Waiting::default() };
-        for queued in self.queue.iter() {
-            let framework = &queued.hints.framework;
-            if let Some(gate) = queued.info.gating_plugin.and_then(|gate| framework.plugin(gate)) {
+        for (cause, count) in self.queue.causes() {
+            let framework = &cause.hints.framework;
+            if let Some(gate) = cause.gate.and_then(|gate| framework.plugin(gate)) {
                 let name = Symbol::new(gate.name());
                 if let Some(rule) = gate.rules().first() {
-                    *waiting.by_one_rule.entry((name.clone(), rule.clone())).or_default() += 1;
+                    *waiting.by_one_rule.entry((name.clone(), rule.clone())).or_default() += count;
                 }
-                *waiting.gated.entry(name).or_default() += 1;
-            } else if let Some(blame) = &queued.info.blame {
-                if queued.info.refused_late {
-                    waiting.at_permit += 1;
+                *waiting.gated.entry(name).or_default() += count;
+            } else if let Some(blame) = &cause.blame {
+                if cause.late {
+                    waiting.at_permit += count;
                 } else {
-                    *waiting.refused.entry(blame.plugin.clone()).or_default() += 1;
+                    *waiting.refused.entry(blame.plugin.clone()).or_default() += count;
                 }
-                let in_service = |rule: &&(Symbol, Symbol)| has_rule(framework, rule);
-                if let Some(rule) = blame.sole_rule.as_ref().filter(in_service) {
-                    *waiting.by_one_rule.entry(rule.clone()).or_default() += 1;
+                if let Some(rule) = &blame.sole_rule {
+                    let key = (framework.scheduler_name.clone(), rule);
+                    by_one_rule.entry(key).or_insert((framework, 0)).1 += count;
                 }
+            }
+        }
+        for ((_, rule), (framework, count)) in by_one_rule {
+            if has_rule(framework, rule) {
+                *waiting.by_one_rule.entry(rule.clone()).or_default() += count;
             }
         }
         waiting

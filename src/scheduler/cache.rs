@@ -75,6 +75,8 @@ pub(super) struct Cache {
     pub(super) nominator: Nominator,
     pub(super) holders: Holders,
     states: FxHashMap<PodKey, PodState>,
+    /// How many of the states are assumed.
+    assumed: usize,
     names: FxHashMap<(Symbol, Symbol), PodKey>,
 }
 
@@ -103,7 +105,13 @@ impl Cache {
 
     /// The number of assumed pods.
     pub(super) fn assumed(&self) -> usize {
-        self.states.values().filter(|state| state.is_assumed()).count()
+        self.assumed
+    }
+
+    fn set_state(&mut self, pod: PodKey, state: PodState) {
+        self.assumed += usize::from(state.is_assumed());
+        let before = self.states.insert(pod, state);
+        self.assumed -= usize::from(before.is_some_and(|before| before.is_assumed()));
     }
 
     /// Adds or updates a pod. The caller has removed any other pod of the same name.
@@ -141,12 +149,13 @@ impl Cache {
             }
             None => self.snapshot.apply(Change::PodPending { pod }),
         }
-        self.states.insert(key, state);
+        self.set_state(key, state);
     }
 
     /// Removes a pod.
     pub(super) fn remove_pod(&mut self, pod: &PodKey) -> Option<(Arc<PodInfo>, PodState)> {
         let state = self.states.remove(pod)?;
+        self.assumed -= usize::from(state.is_assumed());
         let object = self.pod(pod)?.clone();
         let name = (object.namespace.clone(), object.name.clone());
         if self.names.get(&name) == Some(pod) {
@@ -170,7 +179,7 @@ impl Cache {
         if !self.states.get(pod).is_some_and(PodState::is_assumed) {
             return;
         }
-        self.states.insert(pod.clone(), PodState::Pending);
+        self.set_state(pod.clone(), PodState::Pending);
         let plain = self.snapshot.unmark_pod(pod);
         self.snapshot.apply(Change::PodUnplaced { pod: pod.clone() });
         if let Some(pod) = plain {
@@ -180,10 +189,8 @@ impl Cache {
 
     /// Marks the outcome of the pod's bind as unknown.
     pub(super) fn doubt(&mut self, pod: &PodKey) {
-        if let Some(state @ PodState::Assumed(_)) = self.states.get_mut(pod)
-            && let PodState::Assumed(node) = state.clone()
-        {
-            *state = PodState::Unknown(node);
+        if let Some(PodState::Assumed(node)) = self.states.get(pod).cloned() {
+            self.set_state(pod.clone(), PodState::Unknown(node));
         }
     }
 

@@ -281,6 +281,9 @@ impl Scheduler {
         });
         match done {
             Ok(waits) => {
+                if promised.is_some() {
+                    self.state_moved(&key, false, now);
+                }
                 self.promise_ended(&cycle.pod.clone(), promised, Some(node), now);
                 Ok(waits)
             }

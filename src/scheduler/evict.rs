@@ -21,10 +21,11 @@ use super::Scheduler;
 use super::binding::BindingStage;
 use super::cache::PodState;
 use super::calls::{Owner, object_key};
+use super::cycle::guard;
 use super::io::Effect;
 use crate::framework::{
-    Answer, ApiCall, CallError, ConditionPatch, EventRecord, EventType, Mark, Part, PatchBody, PluginId,
-    Status, Ticket,
+    Answer, ApiCall, CallError, ConditionPatch, Cycle, EventRecord, EventType, Mark, Part, PatchBody,
+    PluginId, Status, Ticket,
 };
 use crate::model::{PodInfo, PodKey, Symbol, Time};
 use std::collections::{BTreeMap, BTreeSet};
@@ -137,13 +138,25 @@ impl Scheduler {
     }
 
     /// Clears the nominations of pods of lower priority to the node: they may not fit beside
-    /// the preemptor, and find another node sooner.
-    fn clear_lower_nominations(&mut self, preemptor: &PodInfo, node: &Symbol, now: Time) {
+    /// the preemptor, and find another node sooner. Those that may evict it fit beside it, and would evict it again.
+    fn clear_lower_nominations(&mut self, preemptor: &Arc<PodInfo>, node: &Symbol, now: Time) {
+        let snapshot = &self.cache.snapshot;
+        let row = snapshot.node_by_name(node).and_then(|row| snapshot.node(row));
+        let cycle = self
+            .profiles
+            .get(&preemptor.scheduler_name)
+            .map(|framework| Cycle::new(preemptor.clone(), framework.clone(), now));
+        let keeps = |pod: &Arc<PodInfo>| {
+            let Some((cycle, row)) = cycle.as_ref().zip(row) else { return false };
+            let (framework, handle) = (&cycle.framework, cycle.handle(snapshot));
+            guard(framework, || Ok(framework.keeps_from(pod, handle, row))).unwrap_or(false)
+        };
         let there = self.cache.nominator.iter().filter(|(_, at)| *at == node);
         let pods = there.filter_map(|(pod, _)| self.cache.pod(pod).cloned());
-        let lower: Vec<Arc<PodInfo>> = pods.filter(|pod| pod.priority < preemptor.priority).collect();
+        let lower = pods.filter(|pod| pod.priority < preemptor.priority && !keeps(pod));
+        let lower: Vec<Arc<PodInfo>> = lower.collect();
         for pod in lower {
-            self.cache.nominator.set(&pod, None, &mut self.cache.snapshot);
+            self.nominate(&pod, None, now);
             self.promise_ended(&pod, Some(node.clone()), None, now);
             let patch = ConditionPatch {
                 reason: None,

@@ -135,7 +135,7 @@ impl Scheduler {
             Promise::Clear => None,
             Promise::To(node) => Some(node.clone()).filter(|node| !node.is_empty()),
         };
-        self.cache.nominator.set(pod, after.as_ref(), &mut self.cache.snapshot);
+        self.nominate(pod, after.as_ref(), now);
         let placed = after.and_then(|node| self.cache.snapshot.node_by_name(&node));
         self.promise_ended(pod, before, placed, now);
     }

@@ -13,7 +13,7 @@
 use crate::framework::{
     Answer, ApiCall, CallError, EventRecord, Framework, Need, NotChecked, PartialScore, Status, Ticket, Would,
 };
-use crate::model::{Duration, Kind, Object, ObjectKey, PodKey, Reading, Symbol, Time};
+use crate::model::{Duration, Kind, MarkKey, Object, ObjectKey, PodKey, Reading, Symbol, Time};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -72,6 +72,8 @@ pub enum Input {
     Profiles(Arc<Profiles>),
     /// Whether this instance leads.
     Lead(bool),
+    /// The key that proves marks on bound pods beyond this process.
+    MarkKey(MarkKey),
     /// Run one scheduling attempt.
     Cycle,
     /// Time has passed.

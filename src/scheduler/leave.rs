@@ -93,7 +93,7 @@ impl Scheduler {
         self.unreserve(&mut binding.cycle, binding.node, now);
         if !self.give_room_back(&binding, now) && !binding.cycle.framework.points().reserve.is_empty() {
             // The room was free before, and what plugins reserved is free now.
-            self.freed_by(&binding, now);
+            self.freed_by(&binding, None, now);
         }
         self.cache.snapshot.unpin(binding.node);
         let pending = self.cache.state(&key) == Some(&PodState::Pending) && !self.ends(&key);
@@ -133,15 +133,20 @@ impl Scheduler {
             Some(PodState::Pending | PodState::Bound(_)) | None => false,
         };
         if had_room {
-            self.cache.forget(binding.key());
-            self.freed_by(binding, now);
+            let key = binding.key();
+            let marked = self.cache.pod(key).filter(|_| self.cache.snapshot.marks(key).is_some()).cloned();
+            self.cache.forget(key);
+            self.freed_by(binding, marked.as_ref(), now);
+            if let Some(marked) = marked {
+                self.marks_went(marked, now);
+            }
         }
         had_room
     }
 
-    /// Wakes the pods that may need what the binding had.
-    fn freed_by(&mut self, binding: &BindingCycle, now: Time) {
-        let pod = &binding.cycle.pod;
+    /// Wakes the pods that may need what the binding had; `marked`: its pod with its marks.
+    fn freed_by(&mut self, binding: &BindingCycle, marked: Option<&Arc<PodInfo>>, now: Time) {
+        let pod = marked.unwrap_or(&binding.cycle.pod);
         let pod = Arc::new(PodInfo { node_name: Some(binding.node_name.clone()), ..(**pod).clone() });
         self.freed(&pod, &Scope { except: Some(binding.key().clone()), ..Scope::default() }, now);
     }

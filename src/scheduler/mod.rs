@@ -23,6 +23,7 @@ mod cache;
 mod calls;
 mod counting;
 mod cycle;
+mod decided;
 mod detail;
 mod evict;
 mod failure;
@@ -30,6 +31,7 @@ mod faults;
 mod interested;
 mod io;
 mod leave;
+mod mark_judge;
 mod objects;
 mod options;
 mod permit;
@@ -64,6 +66,7 @@ use cache::Cache;
 use calls::{Outbox, Owner};
 use cycle::EndedBy;
 use evict::Evictions;
+use mark_judge::MarkJudge;
 use queue::{ProfileHints, SchedulingQueue, Scope};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -77,6 +80,8 @@ pub struct Scheduler {
     evictions: Evictions,
     /// What plugins still have to write for bound pods.
     after_binds: AfterBinds,
+    /// Which marks on bound pods count.
+    mark_judge: MarkJudge,
     outbox: Outbox,
     profiles: Arc<Profiles>,
     hints: Vec<Arc<ProfileHints>>,
@@ -110,6 +115,7 @@ impl Clone for Scheduler {
             bindings: self.bindings.clone(),
             evictions: self.evictions.clone(),
             after_binds: self.after_binds.clone(),
+            mark_judge: self.mark_judge.clone(),
             outbox: self.outbox.clone(),
             profiles: self.profiles.clone(),
             hints: self.hints.clone(),
@@ -141,6 +147,7 @@ impl Scheduler {
             bindings: Bindings::default(),
             evictions: Evictions::default(),
             after_binds: AfterBinds::default(),
+            mark_judge: MarkJudge::default(),
             outbox: Outbox::default(),
             profiles: Arc::default(),
             hints: Vec::new(),
@@ -179,6 +186,10 @@ impl Scheduler {
                     self.abandon_evictions(now);
                     self.marks_abandoned(now);
                 }
+            }
+            Input::MarkKey(key) => {
+                self.options.mark_keys.share(key);
+                self.marks_anew(now);
             }
             Input::Profiles(profiles) => self.replace_profiles(profiles, now, out),
             Input::Reply(ticket, answer) if self.suspends(ticket) => {

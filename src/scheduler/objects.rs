@@ -105,14 +105,17 @@ impl Scheduler {
                 }
             }
             Kind::Namespace => {
-                let known: Vec<Symbol> =
-                    self.cache.snapshot.namespaces().map(|namespace| namespace.name.clone()).collect();
-                for name in known {
-                    let listed =
-                        all.iter().any(|object| matches!(object, Object::Namespace(ns) if ns.name == name));
-                    if !listed {
-                        self.deleted(&cluster_key(Kind::Namespace, &name, &Symbol::default()), now);
-                    }
+                let listed: FxHashSet<&Symbol> = all
+                    .iter()
+                    .filter_map(|object| match object {
+                        Object::Namespace(namespace) => Some(&namespace.name),
+                        _ => None,
+                    })
+                    .collect();
+                let known = self.cache.snapshot.namespaces().map(|namespace| &namespace.name);
+                let gone: Vec<Symbol> = known.filter(|name| !listed.contains(name)).cloned().collect();
+                for name in gone {
+                    self.deleted(&cluster_key(Kind::Namespace, &name, &Symbol::default()), now);
                 }
             }
             kind => {
@@ -243,12 +246,12 @@ impl Scheduler {
     fn nomination_seen(&mut self, pod: &Arc<PodInfo>, old: Option<&Arc<PodInfo>>, now: Time) {
         let before = old.and_then(|old| old.nominated_node.clone());
         if old.is_none() || before != pod.nominated_node {
-            self.cache.nominator.set(pod, pod.nominated_node.as_ref(), &mut self.cache.snapshot);
+            self.nominate(pod, pod.nominated_node.as_ref(), now);
         } else if let Some(node) = self.cache.nominator.get(&pod.key).cloned() {
             self.cache.nominator.set(pod, Some(&node), &mut self.cache.snapshot);
         }
         if let (Some(old), Some(_)) = (old, before.filter(|node| pod.nominated_node.as_ref() != Some(node))) {
-            let up_to_priority = Some(old.priority);
+            let up_to_priority = self.kept_off_up_to(old);
             let scope = Scope { except: Some(pod.key.clone()), up_to_priority, ..Scope::default() };
             self.freed(old, &scope, now);
         }
@@ -257,6 +260,7 @@ impl Scheduler {
     pub(super) fn pod_gone(&mut self, key: &PodKey, now: Time) {
         self.eviction_sees_end(key, true, now);
         self.marks_gone(key);
+        let promised = self.cache.nominator.get(key).cloned();
         let Some((pod, state)) = self.cache.remove_pod(key) else { return };
         self.queue.remove(key);
         self.let_wants_go(key);
@@ -270,8 +274,11 @@ impl Scheduler {
                 let objects = EventObjects::Pod { old: Some(pod.clone()), new: None };
                 let event = ClusterEvent::of(EventResource::UnschedulablePod, ActionType::DELETE, objects);
                 self.move_all(&event, &Scope::default(), now);
-                if pod.nominated_node.is_some() {
-                    let scope = Scope { up_to_priority: Some(pod.priority), ..Scope::default() };
+                let nominated_node = promised.or_else(|| pod.nominated_node.clone());
+                if nominated_node.is_some() {
+                    // The nomination in memory may be ahead of the one in the status.
+                    let pod = Arc::new(PodInfo { nominated_node, ..(*pod).clone() });
+                    let scope = Scope { up_to_priority: self.kept_off_up_to(&pod), ..Scope::default() };
                     self.freed(&pod, &scope, now);
                 }
             }
@@ -291,11 +298,17 @@ impl Scheduler {
         let Some(promised) = promised else { return };
         let at = self.cache.snapshot.node_by_name(&promised);
         if at.is_some() && at != placed {
-            let up_to_priority = Some(pod.priority);
+            let up_to_priority = self.kept_off_up_to(pod);
             let scope = Scope { except: Some(pod.key.clone()), up_to_priority, ..Scope::default() };
             let old = PodInfo { node_name: None, nominated_node: Some(promised), ..(**pod).clone() };
             self.freed(&Arc::new(old), &scope, now);
         }
+    }
+
+    /// The highest priority of the pods that a nomination may keep off its node; `None`: any, where rules name victims.
+    fn kept_off_up_to(&self, promised: &PodInfo) -> Option<i32> {
+        let rules = self.profiles.frameworks.iter().any(|framework| framework.may_name_victims());
+        (!rules).then_some(promised.priority)
     }
 
     /// Emits the event that resources which `pod` had, or was nominated for, are free.

@@ -2,7 +2,7 @@
 
 use super::io::RecordLevel;
 use crate::engine::{Decider, Plain, Scan, TieBreak};
-use crate::model::{Duration, PodKey};
+use crate::model::{Duration, MarkKeys, PodKey};
 
 /// The decider to use.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -50,6 +50,8 @@ pub struct Options {
     pub recorded_pod: Option<PodKey>,
     /// The decider to use.
     pub decider: DeciderKind,
+    /// What proves the marks on bound pods.
+    pub mark_keys: MarkKeys,
 }
 
 impl Options {
@@ -75,6 +77,7 @@ impl Default for Options {
             records: RecordLevel::default(),
             recorded_pod: None,
             decider: DeciderKind::default(),
+            mark_keys: MarkKeys::default(),
         }
     }
 }

@@ -227,7 +227,8 @@ impl Scheduler {
     }
 
     fn goes_on(&mut self, binding: BindingCycle, now: Time, out: &mut Vec<Effect>) {
-        self.cache.wait(&binding.cycle.pod.key, false);
+        self.cache.wait(binding.key(), false);
+        self.state_moved(binding.key(), false, now);
         binding.cycle.framework.waited("Success", binding.since);
         self.permitted(binding, now, out);
     }

@@ -9,7 +9,7 @@ use super::attempt::Attempt;
 use super::calls::object_key;
 use super::io::Effect;
 use crate::framework::{
-    Candidate, Code, Extender, ExtenderAnswer, ExtenderAsk, NodeVictims, PostFilterAnswer, Promise,
+    Candidate, Code, Extender, ExtenderAnswer, ExtenderAsk, NodeVictims, PostFilterAnswer, Promise, RuleNotes,
 };
 use crate::model::{Snapshot, Symbol, Time};
 
@@ -63,6 +63,7 @@ impl Scheduler {
         let left = match answer {
             Ok(ExtenderAnswer::Victims(all)) => {
                 remaining(all, extender, attempt.snapshot(&self.cache.snapshot))
+                    .and_then(|left| self.allowed(&attempt, left, &mut asked.rules))
             }
             Ok(_) => Err(String::from("the extender answered another question")),
             Err(error) => Err(error),
@@ -85,6 +86,26 @@ impl Scheduler {
             }
         }
         self.ask_about_candidates(attempt, asked, at.saturating_add(1), now, out);
+    }
+
+    /// The candidates whose victims the rules about evictions allow: they have the last word.
+    fn allowed(
+        &self,
+        attempt: &Attempt,
+        mut left: Vec<Candidate>,
+        notes: &mut RuleNotes,
+    ) -> Result<Vec<Candidate>, String> {
+        let view = attempt.snapshot(&self.cache.snapshot);
+        let (framework, h) = (&attempt.cycle.framework, attempt.cycle.handle(view));
+        let mut failed = None;
+        left.retain(|candidate| {
+            let Some(node) = view.node(candidate.node).filter(|_| failed.is_none()) else { return false };
+            framework.allows_victims(h, node, &candidate.victims, notes).unwrap_or_else(|status| {
+                failed = Some(status.message());
+                false
+            })
+        });
+        failed.map_or(Ok(left), Err)
     }
 }
 

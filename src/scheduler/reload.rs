@@ -79,7 +79,7 @@ impl Scheduler {
                 }
                 None => {
                     let promised = self.cache.nominator.get(&pod.key).cloned();
-                    self.cache.nominator.set(&pod, None, &mut self.cache.snapshot);
+                    self.nominate(&pod, None, now);
                     self.promise_ended(&pod, promised, None, now);
                 }
             }

@@ -84,6 +84,11 @@ impl Scheduler {
         self.queue.get(pod)
     }
 
+    /// The instant at which time alone may help an unschedulable pod.
+    pub fn alarm(&self, pod: &PodKey) -> Option<Time> {
+        self.queue.alarm(pod)
+    }
+
     /// The PreEnqueue plugin that keeps a pod out of the queue.
     pub fn gate(&self, pod: &PodKey) -> Option<&str> {
         self.queue.gate(pod)

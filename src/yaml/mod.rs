@@ -7,6 +7,7 @@
 //! - `documents.rs`: a stream to trees, one for each document
 //! - `indentation.rs`: what is wrong with the indentation where the reader stops
 //! - `limits.rs`: how much a text may hold
+//! - `templates.rs`: templates of charts, which are not YAML yet
 //! - `field.rs`: trees to typed fields, strictly
 
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
@@ -16,9 +17,11 @@ mod field;
 mod indentation;
 mod limits;
 mod read;
+mod templates;
 mod tree;
 
 pub use documents::{documents, limited_documents, place};
 pub use field::{Field, FieldError, Fields};
 pub use read::{Booleans, YamlError, document, values};
+pub use templates::{template_in, template_of};
 pub use tree::{At, Tree, TreeEntry, TreeValue};

@@ -3,6 +3,7 @@
 
 use super::indentation;
 use super::limits::Limits;
+use super::templates;
 use super::tree::{At, Tree, TreeEntry, TreeValue};
 use crate::diag::{Diagnostic, SourceId, Span, codes};
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
@@ -35,6 +36,9 @@ impl YamlError {
     /// The error as a diagnostic about a file.
     pub fn diagnostic(&self, file: SourceId) -> Diagnostic {
         let span = |at: At| Span::new(file, at.start, at.end);
+        if templates::is_about_template(&self.message) {
+            return templates::template(span(self.at), self.message.clone());
+        }
         let said = Diagnostic::new(&codes::BAD_YAML, span(self.at), self.to_string());
         match self.block {
             Some(block) => said.with_place(span(block), "the lines from here on are indented deeper"),
@@ -68,15 +72,20 @@ pub fn document(text: &str, booleans: Booleans) -> Result<Tree, YamlError> {
 /// `is_json` decides which format an error speaks of when both readers fail.
 pub fn values(text: &str, is_json: bool) -> Result<Vec<Value>, YamlError> {
     let start = text.trim_start_matches('\u{feff}').trim_start();
+    let mut as_json = None;
     if start.starts_with(['{', '[']) {
         match serde_json::Deserializer::from_str(start).into_iter().collect() {
             Ok(values) => return Ok(values),
             Err(error) if is_json => return Err(json_error(text, text.len() - start.len(), &error)),
-            Err(_) => {}
+            Err(error) => as_json = Some(error),
         }
     }
-    serde_saphyr::from_multiple_with_options(text, Limits::Own.options())
-        .map_err(|error| yaml_error(text, 0, &error))
+    serde_saphyr::from_multiple_with_options(text, Limits::Own.options()).map_err(|error| match as_json {
+        Some(json) if start.starts_with("{\"") || start.starts_with("{\n") => {
+            json_error(text, text.len() - start.len(), &json)
+        }
+        _ => yaml_error(text, 0, &error),
+    })
 }
 
 fn json_error(text: &str, base: usize, error: &serde_json::Error) -> YamlError {
@@ -96,6 +105,10 @@ pub(super) fn yaml_error(text: &str, base: usize, error: &serde_saphyr::Error) -
     let message = error.without_snippet().to_string();
     let message = without_place(message.lines().next().unwrap_or(""));
     let moved = |at: At| At { start: base + at.start, end: base + at.end };
+    if let Some(action) = templates::near(text, start) {
+        let message = templates::message(text.get(action.start..action.end).unwrap_or(""));
+        return YamlError { format: "YAML", message, at: moved(action), block: None };
+    }
     if let Some(tab) = indentation::tab_near(text, start) {
         let message = "a tab in the indentation; YAML indents with blanks".to_owned();
         return YamlError { format: "YAML", message, at: moved(tab), block: None };

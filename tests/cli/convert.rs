@@ -72,3 +72,31 @@ fn the_included_policies_that_are_converted_decide_alike() {
     };
     assert_eq!(decisions(at.to_str().unwrap()), decisions("examples/first/gpu.bay"));
 }
+
+/// What is written is for programs: into a pipe or a file it goes as it is.
+#[test]
+fn what_a_pipe_gets_is_the_text_itself() {
+    let text = "/// A.\npolicy a {\n  filter f { require node.ready else \"\u{645}\u{6cc}\u{200c}\u{62e}\u{648}\u{627}\u{647}\u{645} \u{1f468}\u{200d}\u{1f469}\" }\n}\n";
+    let at = folder(&[("a.bay", text)]);
+    let shown = bayplan_in(&at, &["convert", "a.bay"]);
+    assert_eq!(shown.status, 0, "{}", shown.err);
+    assert_eq!(bayplan_in(&at, &["convert", "--write", "a.bay"]).status, 0);
+    let written = std::fs::read_to_string(at.join("a.yaml")).unwrap();
+    assert_eq!(shown.out, written);
+    assert!(shown.out.contains("\u{6cc}\u{200c}\u{62e}"), "{}", shown.out.escape_unicode());
+}
+
+/// A number that only the end of its range tells apart: the policy is written, and a note names the line.
+#[test]
+fn a_note_says_where_numbers_at_the_end_of_their_range_differ() {
+    let text = "/// A.\npolicy a {\n  filter f {\n    require (int(node.labels[\"n\"]) ?? 0) + 1 > 0 else \"r\"\n  }\n}\n";
+    let at = folder(&[("a.bay", text), ("defs.bay", "def big(p: pod): bool = p.priority > 3\n")]);
+    for arguments in [&["convert", "a.bay"][..], &["convert", "--check", "a.bay"]] {
+        let Ended { status, err, .. } = bayplan_in(&at, arguments);
+        assert_eq!(status, 0, "{err}");
+        assert!(err.contains("BP0507") && err.contains("a.bay:4"), "{err}");
+    }
+    let Ended { status, out, .. } = bayplan_in(&at, &["convert", "--check", "defs.bay"]);
+    assert_eq!(status, 1, "{out}");
+    assert!(out.contains("the text has no policy"), "{out}");
+}

@@ -13,6 +13,9 @@ const COMMANDS: &[&str] = &[
     "dry-run {first} -o json --all-nodes",
     "dry-run {gang} -o json --all-nodes",
     "dry-run --cluster examples/rollout/cluster.yaml --pods examples/rollout/pods.yaml --policies examples/rollout/1-audit -o json",
+    "dry-run --cluster policies/schemas/kubevirt.io.yaml --cluster examples/sticky-node/nodes.yaml --cluster \
+     examples/sticky-node/machine.yaml --cluster examples/sticky-node/instance.yaml --pods examples/sticky-node/pod.yaml \
+     --policies policies/tutorial/sticky-node.bay --config examples/sticky-node/config.yaml -o json",
     "explain train-c {first} -o json",
     "explain train-a {first} -o json",
     "explain train-c {first} --node gpu-1 -o json",
@@ -21,6 +24,9 @@ const COMMANDS: &[&str] = &[
     "explain train-c {first} --fix 2 -o json",
     "explain speech-0 {gang} -o json",
     "explain lonely-0 {gang} -o json",
+    "explain p --cluster tests/explain/explanations/gate.yaml --policies tests/explain/explanations/gate.bay -o json",
+    "explain --cluster tests/explain/explanations/gate.yaml --policies tests/explain/explanations/gate.bay -o json",
+    "explain p --cluster tests/explain/explanations/late.yaml --policies tests/explain/explanations/late.bay --node n1 -o json",
     "explain {first} -o json",
     "explain {gang} -o json",
     "test examples -o json",

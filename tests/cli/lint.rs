@@ -296,3 +296,142 @@ fn a_mode_whose_day_is_over_is_reported_unless_a_comment_allows_it() {
     assert_eq!(lint(allow, "9000-01-31"), [] as [String; 0], "the comment will be needed");
     std::fs::remove_dir_all(folder).unwrap();
 }
+
+const WARNS: &str = "\
+/// Keeps pods on ready nodes.
+policy ready {
+  filter ready { require node.labels[\"ok\"] == \"yes\" else \"node(s) not ready\" }
+}
+";
+
+#[test]
+fn findings_are_denied_and_allowed_by_code_and_by_the_project() {
+    let undocumented = WARNS.replace("/// Keeps pods on ready nodes.\n", "");
+    let at = folder(&[("p.bay", &undocumented)]);
+    let lint = |arguments: &[&str]| bayplan_in(&at, &[&["lint", "p.bay"][..], arguments].concat());
+    let plain = lint(&["--format", "json"]);
+    let json: serde_json::Value = serde_json::from_str(&plain.out).unwrap();
+    let codes: Vec<&str> =
+        json["diagnostics"].as_array().unwrap().iter().map(|of| of["code"].as_str().unwrap()).collect();
+    assert!(plain.status == 0 && !codes.is_empty(), "{}", plain.out);
+    for code in &codes {
+        assert_eq!(lint(&["--deny", code]).status, 1, "{code}");
+        let ended = lint(&["--allow", code, "--format", "json"]);
+        assert!(!ended.out.contains(code) && ended.status == 0, "{}", ended.out);
+    }
+    let mut all: Vec<&str> = vec!["--deny", "notes"];
+    all.extend(codes.iter().flat_map(|code| ["--allow", code]));
+    assert_eq!(lint(&all).status, 0);
+    assert_eq!(lint(&["--deny", "BP0105"]).status, 0);
+    let wrong = lint(&["--deny", "warning"]);
+    assert!(wrong.status == 2 && wrong.err.contains("expected `warnings`, `notes`, a code"), "{}", wrong.err);
+    // SARIF has what is allowed as suppressed.
+    let sarif = |at: &Path, arguments: &[&str]| -> Vec<serde_json::Value> {
+        let ended = bayplan_in(at, &[&["lint", "p.bay", "--format", "sarif"][..], arguments].concat());
+        let json: serde_json::Value = serde_json::from_str(&ended.out).unwrap();
+        json["runs"][0]["results"].as_array().unwrap().clone()
+    };
+    let results = sarif(&at, &["--allow", codes[0]]);
+    let suppressed: Vec<_> = results.iter().filter(|of| !of["suppressions"].is_null()).collect();
+    assert!(suppressed.len() == 1 && suppressed[0]["ruleId"] == codes[0], "{results:?}");
+    assert_eq!(suppressed[0]["suppressions"][0]["kind"], "external");
+    let commented = format!("// bayplan: allow(missing-doc) because it is a test\n{undocumented}");
+    let own = folder(&[("p.bay", &commented)]);
+    let results = sarif(&own, &[]);
+    let suppressed: Vec<_> = results.iter().filter(|of| !of["suppressions"].is_null()).collect();
+    assert_eq!(suppressed.len(), 1, "{results:?}");
+    assert_eq!(suppressed[0]["suppressions"][0]["justification"], "it is a test");
+    // The project file of a folder above counts.
+    let project = format!("lint:\n  deny: [{}]\n", codes[0]);
+    let root = folder(&[("bayplan.yaml", &project)]);
+    std::fs::create_dir(root.join("below")).unwrap();
+    std::fs::write(root.join("below/p.bay"), &undocumented).unwrap();
+    assert_eq!(bayplan_in(&root.join("below"), &["lint", "p.bay"]).status, 1);
+    assert_eq!(bayplan_in(&root.join("below"), &["lint", "p.bay", "--allow", codes[0]]).status, 0);
+    for (text, said) in [
+        ("lint: {denny: []}\n", "did you mean `deny`?"),
+        ("lint: {deny: [BP9999]}\n", "expected `warnings`, `notes`, a code"),
+        ("test: {min-coverage: 101}\n", "not a percentage from 0 to 100"),
+        ("lint: [\n", "not valid YAML"),
+    ] {
+        std::fs::write(root.join("bayplan.yaml"), text).unwrap();
+        let ended = bayplan_in(&root.join("below"), &["lint", "p.bay"]);
+        assert!(ended.status == 2 && ended.err.contains(said), "{text}: {}{}", ended.out, ended.err);
+    }
+    std::fs::write(root.join("bayplan.yaml"), "kind: ConfigMap\nmetadata: {name: x}\n").unwrap();
+    assert_eq!(bayplan_in(&root.join("below"), &["lint", "p.bay"]).status, 0);
+}
+
+#[test]
+fn cases_are_chosen_by_name_and_coverage_can_fail() {
+    let cases = "policies: [p.bay]\nnodes:\n- {name: n, labels: {ok: 'yes'}}\n- {name: m}\ncases:\n- name: a ready node\n  pod: {name: a}\n  expect: {node: n}\n- name: another pod\n  pod: {name: b}\n  expect: {not: m}\n";
+    let at = folder(&[("p.bay", WARNS), ("p.test.yaml", cases)]);
+    let test = |arguments: &[&str]| bayplan_in(&at, &[&["test", "p.test.yaml"][..], arguments].concat());
+    let all = test(&[]);
+    assert!(all.out.contains("2 cases"), "{}{}", all.out, all.err);
+    assert!(test(&["--name", "ready"]).out.contains("1 case: "));
+    let none = test(&["-k", "nothing"]);
+    assert!(none.status == 2 && none.err.contains("no case has a name with `nothing`"), "{}", none.err);
+    let junit = test(&["-o", "junit"]);
+    assert_eq!(junit.out.matches(" time=\"").count(), 4, "{}", junit.out);
+    let never = cases.replace("- {name: m}\n", "").replace("{not: m}", "{node: n}");
+    std::fs::write(at.join("p.test.yaml"), never).unwrap();
+    assert_eq!(test(&[]).status, 0);
+    let ended = test(&["--min-coverage", "90"]);
+    assert!(ended.status == 1 && ended.out.contains("the least is 90 %"), "{}", ended.out);
+    std::fs::write(at.join("bayplan.yaml"), "test: {min-coverage: 90}\n").unwrap();
+    assert_eq!(test(&[]).status, 1);
+    assert_eq!(test(&["--min-coverage", "0"]).status, 0);
+}
+
+#[test]
+fn a_fix_within_quotes_of_yaml_is_escaped() {
+    let text = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: r, labels: {bayplan.dev/policy: \"true\"}}\ndata:\n  \
+                a.bay: \"/// Own nodes.\\npolicy a { filter f { require node.ready else 'not ready' } }\"\n";
+    let at = folder(&[("m.yaml", text)]);
+    let ended = bayplan_in(&at, &["lint", "--fix", "m.yaml"]);
+    assert!(ended.out.starts_with("1 mistake was fixed"), "{}", ended.out);
+    let fixed = fs::read_to_string(at.join("m.yaml")).unwrap();
+    assert!(fixed.contains(r#"else \"not ready\" } }"#), "{fixed}");
+    assert_eq!(bayplan_in(&at, &["lint", "m.yaml"]).status, 0);
+}
+
+#[test]
+fn the_owner_of_a_pod_is_a_path() {
+    let text = "/// Own nodes.\npolicy a {\n  except until 2099-12-31 because \"for ever\" when pod.name == \"x\"\n  applies when \
+                pod.owner.kind == \"Job\"\n  filter f { require node.ready else \"not ready\" }\n}\n";
+    let at = folder(&[("a.bay", text)]);
+    let ended = bayplan_in(&at, &["lint", "a.bay"]);
+    assert!(!ended.out.contains("BP0413"), "{}", ended.out);
+    let scan = text.replace("pod.owner.kind == \"Job\"", "pod.attempts > 3");
+    fs::write(at.join("a.bay"), scan).unwrap();
+    assert!(bayplan_in(&at, &["lint", "a.bay"]).out.contains("BP0413"));
+}
+
+#[test]
+fn what_is_read_twice_is_said_once_and_reasons_name_their_file() {
+    let looks = "/// Licences.\npolicy a {\n  let license = lookup(\"example.com/v1/License\", pod.namespace, \"l\")\n  filter f { require license != none else \"no licence\" }\n}\n";
+    let crd = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: licenses.example.com}\nspec:\n  group: example.com\n  names: {kind: License, plural: licenses}\n  scope: Namespaced\n  versions:\n  - name: v1\n    served: true\n    storage: true\n    schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {seats: {type: integer}}}}}}\n";
+    let at = folder(&[("a.bay", looks), ("crd.yaml", crd)]);
+    let plan = bayplan_in(&at, &["plan", "a.bay", "--schema", "crd.yaml"]);
+    assert!(
+        plan.out.contains("License added") && !plan.out.contains("LookedUpObject"),
+        "{}{}",
+        plan.out,
+        plan.err
+    );
+    for line in plan.out.lines() {
+        let words: Vec<&str> = line.split("; ").map(str::trim).collect();
+        assert!(words.iter().all(|word| words.iter().filter(|of| of == &word).count() == 1), "{line}");
+    }
+    fs::write(
+        at.join("x.test.yaml"),
+        "policies: [missing.bay]\ncases: [{name: c, pod: {name: p}, expect: {node: n}}]\n",
+    )
+    .unwrap();
+    let ended = bayplan_in(&at, &["test", "x.test.yaml"]);
+    assert!(ended.status == 2 && ended.err.contains("x.test.yaml"), "{}", ended.err);
+    fs::write(at.join("defs.bay"), "def twice(x: int): int = x * 2\n").unwrap();
+    let ended = bayplan_in(&at, &["convert", "defs.bay"]);
+    assert!(!ended.out.contains("``"), "{}{}", ended.out, ended.err);
+}

@@ -89,3 +89,40 @@ fn plan_lists_the_rights_that_look_ups_need() {
     let right = r#"{apiGroups: ["example.com"], resources: ["desks"], verbs: ["list", "watch"]}"#;
     assert!(out.contains(right), "{out}{err}");
 }
+
+/// A cluster has one namespace of a name, however policies read it.
+#[test]
+fn what_is_written_to_a_namespace_that_is_looked_up_is_seen_by_ns_and_by_lookup() {
+    let pod = |name: &str| {
+        format!(
+            "---\napiVersion: v1\nkind: Pod\nmetadata: {{name: {name}, namespace: shop, labels: {{who: {name}}}}}\n\
+             spec: {{containers: [{{name: c, image: i}}]}}\n"
+        )
+    };
+    let cluster = format!(
+        "apiVersion: v1\nkind: Node\nmetadata: {{name: n1}}\nstatus: {{allocatable: {{cpu: 8, pods: 110}}}}\n---\n\
+         apiVersion: v1\nkind: Namespace\nmetadata: {{name: shop, uid: u}}\n{}{}{}",
+        pod("writes"),
+        pod("as-ns"),
+        pod("as-object")
+    );
+    let policy = r#"
+policy reads-ns { applies when pod.labels["who"] == "as-ns"
+  filter f { require ns.labels["a"] == "y" else "no label" } }
+policy reads-object { applies when pod.labels["who"] == "as-object"
+  let of = lookup("Namespace", pod.namespace)
+  filter f { require of.labels["a"] == "y" else "no label" } }
+policy writes { applies when pod.labels["who"] == "writes"
+  let of = lookup("Namespace", pod.namespace)
+  after bind { label of {"a": "y"} } }
+"#;
+    let folder = folder(&[("cluster.yaml", &*cluster), ("p.bay", policy)]);
+    let (cluster, policy) = (text(&folder, "cluster.yaml"), text(&folder, "p.bay"));
+    let ended = bayplan(&["dry-run", "--cluster", &*cluster, "--policies", &*policy, "-o", "json"]);
+    let json: serde_json::Value =
+        serde_json::from_str(&ended.out).unwrap_or_else(|_| panic!("{}", ended.err));
+    for decision in json["decisions"].as_array().unwrap() {
+        assert_eq!(decision["state"], "placed", "{decision}");
+    }
+    assert_eq!(json["decisions"].as_array().unwrap().len(), 3);
+}

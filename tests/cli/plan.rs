@@ -1,6 +1,6 @@
 //! `bayplan plan`: what follows from what a rule reads, and how far policies may go.
 
-use crate::support::command::{bayplan, folder};
+use crate::support::command::{bayplan, bayplan_in, folder};
 use serde_json::Value;
 
 #[test]
@@ -92,4 +92,46 @@ fn plan_says_which_api_servers_take_what_a_binding_adds() {
         "{}",
         ended.err
     );
+}
+
+/// A condition in CEL that is an error for pods without a label stops them all.
+#[test]
+fn plan_lint_and_explain_name_the_pods_that_an_error_stops() {
+    let policy = "# Databases stay off spot nodes.\napiVersion: bayplan.dev/v1\nkind: SchedulingPolicy\nmetadata: {name: no-spot}\nspec:\n  \
+                  appliesWhen: pod.labels[\"kind\"] == \"database\"\n  filters:\n  - {name: ready, expression: node.ready, reason: no}\n";
+    let cluster = "apiVersion: v1\nkind: Node\nmetadata: {name: n1}\nstatus: {allocatable: {cpu: '4', memory: 8Gi, pods: '10'}}\n---\n\
+                   apiVersion: v1\nkind: Pod\nmetadata: {name: web, namespace: default}\nspec: {containers: [{name: a, image: a}]}\n";
+    let at = folder(&[("p.yaml", policy), ("cluster.yaml", cluster)]);
+    let plan = bayplan_in(&at, &["plan", "p.yaml"]);
+    assert!(
+        plan.out.contains("refuses every pod without the label `kind`, whatever the node"),
+        "{}",
+        plan.out
+    );
+    let json: Value = serde_json::from_str(&bayplan_in(&at, &["plan", "p.yaml", "-o", "json"]).out).unwrap();
+    assert_eq!(
+        json["policies"][0]["stops"][0],
+        "refuses every pod without the label `kind`, whatever the node"
+    );
+    let lint = bayplan_in(&at, &["lint", "p.yaml", "--deny", "warnings"]);
+    assert_eq!(lint.status, 1, "{}{}", lint.out, lint.err);
+    let fixed = policy.replace("pod.labels[\"kind\"]", "pod.labels[?\"kind\"].orValue(\"\")");
+    let right = folder(&[("p.yaml", &fixed)]);
+    assert_eq!(bayplan_in(&right, &["lint", "p.yaml", "--deny", "warnings"]).status, 0);
+    assert!(!bayplan_in(&right, &["plan", "p.yaml"]).out.contains("refuses every pod"));
+    let told = bayplan_in(&at, &["explain", "web", "--cluster", "cluster.yaml", "--policies", "p.yaml"]);
+    for part in ["no-spot/applies when", "p.yaml:6", "no such key", "pod.labels[\"kind\"]"] {
+        assert!(told.out.contains(part), "{part} in\n{}{}", told.out, told.err);
+    }
+    let gate = policy.replace(
+        "appliesWhen: pod.labels[\"kind\"] == \"database\"",
+        "gates: [{reason: held, when: 'pod.labels[\"kind\"] == \"x\"'}]",
+    );
+    let gated = folder(&[("p.yaml", &gate), ("cluster.yaml", cluster)]);
+    let plan = bayplan_in(&gated, &["plan", "p.yaml"]);
+    assert!(plan.out.contains("keeps back every pod without the label `kind`"), "{}", plan.out);
+    let told = bayplan_in(&gated, &["explain", "web", "--cluster", "cluster.yaml", "--policies", "p.yaml"]);
+    for part in ["p.yaml:6", "no such key", "pod.labels[\"kind\"]"] {
+        assert!(told.out.contains(part), "{part} in\n{}{}", told.out, told.err);
+    }
 }

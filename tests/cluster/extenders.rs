@@ -276,12 +276,15 @@ impl OurExtender {
         Self { daemon: Daemon::spawn("bayplan-extender", command, &folder.join("extender.log")), port }
     }
 
+    /// `how`: what curl needs to reach it; `root`: what its URLs begin with.
     #[track_caller]
-    fn wait_until_ready(&mut self) {
-        let url = format!("http://127.0.0.1:{}/readyz", self.port);
+    fn wait_until_ready(&mut self, how: &[&str], root: &str) {
+        let url = format!("{root}/readyz");
         let ready = became_true(PATIENCE, || {
-            let answer =
-                Command::new("curl").args(["-s", "-o", "/dev/null", "-w", "%{http_code}", &url]).output();
+            let answer = Command::new("curl")
+                .args(how)
+                .args(["-s", "-o", "/dev/null", "-w", "%{http_code}", &url])
+                .output();
             !self.daemon.is_running() || answer.is_ok_and(|answer| answer.stdout == b"200")
         });
         assert!(ready && self.daemon.is_running(), "{}", self.daemon.log_tail(30));
@@ -317,15 +320,27 @@ fn kube_scheduler_asks_the_policies_as_its_extender() {
         painted("ext-ours-b", "red", "small"),
         painted("ext-ours-c", "red", "big"),
     ]);
-    let mut extender = OurExtender::start(plane, &folder, &policies, &[String::from("--bind")]);
-    extender.wait_until_ready();
+    let issuer = authority(&folder);
+    certificate(&folder, "server", false, &issuer);
+    certificate(&folder, "client", true, &issuer);
+    let file = |name: &str| folder.join(name).display().to_string();
+    let flags = [
+        String::from("--bind"),
+        format!("--tls-cert-file={}", file("server.crt")),
+        format!("--tls-private-key-file={}", file("server.key")),
+        format!("--client-ca-file={}", file("ca.crt")),
+    ];
+    let mut extender = OurExtender::start(plane, &folder, &policies, &flags);
+    let (ca, certificate, key) = (file("ca.crt"), file("client.crt"), file("client.key"));
+    let url = format!("https://127.0.0.1:{}", extender.port);
+    extender.wait_until_ready(&["--cacert", &ca, "--cert", &certificate, "--key", &key], &url);
     for capable in [true, false] {
         let scheduler = format!("ext-ours-{capable}");
         let kube = plane.start_kube_scheduler(&format!(
             "podInitialBackoffSeconds: 1\npodMaxBackoffSeconds: 1\nprofiles:\n- schedulerName: {scheduler}\nextenders:\n\
-             - {{urlPrefix: 'http://127.0.0.1:{}', filterVerb: filter, prioritizeVerb: prioritize, bindVerb: bind, \
-             preemptVerb: preempt, weight: 100, nodeCacheCapable: {capable}}}",
-            extender.port
+             - {{urlPrefix: '{url}', filterVerb: filter, prioritizeVerb: prioritize, bindVerb: bind, preemptVerb: preempt, \
+             weight: 100, nodeCacheCapable: {capable}, enableHTTPS: true, tlsConfig: {{caFile: '{ca}', certFile: \
+             '{certificate}', keyFile: '{key}'}}}}"
         ));
         let of_team = |name: &str, team: &str| {
             with_label(selecting(&namespace, &format!("{name}-{capable}"), &scheduler, mark), "team", team)
@@ -345,6 +360,72 @@ fn kube_scheduler_asks_the_policies_as_its_extender() {
         placed(plane, &namespace, &format!("other-{capable}"));
     }
     assert!(extender.daemon.is_running(), "{}", extender.daemon.log_tail(30));
+}
+
+const ALONE: &str = r#"
+policy alone {
+  applies when pod.labels["burst"] == "yes"
+  filter one {
+    reject "node(s) with another pod" when node.pods.exists(p, p.labels["burst"] == "yes")
+  }
+}
+"#;
+
+#[test]
+fn bindings_that_come_at_once_are_judged_one_after_the_other() {
+    let plane = ControlPlane::shared();
+    let (mark, folder) = ("ext-burst", Folder::new("extenders"));
+    nodes(plane, mark, 1);
+    let namespace = plane.create_namespace("ext-burst");
+    let policies = folder.join("policies");
+    std::fs::create_dir(&policies).unwrap();
+    std::fs::write(policies.join("alone.bay"), ALONE).unwrap();
+    let socket = folder.join("extender.sock");
+    let flags = [String::from("--bind"), format!("--listen=unix:{}", socket.display())];
+    let mut extender = OurExtender::start(plane, &folder, &policies, &flags);
+    let how = ["--unix-socket", socket.to_str().unwrap()];
+    extender.wait_until_ready(&how, "http://extender");
+    let names: Vec<String> = (0..6).map(|at| format!("p{at}")).collect();
+    let pods: Vec<Value> =
+        names.iter().map(|name| with_label(pod(&namespace, name, "nobody", &[]), "burst", "yes")).collect();
+    plane.create(&pods);
+    let uid = |name: &str| {
+        let pod = plane.get_json(["pod", "-n", &namespace, name]);
+        pod["metadata"]["uid"].as_str().unwrap().to_owned()
+    };
+    let node = format!("{mark}-0");
+    let asked = |name: &str, uid: &str, node: &str| {
+        let body = json!({"PodName": name, "PodNamespace": namespace, "PodUID": uid, "Node": node});
+        let answer = Command::new("curl")
+            .args(how)
+            .args(["-s", "-d", &body.to_string(), "http://extender/bind"])
+            .output()
+            .unwrap();
+        let answer: Value = serde_json::from_slice(&answer.stdout).unwrap();
+        answer["Error"].as_str().unwrap().to_owned()
+    };
+    // What the extender has not seen is refused.
+    assert_eq!(asked("p0", "", &node), "the question has no UID of the pod");
+    assert_eq!(asked("p0", "unknown", &node), "the extender does not know the pod yet");
+    let first = uid("p0");
+    became_true(PATIENCE, || asked("p0", &first, "unknown").contains("does not know the node"));
+    assert_eq!(asked("p0", &first, "unknown"), "the extender does not know the node yet");
+    assert_eq!(asked("p1", &first, &node), format!("the pod with this UID is {namespace}/p0"));
+    assert!(names.iter().all(|name| plane.node_of(&namespace, name).is_none()));
+    // Of a burst the rule lets one pod pass.
+    let uids: Vec<String> = names.iter().map(|name| uid(name)).collect();
+    became_true(PATIENCE, || {
+        uids.iter().zip(&names).all(|(uid, name)| asked(name, uid, "unknown").contains("node"))
+    });
+    let answers: Vec<String> = std::thread::scope(|scope| {
+        let asking: Vec<_> =
+            names.iter().zip(&uids).map(|(name, uid)| scope.spawn(|| asked(name, uid, &node))).collect();
+        asking.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    let bound = names.iter().filter(|name| plane.node_of(&namespace, name).is_some()).count();
+    assert_eq!((answers.iter().filter(|error| error.is_empty()).count(), bound), (1, 1), "{answers:?}");
+    let refused = answers.iter().filter(|error| error.contains("node(s) with another pod")).count();
+    assert_eq!(refused, 5, "{answers:?}");
 }
 
 #[test]

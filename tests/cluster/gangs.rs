@@ -53,3 +53,39 @@ fn a_group_is_bound_as_a_whole_or_undone_and_retried() {
     plane.create(&[member(&load, "a", 3, 4, "1")]);
     wait_until("the group is bound", SOON, || (0..4).all(|i| on(&format!("a-{i}")).is_some()));
 }
+
+/// The worker's gate opens when the leader has a node, and the leader goes on when a worker has one.
+const LEAD: &str = r#"
+/// Workers come after their leader, which waits for one of them.
+policy lead {
+  group leaders = p in pods where p.namespace == pod.namespace && p.labels["job"] == pod.labels["job"] && p.labels["role"] == "leader"
+  group workers = p in pods where p.namespace == pod.namespace && p.labels["job"] == pod.labels["job"] && p.labels["role"] == "worker"
+  applies when has(pod.labels["job"])
+  gate "the leader has no node yet" when pod.labels["role"] == "worker" && leaders.count(l, l.placed) == 0
+  permit { wait 60s until pod.labels["role"] == "worker" || workers.count(w, w.placed) >= 1 else "no worker came" }
+}
+"#;
+
+#[test]
+fn a_leader_and_a_worker_that_wait_for_each_other_are_bound() {
+    let plane = ControlPlane::shared();
+    let load = Workload::new(plane, "lead", 1);
+    let policy =
+        objects::config_map(&load.namespace, "lead", &[("bayplan.dev/policy", "")], &[("lead.bay", LEAD)]);
+    plane.create(&[policy]);
+    let _ours = SchedulerProcess::start(plane, &Setup::new(&load.scheduler).policies_from(&load.namespace));
+    let on = |name: &str| plane.node_of(&load.namespace, name);
+    let member = |role: &str| {
+        let pod = objects::with_label(load.pod(role, "1"), "job", "a");
+        objects::with_label(pod, "role", role)
+    };
+    plane.create(&[member("worker")]);
+    wait_until("the gate holds the worker", SOON, || {
+        let events = plane.events_about(&load.namespace, "worker");
+        events.iter().any(|event| event["note"].as_str().is_some_and(|note| note.contains("no node yet")))
+    });
+    plane.create(&[member("leader")]);
+    wait_until("both are bound", Duration::from_secs(20), || {
+        on("leader").is_some() && on("worker").is_some()
+    });
+}

@@ -81,7 +81,7 @@ fn in_a_process_of_its_own() {
         let collection =
             watch::Collection { keep: Projection::default(), ..informers::collection(&Kind::Pod) };
         let (listed, _) = watch::list::<pod::Pod>(&api, &collection).await.unwrap();
-        listed.into_iter().map(|pod| pod.parse().unwrap()).collect()
+        listed.into_iter().map(|pod| pod.parse().unwrap().object).collect()
     });
     assert_eq!(objects.len(), all);
     println!("listed with {} bytes at the peak, {before} before", peak());

@@ -2,8 +2,10 @@
 //! that change, and a CustomResourceDefinition that changes under a policy in service.
 
 use crate::scheduler_process::{SchedulerProcess, Setup};
-use crate::support::{ControlPlane, objects, wait_until};
+use crate::support::http_proxy::{HttpProxy, Rule};
+use crate::support::{ControlPlane, User, objects, wait_until};
 use crate::workload::Workload;
+use http::Method;
 use serde_json::{Value, json};
 use std::process::Command;
 use std::time::Duration;
@@ -163,6 +165,173 @@ fn a_policy_waits_for_its_kind_and_its_right_alone_and_follows_its_definition() 
     let back = json!({"spec": {"versions": desks["spec"]["versions"]}}).to_string();
     plane.kubectl_ok(["patch", "crd", &resource, "--type=merge", "-p", &back]);
     wait_until("the policy serves again", SOON, || verdict("desk") == "Serving");
+    drop(ours);
+    plane.kubectl_ok(["delete", "crd", &resource]);
+}
+
+/// A policy by which the pods of a team share a quota object.
+fn quota(group: &str, name: &str, applies: &str) -> String {
+    format!(
+        "policy {name} {{\n  {applies}\n  let team = pod.labels[\"{name}\"] ?? \"\"\n  let quota = \
+         lookup(\"{group}/v1/Desk\", pod.namespace, team) missing reject \"no quota\"\n  ledger used: int by \
+         pod.labels[\"{name}\"] ?? \"\" {{ add 1 }}\n  prefilter {{ reject \"the quota is used up\" when used[team] >= \
+         (quota.spec.room ?? 0) }}\n}}\n"
+    )
+}
+
+#[test]
+fn after_a_restart_the_pods_of_a_quota_wait_while_its_kind_cannot_be_read() {
+    let plane = ControlPlane::shared();
+    let load = Workload::new(plane, "restart", 2);
+    let space = load.namespace.as_str();
+    let group = format!("{space}.example.com");
+    plane.create(&[definition(&group, "integer")]);
+    plane.kubectl_ok([
+        "wait",
+        "--for=condition=Established",
+        "crd",
+        &format!("desks.{group}"),
+        "--timeout=60s",
+    ]);
+    let desk = |name: &str| {
+        json!({
+            "apiVersion": format!("{group}/v1"), "kind": "Desk", "metadata": {"name": name, "namespace": space},
+            "spec": {"room": 1},
+        })
+    };
+    let map = |name: &str, text: &str| {
+        objects::config_map(space, name, &[("bayplan.dev/policy", "")], &[("policy.bay", text)])
+    };
+    plane.create(&[
+        desk("a"),
+        map("quota", &quota(&group, "quota", "applies when has(pod.labels[\"quota\"])")),
+    ]);
+    let proxy = HttpProxy::start(&plane.url());
+    let kubeconfig = || plane.kubeconfig_at(&proxy.url(), &User::new("admin", &[]).token());
+    let setup = Setup::new(&load.scheduler).policies_from(space).kubeconfig(kubeconfig());
+    let ours = SchedulerProcess::start(plane, &setup);
+    let verdict = |name: &str| annotation(plane, space, name, "verdict");
+    wait_until("the quota serves", SOON, || verdict("quota") == "Serving");
+    let of_team = |name: &str| {
+        let mut pod = load.pod(name, "10m");
+        pod["metadata"]["labels"] = json!({"quota": "a"});
+        pod
+    };
+    plane.create(&[of_team("first")]);
+    wait_until("a pod has the quota", SOON, || plane.node_of(space, "first").is_some());
+    let history = "bayplan-history-quota";
+    wait_until("the text is kept", SOON, || {
+        plane.kubectl(["get", "configmap", history, "--namespace", space]).status.success()
+    });
+    drop(ours);
+
+    // Its objects answer 503: a conversion that fails, or a server that is away.
+    let unavailable = |part: &str| Rule::fails(Method::GET, part, 503, "ServiceUnavailable", "not now");
+    proxy.rule(unavailable(&format!("/apis/{group}/v1/desks")));
+    plane.create(&[of_team("second"), load.pod("free", "10m")]);
+    let ours = SchedulerProcess::start(plane, &setup);
+    wait_until("a pod of no policy is bound", SOON, || plane.node_of(space, "free").is_some());
+    let status = || annotation(plane, space, "quota", "status");
+    wait_until("the policy says what its pods wait for", SOON, || {
+        status().contains("the pods of quota wait")
+    });
+    plane.create(&[of_team("third"), load.pod("free-2", "10m")]);
+    wait_until("another one is bound", SOON, || plane.node_of(space, "free-2").is_some());
+    std::thread::sleep(Duration::from_secs(5));
+    for pod in ["second", "third"] {
+        assert_eq!(plane.node_of(space, pod), None, "{pod} waits for its policy:\n{}", ours.said());
+    }
+    assert!(verdict("quota") == "Waiting" && status().contains("503"), "{}", status());
+
+    // The objects are there again: the quota decides, and a larger one lets one more pod in.
+    proxy.pass_all();
+    wait_until("the quota serves again", SOON, || verdict("quota") == "Serving");
+    plane.create(&[load.pod("free-3", "10m")]);
+    wait_until("it goes on", SOON, || plane.node_of(space, "free-3").is_some());
+    assert!(plane.node_of(space, "second").is_none() && plane.node_of(space, "third").is_none());
+    let patch = json!({"spec": {"room": 3}}).to_string();
+    let resource = format!("desks.{group}");
+    plane.kubectl_ok(["patch", &resource, "a", "--namespace", space, "--type=merge", "-p", &patch]);
+    wait_until("both are bound", SOON, || {
+        ["second", "third"].iter().all(|pod| plane.node_of(space, pod).is_some())
+    });
+    drop(ours);
+
+    // Without `applies when` it is about all pods, and so they all wait.
+    plane.create(&[map("all", &quota(&group, "all", ""))]);
+    let ours = SchedulerProcess::start(plane, &setup);
+    wait_until("the other quota serves", SOON, || verdict("all") == "Serving");
+    let history = "bayplan-history-all";
+    wait_until("its text is kept", SOON, || {
+        plane.kubectl(["get", "configmap", history, "--namespace", space]).status.success()
+    });
+    drop(ours);
+    // Not even its types can be read.
+    proxy.rule(unavailable(&format!("/apis/{group}")));
+    plane.create(&[load.pod("late", "10m")]);
+    let ours = SchedulerProcess::start(plane, &setup);
+    let status = || annotation(plane, space, "all", "status");
+    wait_until("all pods wait", SOON, || status().contains("the pods of all wait"));
+    std::thread::sleep(Duration::from_secs(3));
+    assert_eq!(plane.node_of(space, "late"), None);
+    drop(ours);
+    plane.kubectl_ok(["delete", "crd", &resource]);
+}
+
+#[test]
+fn a_policy_that_reads_further_fields_leaves_the_others_their_objects() {
+    let plane = ControlPlane::shared();
+    let load = Workload::new(plane, "further", 1);
+    let space = load.namespace.as_str();
+    let group = format!("{space}.example.com");
+    let resource = format!("desks.{group}");
+    plane.create(&[definition(&group, "integer")]);
+    plane.kubectl_ok(["wait", "--for=condition=Established", "crd", &resource, "--timeout=60s"]);
+    let map = |name: &str, text: &str| {
+        objects::config_map(space, name, &[("bayplan.dev/policy", "")], &[("policy.bay", text)])
+    };
+    plane.create(&[
+        map("desk", &policy(&group)),
+        json!({
+            "apiVersion": format!("{group}/v1"), "kind": "Desk", "metadata": {"name": "a", "namespace": space},
+            "spec": {"room": 0, "note": "n"},
+        }),
+    ]);
+    let proxy = HttpProxy::start(&plane.url());
+    let kubeconfig = plane.kubeconfig_at(&proxy.url(), &User::new("admin", &[]).token());
+    let setup = Setup::new(&load.scheduler).policies_from(space).kubeconfig(kubeconfig);
+    let ours = SchedulerProcess::start(plane, &setup);
+    let verdict = |name: &str| annotation(plane, space, name, "verdict");
+    wait_until("the policy serves", SOON, || verdict("desk") == "Serving");
+    let metrics = plane.get_from(&ours.url(), "/metrics").unwrap();
+    let age = format!("bayplan_watch_age_seconds{{kind=\"{group}/v1/Desk\"}} ");
+    assert!(metrics.lines().any(|line| line.starts_with(&age)), "{metrics}");
+
+    let list = format!("/apis/{group}/v1/desks?limit=");
+    proxy.rule(Rule::fails(Method::GET, &list, 503, "ServiceUnavailable", "not now"));
+    let notes = policy(&group).replace("policy desk", "policy notes").replace("\"desk\"", "\"notes\"");
+    let notes = notes.replace("let room = desk.spec.room ?? 0", "let note = desk.spec.note ?? \"\"");
+    let notes = notes.replace("when room < 1", "when note == \"\"");
+    plane.create(&[map("notes", &notes)]);
+    let status = || annotation(plane, space, "notes", "status");
+    wait_until("it says why it waits", SOON, || {
+        status().contains("further fields") && status().contains("503")
+    });
+    let mut pod = load.pod("early", "10m");
+    pod["metadata"]["labels"] = json!({"desk": "a"});
+    plane.create(&[pod]);
+    wait_until("the first policy decides", SOON, || {
+        let events = plane.events_about(space, "early");
+        events
+            .iter()
+            .any(|event| event["note"].as_str().is_some_and(|note| note.contains("the desk is full")))
+    });
+    let patch = json!({"spec": {"room": 1}}).to_string();
+    plane.kubectl_ok(["patch", &resource, "a", "--namespace", space, "--type=merge", "-p", &patch]);
+    wait_until("it follows its object", SOON, || plane.node_of(space, "early").is_some());
+    assert_eq!((verdict("desk").as_str(), verdict("notes").as_str()), ("Serving", "Waiting"));
+    proxy.pass_all();
+    wait_until("the other one serves too", SOON, || verdict("notes") == "Serving");
     drop(ours);
     plane.kubectl_ok(["delete", "crd", &resource]);
 }

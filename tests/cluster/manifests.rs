@@ -50,7 +50,7 @@ fn the_manifests_give_the_scheduler_the_rights_it_needs() {
          deallocate, preemption: 0/2 nodes are available: 1 No preemption victims found for incoming pod, 1 Preemption \
          is not helpful for scheduling."
     );
-    explained(&plane, &path);
+    explained(&plane);
     apart(&plane);
     wait_until("the verdict on the example", SOON, || {
         let map = plane.get_json(["configmap", "keep-spot-free", "--namespace", "bayplan-policies"]);
@@ -72,21 +72,49 @@ fn the_manifests_give_the_scheduler_the_rights_it_needs() {
 }
 
 /// The roles for users of the commands are enough to explain the scheduler's decisions.
-fn explained(plane: &ControlPlane, config: &std::path::Path) {
+fn explained(plane: &ControlPlane) {
     plane.kubectl_ok(["create", "serviceaccount", "asker", "--namespace", "default"]);
     let account = "--serviceaccount=default:asker";
     plane.kubectl_ok(["create", "clusterrolebinding", "asker", "--clusterrole=bayplan-reader", account]);
     let role = "--role=bayplan-policy-reader";
     plane.kubectl_ok(["create", "rolebinding", "asker", role, account, "--namespace", "bayplan-policies"]);
+    let published = "bayplan-configuration-bayplan";
+    wait_until("the configuration is published", SOON, || {
+        plane.kubectl(["get", "configmap", published, "--namespace", "bayplan-policies"]).status.success()
+    });
+    let explain = |namespaces: &str| {
+        let output = Command::new(env!("CARGO_BIN_EXE_bayplan"))
+            .args(["explain", "second", namespaces, "--kubeconfig"])
+            .arg(plane.kubeconfig_of_service_account("default", "asker"))
+            .args(["--policies", "deploy/policy-example.yaml"])
+            .current_dir(env!("CARGO_MANIFEST_DIR"))
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        (text(&output.stdout), text(&output.stderr))
+    };
+    // Where nobody publishes, and where one may not read it, the way out is said.
+    let (told, errors) = explain("--policy-namespaces=kube-system");
+    assert!(told.contains("no profile is called `bayplan`"), "{told}");
+    assert!(
+        errors.contains("the scheduler's configuration cannot be read: ") && errors.contains("--config FILE"),
+        "{errors}"
+    );
+    assert!(errors.contains("resources: [\"configmaps\"], verbs: [\"list\"]"), "{errors}");
+    let (told, errors) = explain("--policy-namespaces=");
+    assert!(told.contains("no profile is called `bayplan`"), "{told}");
+    assert!(errors.contains("no scheduler has published its configuration: "), "{errors}");
+
     let output = Command::new(env!("CARGO_BIN_EXE_bayplan"))
-        .args(["explain", "second", "--config"])
-        .arg(config)
-        .arg("--kubeconfig")
+        .args(["explain", "second", "--kubeconfig"])
         .arg(plane.kubeconfig_of_service_account("default", "asker"))
         .output()
         .unwrap();
     let (told, errors) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success() && !errors.contains("forbidden"), "{errors}");
+    let from = "the configuration is that of the scheduler ";
+    assert!(errors.contains(from) && errors.contains("ConfigMap bayplan-policies/"), "{errors}");
     assert!(told.starts_with("default/second waits: none of 2 nodes fits."), "{told}");
     assert!(
         told.contains("database pods do not run on spot nodes  bayplan-policies/keep-spot-free "),

@@ -1,11 +1,12 @@
 //! Measures how many bindings per second are left while the scheduler works off marks of `after bind` that it finds at
 //! its start: `make bench-cluster`. `BAYPLAN_BENCH_MARKS` changes how many there are.
 
-use crate::api_load::post;
+use crate::api_load::{merge, post};
 use crate::bench_workloads::{Bench, ROWS, Row};
 use crate::scheduler_process::{SchedulerProcess, Setup};
 use crate::support::{ControlPlane, control_plane::Options, objects, wait_until};
 use crate::throughput_bench::{measure, size};
+use bayplan::model::{MarkKey, PodKey};
 use serde_json::{Value, json};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
@@ -14,11 +15,12 @@ use std::time::{Duration, Instant};
 const POLICY: &str = "/// Writes the node's name after the binding.\npolicy named {\n  applies when pod.labels[\"app\"] == \"marked\"\n  \
     after bind { annotate pod {\"bench.example.com/node\": node.name} }\n}\n";
 const MARK: &str = "after-bind.bayplan.dev/named";
+/// The key that proves the marks.
+const KEY: &str = "0123456789abcdef0123456789abcdef";
 
 fn marked(namespace: &str, number: usize, nodes: usize) -> Value {
     let mut pod = objects::pod(namespace, &format!("marked-{number}"), "bayplan", &[("cpu", "100m")]);
     pod["metadata"]["labels"] = json!({"app": "marked"});
-    pod["metadata"]["annotations"] = json!({ MARK: "1" });
     pod["spec"]["nodeName"] = json!(format!("node-{}", number % nodes));
     pod
 }
@@ -31,6 +33,21 @@ fn rate(row: &Row, nodes: usize, pods: usize, marks: usize) -> f64 {
     let path = format!("/api/v1/namespaces/{}/pods", bench.namespace);
     let of_marks = (0..marks).map(|number| post(&*path, &marked(&bench.namespace, number, nodes)));
     bench.client.all(32, of_marks);
+    let secret = json!({
+        "apiVersion": "v1", "kind": "Secret", "stringData": {"key": KEY},
+        "metadata": {"name": "bayplan-marks", "namespace": bench.namespace},
+    });
+    bench.plane.create(&[secret]);
+    let key = MarkKey::new(KEY.as_bytes()).unwrap();
+    let list = bench.plane.get_json(["pods", "--namespace", &bench.namespace, "--selector", "app=marked"]);
+    let of_proofs = list["items"].as_array().cloned().unwrap_or_default().into_iter().map(|pod| {
+        let text = |of: &Value| of.as_str().unwrap_or_default().to_owned();
+        let uid = PodKey(text(&pod["metadata"]["uid"]).as_str().into());
+        let proof = key.proof(&uid, &text(&pod["spec"]["nodeName"]).as_str().into(), "named");
+        let patch = json!({"metadata": {"annotations": {MARK: proof}}});
+        merge(format!("{path}/{}", text(&pod["metadata"]["name"])), &patch)
+    });
+    bench.client.all(32, of_proofs);
     let map =
         objects::config_map(&bench.namespace, "named", &[("bayplan.dev/policy", "")], &[("p.bay", POLICY)]);
     bench.plane.create(&[map]);

@@ -3,7 +3,9 @@
 //! names the missing verb and resource. Each run has its own namespace, service account and roles.
 
 use crate::scheduler_process::{SchedulerProcess, Setup};
-use crate::support::{ControlPlane, HttpProxy, Options, Rule, daemon::Folder, objects, wait::became_true};
+use crate::support::{
+    ControlPlane, HttpProxy, Options, Rule, daemon::Folder, objects, wait::became_true, wait_until,
+};
 use http::Method;
 use serde_json::{Value, json};
 use std::collections::VecDeque;
@@ -12,7 +14,8 @@ use std::time::Duration;
 
 const SOON: Duration = Duration::from_secs(40);
 const POLICY: &str = "/// Nothing on hot nodes.\npolicy heat {\n  filter cool {\n    reject \"too hot\" when \
-                      node.labels[\"heat\"] == \"hot\"\n  }\n}\n";
+                      node.labels[\"heat\"] == \"hot\"\n  }\n  before bind {\n    annotate pod {\"example.com/noted\": \
+                      \"yes\"}\n  }\n}\n";
 
 /// A verb on a resource in one of the two roles.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -92,6 +95,17 @@ fn account(plane: &ControlPlane, roles: &Roles, without: Option<&Right>) -> Stri
             "roleRef": {"apiGroup": group, "kind": kind, "name": namespace}, "subjects": subject,
         }));
     }
+    // What policies write, they write with the rights of their account.
+    let metadata = json!({"name": format!("{namespace}-writer")});
+    all.push(json!({
+        "apiVersion": format!("{group}/v1"), "kind": "ClusterRole", "metadata": metadata,
+        "rules": [{"apiGroups": [""], "resources": ["pods"], "verbs": ["patch"]}],
+    }));
+    all.push(json!({
+        "apiVersion": format!("{group}/v1"), "kind": "ClusterRoleBinding", "metadata": metadata,
+        "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": metadata["name"]},
+        "subjects": [{"kind": "ServiceAccount", "name": "bayplan-policies", "namespace": namespace}],
+    }));
     plane.create(&all);
     namespace
 }
@@ -131,6 +145,7 @@ impl<'a> Life<'a> {
         let policies = policies_of(namespace);
         let setup =
             Setup::new(namespace).policies_from(&policies).kubeconfig(kubeconfig).config(config).guarded();
+        let setup = setup.flag(format!("--policy-service-account={namespace}/bayplan-policies"));
         let label = [("bayplan.dev/policy", "")];
         // The history of a policy that has been gone for more than a day.
         let mut old = objects::config_map(
@@ -372,4 +387,70 @@ fn each_right_of_the_roles_is_needed_and_no_other() {
     });
     let unneeded = unneeded.into_inner().unwrap();
     assert!(unneeded.is_empty(), "these rights are not needed: {unneeded:#?}");
+}
+
+/// The rights of kube-scheduler are not those that policies need: it is said that no pod is scheduled, and the line that is
+/// said grants what is missing.
+#[test]
+fn a_missing_right_without_which_nothing_is_scheduled_is_said_and_granted_by_the_line_that_is_printed() {
+    let plane = ControlPlane::start();
+    let load = crate::workload::Workload::new(&plane, "lacking", 1);
+    let space = load.namespace.as_str();
+    plane.kubectl_ok(["create", "serviceaccount", "lacking", "--namespace", space]);
+    let account = format!("--serviceaccount={space}:lacking");
+    for role in ["system:kube-scheduler", "system:volume-scheduler", "system:auth-delegator"] {
+        let name = format!("lacking-{}", role.trim_start_matches("system:"));
+        plane.kubectl_ok(["create", "clusterrolebinding", &name, &format!("--clusterrole={role}"), &account]);
+    }
+    let kubeconfig = plane.kubeconfig_of_service_account(space, "lacking");
+    let setup = Setup::new(&load.scheduler).policies_from(space).elects().kubeconfig(kubeconfig.clone());
+    let ours = SchedulerProcess::spawn(&plane, &setup);
+    let soon = Duration::from_secs(60);
+    wait_until("the port answers", soon, || plane.get_from(&ours.url(), "/livez").is_some());
+    let token = crate::support::User::new("admin", &[]).token();
+    let ready = || crate::secure_port::page(&plane, &ours, &token, "/readyz").1;
+    let policies = format!("list, watch configmaps in the namespace `{space}`");
+    wait_until("the readiness says what is missing", soon, || ready().contains(&policies));
+    let said = ready();
+    assert!(
+        said.contains("[-]rights failed: no pod is scheduled until missing rights are granted: "),
+        "{said}"
+    );
+    assert!(said.contains("get, update leases.coordination.k8s.io"), "{said}");
+    assert!(
+        ours.said().contains("no pod is scheduled until this right is granted: kubectl create role"),
+        "{}",
+        ours.said()
+    );
+    load.create_pods(1, "10m");
+
+    let check = || {
+        std::process::Command::new(env!("CARGO_BIN_EXE_bayplan"))
+            .args(["run", "--check-rights", "--config"])
+            .arg(ours.folder.join("config.yaml"))
+            .arg("--kubeconfig")
+            .arg(&kubeconfig)
+            .arg(format!("--policy-namespaces={space}"))
+            .output()
+            .unwrap()
+    };
+    let checked = check();
+    let text = String::from_utf8_lossy(&checked.stdout).into_owned();
+    assert_eq!(checked.status.code(), Some(1), "{text}{}", String::from_utf8_lossy(&checked.stderr));
+    assert!(text.contains(&policies) && text.starts_with("no pod is scheduled until"), "{text}");
+    assert_eq!(load.bound(), 0);
+    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| line.starts_with("kubectl ")).collect();
+    assert_eq!(lines.len(), 2, "{text}");
+    for line in lines {
+        let ran = std::process::Command::new("sh")
+            .args(["-ec", line])
+            .env("KUBECONFIG", plane.kubeconfig())
+            .env("PATH", plane.path_with_kubectl())
+            .output()
+            .unwrap();
+        assert!(ran.status.success(), "{line}: {}", String::from_utf8_lossy(&ran.stderr));
+    }
+    wait_until("everything is there", soon, || check().status.code() == Some(0));
+    load.wait_bound(1, soon);
+    wait_until("it is ready", soon, || ready() == "ok");
 }

@@ -5,6 +5,9 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
+/// The account in whose name policies write, unless a test names another one: it may do everything.
+pub(crate) const WRITER: &str = "kube-system/policy-writer";
+
 /// How a scheduler differs from the usual one.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Setup {
@@ -106,6 +109,7 @@ impl SchedulerProcess {
             )
             .arg(format!("--secure-port={port}"))
             .arg(format!("--policy-namespaces={}", setup.namespace.as_deref().unwrap_or_default()))
+            .arg(format!("--policy-service-account={WRITER}"))
             .args(&setup.flags);
         let daemon = Daemon::spawn("bayplan", command, &folder.join("log"));
         Self { daemon, folder, port }

@@ -156,7 +156,7 @@ fn client_certificates_identify_users_and_the_api_server_knows_their_rights() {
 }
 
 /// The HTTP status and body of a GET with a token, or without one.
-fn page(plane: &ControlPlane, ours: &SchedulerProcess, token: &str, path: &str) -> (u16, String) {
+pub(crate) fn page(plane: &ControlPlane, ours: &SchedulerProcess, token: &str, path: &str) -> (u16, String) {
     let kubeconfig = Kubeconfig::read_from(plane.kubeconfig_at(&ours.url(), token)).unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {

@@ -29,11 +29,11 @@ fn definition(group: &str, kind: &str) -> Value {
     })
 }
 
-/// Grants the service account of the scheduler rights on the group of the machines.
-fn grant(plane: &ControlPlane, space: &str, name: &str, rules: &Value) {
+/// Grants a service account rights on the group of the machines.
+fn grant(plane: &ControlPlane, space: &str, account: &str, rules: &Value) {
     let rbac = "rbac.authorization.k8s.io";
-    let subjects = json!([{"kind": "ServiceAccount", "name": "bayplan", "namespace": space}]);
-    let name = format!("{space}-{name}");
+    let subjects = json!([{"kind": "ServiceAccount", "name": account, "namespace": space}]);
+    let name = format!("{space}-{account}");
     plane.create(&[
         json!({
             "apiVersion": format!("{rbac}/v1"), "kind": "ClusterRole", "metadata": {"name": name}, "rules": rules,
@@ -111,9 +111,15 @@ fn machines_stay_on_their_nodes_whatever_fails() {
     plane.create(&[policy, account]);
     let groups = ["", "apps", "policy", "storage.k8s.io", "coordination.k8s.io", "events.k8s.io"];
     let look_up = json!({"apiGroups": [group], "resources": ["*"], "verbs": ["list", "watch"]});
-    grant(plane, space, "base", &json!([{"apiGroups": groups, "resources": ["*"], "verbs": ["*"]}, look_up]));
+    grant(
+        plane,
+        space,
+        "bayplan",
+        &json!([{"apiGroups": groups, "resources": ["*"], "verbs": ["*"]}, look_up]),
+    );
     let account = plane.kubeconfig_of_service_account(space, "bayplan");
     let setup = Setup::new(&load.scheduler).policies_from(space).kubeconfig(account);
+    let setup = setup.flag(format!("--policy-service-account={space}/bayplan-policies"));
     let ours = SchedulerProcess::start(plane, &setup);
     let verdict = || {
         let map = plane.get_json(["configmap", "sticky", "--namespace", space]);
@@ -131,14 +137,14 @@ fn machines_stay_on_their_nodes_whatever_fails() {
         events.iter().find(failed).is_some_and(|event| event["note"].to_string().contains("forbidden"))
     });
     assert!(machines.is_marked("one") && machines.home("one").is_none());
-    assert!(ours.said().contains("add this rule to the role"), "{}", ours.said());
+    assert!(ours.said().contains("bind a role with this rule to the service account"), "{}", ours.said());
 
     // The scheduler is killed between binding and write. The right is granted, and the next one writes.
     drop(ours);
     grant(
         plane,
         space,
-        "write",
+        "bayplan-policies",
         &json!([{"apiGroups": [group], "resources": ["virtualmachines"], "verbs": ["patch"]}]),
     );
     assert!(machines.is_marked("one") && machines.home("one").is_none());

@@ -177,8 +177,9 @@ fn annotations_beyond_their_limit_hold_up_their_own_pod_only() {
     }
 }
 
-/// The rules of a role as `bayplan plan` prints them for a policy.
-fn planned(plane: &ControlPlane, text: &str, space: &str) -> Vec<Value> {
+/// The rules of roles as `bayplan plan` prints them for a policy: those of the scheduler, and those of the account in whose
+/// name policies write.
+fn planned(plane: &ControlPlane, text: &str, space: &str) -> [Vec<Value>; 2] {
     let policy = plane.folder().join(format!("{space}.bay"));
     std::fs::write(&policy, text).unwrap();
     let ran = Command::new(env!("CARGO_BIN_EXE_bayplan"))
@@ -192,8 +193,10 @@ fn planned(plane: &ControlPlane, text: &str, space: &str) -> Vec<Value> {
         list.split(", ").map(|word| word.trim_matches('"').to_owned()).collect()
     };
     let rule = |text: &str| json!({"apiGroups": words(text, "apiGroups"), "resources": words(text, "resources"), "verbs": words(text, "verbs")});
-    let rights = plan["policies"][0]["rights"].as_array().unwrap();
-    rights.iter().map(|right| rule(right.as_str().unwrap())).collect()
+    ["rights", "rightsOfPolicies"].map(|field| {
+        let rights = plan["policies"][0][field].as_array().unwrap();
+        rights.iter().map(|right| rule(right.as_str().unwrap())).collect()
+    })
 }
 
 /// One rule for each resource and verb.
@@ -210,8 +213,8 @@ fn single(rules: &[Value]) -> Vec<Value> {
     all
 }
 
-/// An account with the shipped roles and more rules, as a kubeconfig.
-fn account(plane: &ControlPlane, space: &str, more: &[Value]) -> std::path::PathBuf {
+/// An account with the shipped roles and more rules, as a kubeconfig; and the account of policies with its rules.
+fn account(plane: &ControlPlane, space: &str, more: &[Value], of_policies: &[Value]) -> std::path::PathBuf {
     let path = format!("{}/deploy/rbac.yaml", env!("CARGO_MANIFEST_DIR"));
     let shipped = plane.kubectl_ok(["create", "--dry-run=client", "-o", "json", "-f", &path]);
     let objects: Vec<Value> =
@@ -233,16 +236,22 @@ fn account(plane: &ControlPlane, space: &str, more: &[Value]) -> std::path::Path
     let mut all = vec![json!({
         "apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "bayplan", "namespace": space},
     })];
-    for (kind, rules) in [("ClusterRole", cluster), ("Role", own)] {
+    let writer = format!("{space}-writer");
+    for (kind, name, rules) in [
+        ("ClusterRole", space, cluster),
+        ("Role", space, own),
+        ("ClusterRole", writer.as_str(), of_policies.to_vec()),
+    ] {
+        let account = if name == space { "bayplan" } else { "bayplan-policies" };
         let metadata =
-            json!({"name": space, "namespace": if kind == "Role" { json!(space) } else { Value::Null }});
+            json!({"name": name, "namespace": if kind == "Role" { json!(space) } else { Value::Null }});
         all.push(
             json!({"apiVersion": format!("{group}/v1"), "kind": kind, "metadata": metadata, "rules": rules}),
         );
         all.push(json!({
             "apiVersion": format!("{group}/v1"), "kind": format!("{kind}Binding"), "metadata": metadata,
-            "roleRef": {"apiGroup": group, "kind": kind, "name": space},
-            "subjects": [{"kind": "ServiceAccount", "name": "bayplan", "namespace": space}],
+            "roleRef": {"apiGroup": group, "kind": kind, "name": name},
+            "subjects": [{"kind": "ServiceAccount", "name": account, "namespace": space}],
         }));
     }
     plane.create(&all);
@@ -258,27 +267,32 @@ fn the_rights_that_plan_prints_for_writes_are_enough_and_each_is_needed() {
              lookup(\"PriorityClass\", pod.labels[\"class\"] ?? \"\")\n  before bind {{\n    annotate node \
              {{\"example.com/{space}\": pod.name}}\n    patch node {{\"status\": {{\"capacity\": \
              {{\"example.com/{space}\": \"1\"}}}}}}\n  }}\n  after bind {{\n    label pod {{\"written\": \"yes\"}}\n    \
-             annotate class {{\"example.com/{space}\": pod.name}}\n    event pod normal \"Written\" \"all is \
-             written\"\n  }}\n}}\n"
+             annotate class {{\"example.com/{space}\": pod.name}}\n    event class normal \"Used\" \"it is used\"\n    \
+             event pod normal \"Written\" \"all is written\"\n  }}\n}}\n"
         )
     };
-    let rules = single(&planned(plane, &text("x"), "planned-x"));
-    assert!(rules.len() >= 5, "{rules:#?}");
+    let [rights, of_policies] = planned(plane, &text("x"), "planned-x").map(|rules| single(&rules));
+    let rules: Vec<Value> = rights.iter().chain(&of_policies).cloned().collect();
+    assert!(rules.len() >= 7, "{rules:#?}");
     for without in std::iter::once(None).chain((0..rules.len()).map(Some)) {
         let load = Workload::new(plane, "planned", 1);
         let space = load.namespace.as_str();
-        let granted: Vec<Value> = rules
-            .iter()
-            .enumerate()
-            .filter(|(at, _)| Some(*at) != without)
-            .map(|(_, rule)| rule.clone())
-            .collect();
-        let kubeconfig = account(plane, space, &granted);
+        let granted = |of: std::ops::Range<usize>| -> Vec<Value> {
+            of.filter(|at| Some(*at) != without).map(|at| rules[at].clone()).collect()
+        };
+        // A second event of a series is written minutes later.
+        if without.is_some_and(|at| rules[at]["resources"][0] == "events" && rules[at]["verbs"][0] == "patch")
+        {
+            continue;
+        }
+        let kubeconfig =
+            account(plane, space, &granted(0..rights.len()), &granted(rights.len()..rules.len()));
         let class = json!({
             "apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": space}, "value": 1,
         });
         plane.create(&[map(&load, &text(space)), class]);
         let setup = Setup::new(&load.scheduler).policies_from(space).kubeconfig(kubeconfig);
+        let setup = setup.flag(format!("--policy-service-account={space}/bayplan-policies"));
         let ours = SchedulerProcess::start(plane, &setup);
         plane.create(&[objects::with_label(load.pod("a", "100m"), "class", space)]);
         let done = || {
@@ -290,6 +304,9 @@ fn the_rights_that_plan_prints_for_writes_are_enough_and_each_is_needed() {
                     == "1"
                 && class["metadata"]["annotations"][format!("example.com/{space}")] == "a"
                 && says(plane, space, "a", "all is written")
+                && plane.get_json(["events.events.k8s.io", "--namespace", "default"])["items"]
+                    .as_array()
+                    .is_some_and(|all| all.iter().any(|event| event["regarding"]["name"] == space))
         };
         match without.map(|at| &rules[at]) {
             None => {

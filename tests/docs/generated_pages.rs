@@ -19,7 +19,9 @@ fn every_command_has_its_exit_statuses() {
 #[test]
 fn generated_pages_are_what_the_tables_say() {
     let write = std::env::var("BAYPLAN_GOLDEN").is_ok_and(|value| value == "write");
-    for topic in bayplan::reference::TOPICS {
+    use bayplan::reference::{Content, TOPICS};
+    // A guide is its file.
+    for topic in TOPICS.iter().filter(|topic| matches!(topic.content, Content::Table { .. })) {
         let file = repository("docs").join(topic.file);
         let (text, status, errors) = run(&format!("bayplan help {} --markdown", topic.name));
         assert_eq!(status, Some(0), "{errors}");

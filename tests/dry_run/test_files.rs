@@ -411,8 +411,8 @@ cases:
     let policy = "policy keeps { preempt { protect v when v.name == \"small\" && pod.priority < 5 } }";
     let right = ["{node: n1, evicts: [low]}", "{evicts: [low]}"];
     let wrong = [
-        ("{evicts: []}", "expected evicts no pod; got evicts low, n1"),
-        ("{evicts: [low, small]}", "expected evicts low, small; got evicts low, n1"),
+        ("{evicts: []}", "expected evicts no pod; got evicts low; the pod is placed on n1"),
+        ("{evicts: [low, small]}", "expected evicts low, small; got evicts low; the pod is placed on n1"),
     ];
     let text: String = right.iter().map(|expect| case(expect)).collect();
     assert_eq!(with_policy(policy, &format!("{head}{text}")), vec![Vec::<String>::new(); right.len()]);
@@ -559,4 +559,45 @@ fn memos_that_cannot_be_are_mistakes_of_the_case() {
             "expected memos with what they remember, found a list"
         ]
     );
+}
+
+/// A gate that a failed attempt closes is asked again: explanations and coverage see what it saw then.
+#[test]
+fn a_gate_that_reads_a_memo_is_explained_as_it_was_at_the_end() {
+    let policy = "policy c {
+        applies when pod.labels[\"who\"] == \"c\"
+        memo k: bool by pod.labels[\"job\"] ?? \"\" ttl 4min
+        gate \"gated\" when k ?? false
+        filter f { require now() >= timestamp(\"2026-03-02T10:03:00Z\") else \"late\" }
+        after failure { remember k = true } }
+      policy t { applies when pod.labels[\"who\"] == \"t\"
+        permit { wait 210s until pod.labels[\"zz\"] == \"1\" else \"t\" } }";
+    let text = "
+now: 2026-03-02T10:00:00Z
+nodes: [{name: n1}]
+cases:
+- name: x
+  pods: [{name: q, labels: {who: c, job: x}}, {name: t, labels: {who: t}}]
+  order: [q]
+  expect: {q: {node: n1}}
+";
+    let mut sources = SourceMap::new();
+    let id = sources.add("p.bay", policy);
+    let (made, said) = bayplan::lang::compile(sources.get(id).unwrap());
+    assert_eq!(made.len(), 2, "{said:?}");
+    let policies = PolicySet::new(made.into_iter().map(|of| Arc::new(CompiledPolicy::new(of, &sources))));
+    let file = sources.add("some.test.yaml", text);
+    let read = cases::read(&sources, file).unwrap();
+    let own = bayplan::plugins::policy::plugins(&policies, &ExemptPods::default());
+    let plugins = basics().into_iter().chain(own).collect();
+    let mut coverage = Coverage::of(policies.iter().map(|policy| &*policy.policy));
+    let ended = at_bench(&sources, &World::default(), &policies, plugins, |bench| {
+        read.run_case(0, bench, &mut coverage, false).unwrap()
+    });
+    let because: Vec<&str> =
+        ended.mismatches.iter().flat_map(|wrong| &wrong.because).map(|because| &*because.text).collect();
+    assert!(because.iter().any(|text| text.contains("keeps the pod out")), "{because:?}");
+    assert!(!because.iter().any(|text| text.contains("lets the pod in")), "{because:?}");
+    let gate = coverage.conditions().iter().find(|of| sources.text(of.span) == "k ?? false").unwrap();
+    assert!(gate.seen_true && gate.seen_false, "{gate:?}");
 }

@@ -5,7 +5,7 @@
 
 use bayplan::config::SchedulerConfig;
 use bayplan::diag::{SourceId, SourceMap};
-use bayplan::dry_run::{self, Options, Standing};
+use bayplan::dry_run::{self, Options, PodReport, Standing};
 use bayplan::explain::changes::{Question, TRIALS, that_help};
 use bayplan::explain::except::{Exception, Terms};
 use bayplan::explain::{Explanation, Suggestions, explain, unplaced};
@@ -61,13 +61,23 @@ const OF_OBJECTS: [(&str, &str); 14] = [
     ),
 ];
 
+/// Rules behind the choice of a node.
+pub(super) const LATE: [(&str, &str); 6] = [
+    ("late-vision", "reserve { reject \"no share\" when node.labels[\"team\"] != \"vision\" }"),
+    ("late-loud", "permit { reject \"loud\" when node.labels[\"loud\"] == \"true\" }"),
+    ("late-audio", "reserve { reject \"not for audio\" when pod.labels[\"team\"] == \"audio\" }"),
+    ("late-crowd", "permit { reject \"crowded\" when node.pods.count() > 1 }"),
+    ("late-cpu", "reserve { reject \"too large\" when pod.requests.cpu > 3cpu }"),
+    ("late-wait", "permit { wait 1min until pod.tolerations.exists(t, t.key == \"gpu\") else \"late\" }"),
+];
+
 /// A cluster as text, with the rules that are in force.
 #[derive(Clone)]
-struct Cluster {
-    nodes: Vec<Value>,
+pub(super) struct Cluster {
+    pub(super) nodes: Vec<Value>,
     running: Vec<Value>,
     pod: Value,
-    rules: Vec<&'static str>,
+    pub(super) rules: Vec<&'static str>,
 }
 
 /// The text of the policy with these rules.
@@ -75,8 +85,9 @@ fn text_of(rules: &[&str]) -> String {
     let filters: Vec<String> = RULES
         .iter()
         .chain(&OF_OBJECTS)
+        .chain(&LATE)
         .filter(|(name, _)| rules.contains(name))
-        .map(|(name, text)| match text.starts_with("gate") {
+        .map(|(name, text)| match ["gate", "reserve", "permit"].iter().any(|word| text.starts_with(word)) {
             true => format!("{text}\n"),
             false => format!("filter {name} {{ {text} }}\n"),
         })
@@ -102,19 +113,20 @@ fn framework(set: &PolicySet) -> Arc<Framework> {
 }
 
 /// Everything that a decision needs.
-struct Decided {
+pub(super) struct Decided {
     framework: Arc<Framework>,
     policies: PolicySet,
     rules: Vec<&'static str>,
     snapshot: Snapshot,
     pod: Arc<PodInfo>,
-    explanation: Explanation,
+    pub(super) explanation: Explanation,
     gated: bool,
+    pub(super) report: PodReport,
 }
 
 /// Frameworks by their rules: making one takes longer than a decision.
 #[derive(Default)]
-struct Bench(BTreeMap<Vec<&'static str>, (PolicySet, Arc<Framework>)>);
+pub(super) struct Bench(BTreeMap<Vec<&'static str>, (PolicySet, Arc<Framework>)>);
 
 impl Bench {
     fn with(&mut self, rules: &[&'static str]) -> (PolicySet, Arc<Framework>) {
@@ -126,7 +138,7 @@ impl Bench {
         made.clone()
     }
 
-    fn decide(&mut self, cluster: &Cluster) -> Decided {
+    pub(super) fn decide(&mut self, cluster: &Cluster) -> Decided {
         let mut objects = cluster.nodes.clone();
         objects.extend(cluster.running.iter().cloned());
         objects.push(cluster.pod.clone());
@@ -145,7 +157,9 @@ impl Bench {
         if gated {
             explanation.fits.clear();
         }
-        Decided { gated, framework, policies, rules: cluster.rules.clone(), snapshot, pod, explanation }
+        let report = report.pods[0].clone();
+        let rules = cluster.rules.clone();
+        Decided { gated, framework, policies, rules, snapshot, pod, explanation, report }
     }
 
     fn fits(&mut self, cluster: &Cluster) -> BTreeSet<String> {
@@ -163,11 +177,11 @@ fn without_empty(object: &mut Value) {
     }
 }
 
-fn pick<'a, T>(random: &mut Random, of: &'a [T]) -> &'a T {
+pub(super) fn pick<'a, T>(random: &mut Random, of: &'a [T]) -> &'a T {
     &of[random.below(of.len())]
 }
 
-fn random_cluster(random: &mut Random) -> Cluster {
+pub(super) fn random_cluster(random: &mut Random) -> Cluster {
     let mut nodes = Vec::new();
     let mut running = Vec::new();
     for at in 0..3 + random.below(3) {
@@ -232,7 +246,7 @@ fn random_cluster(random: &mut Random) -> Cluster {
 
 /// A change of the objects, as a program would make it that knows nothing of ours.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-enum Brute {
+pub(super) enum Brute {
     Request(&'static str, String),
     Tolerate(String, String, String),
     NoSelector(String),
@@ -248,7 +262,7 @@ enum Brute {
 }
 
 impl Brute {
-    fn of_node(&self) -> bool {
+    pub(super) fn of_node(&self) -> bool {
         matches!(self, Brute::Label(..) | Brute::Untaint(_) | Brute::Uncordon | Brute::Ends)
     }
 
@@ -271,7 +285,7 @@ impl Brute {
         }
     }
 
-    fn apply(&self, cluster: &mut Cluster, node: usize) {
+    pub(super) fn apply(&self, cluster: &mut Cluster, node: usize) {
         let spec = &mut cluster.pod["spec"];
         match self {
             Brute::Request(resource, amount) => {
@@ -310,7 +324,11 @@ impl Brute {
             }
             Brute::Uncordon => cluster.nodes[node]["spec"]["unschedulable"] = json!(false),
             Brute::Except(None) => cluster.rules.clear(),
-            Brute::Except(Some(rule)) => cluster.rules.retain(|known| known != rule),
+            Brute::Except(Some(rule)) => {
+                let of_rule =
+                    |known: &str| LATE.iter().any(|(name, text)| *name == known && text.starts_with(rule));
+                cluster.rules.retain(|known| known != rule && !of_rule(known));
+            }
             Brute::Ends => {
                 let name = cluster.nodes[node]["metadata"]["name"].clone();
                 cluster.running.retain(|pod| pod["spec"]["nodeName"] != name);
@@ -319,7 +337,7 @@ impl Brute {
     }
 
     /// The change that a printed proposal speaks of.
-    fn read(text: &str, effects: &BTreeMap<String, String>) -> Self {
+    pub(super) fn read(text: &str, effects: &BTreeMap<String, String>) -> Self {
         let words: Vec<&str> = text.split(' ').collect();
         let pair = |word: &str| word.split_once('=').map(|(key, value)| (key.to_owned(), value.to_owned()));
         match words[..] {
@@ -360,7 +378,7 @@ impl Brute {
             ["except", "this", "pod", "from", "home"] => Brute::Except(None),
             ["except", "this", "pod", "from", of] => {
                 let rule = of.strip_prefix("home/").unwrap();
-                let all = RULES.iter().chain(&OF_OBJECTS).map(|(name, _)| *name);
+                let all = RULES.iter().chain(&OF_OBJECTS).map(|(name, _)| *name).chain(["reserve", "permit"]);
                 Brute::Except(all.into_iter().find(|name| *name == rule))
             }
             ["until", ..] => Brute::Ends,
@@ -470,7 +488,7 @@ fn smallest(
     (2, found)
 }
 
-fn ask(decided: &Decided) -> Suggestions {
+pub(super) fn ask(decided: &Decided) -> Suggestions {
     let excepting = |from: &[Exempted]| {
         let [from] = from else { panic!("{from:?}") };
         assert_eq!(from.policy.as_str(), "home");

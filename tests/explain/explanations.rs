@@ -184,9 +184,7 @@ fn patches_do_what_they_promise() {
                 let policy = folder.join("policy").with_extension(written.extension().unwrap());
                 std::fs::copy(&written, &policy).unwrap();
                 for change in fix["policies"].as_array().unwrap() {
-                    let diff = change["diff"].as_str().unwrap();
-                    let text = std::fs::read_to_string(&policy).unwrap();
-                    std::fs::write(&policy, patched(&text, diff)).unwrap();
+                    patch(&policy, change["diff"].as_str().unwrap());
                 }
                 again.extend(["--policies".to_owned(), policy.display().to_string()]);
             }
@@ -378,19 +376,10 @@ fn names_forge_no_line_of_an_explanation() {
     }
 }
 
-/// The new text of a diff of one run of lines.
-fn patched(text: &str, diff: &str) -> String {
-    let hunk: Vec<&str> = diff.lines().skip(2).collect();
-    let numbers = hunk[0].trim_matches(['@', ' ', '-']);
-    let (start, rest) = numbers.split_once(',').unwrap();
-    let old: usize = rest.split(' ').next().unwrap().parse().unwrap();
-    let start: usize = start.parse::<usize>().unwrap() - 1;
-    let mut lines: Vec<&str> = text.lines().collect();
-    let was: Vec<&str> =
-        hunk[1..].iter().filter(|line| !line.starts_with('+')).map(|line| &line[1..]).collect();
-    let is: Vec<&str> =
-        hunk[1..].iter().filter(|line| !line.starts_with('-')).map(|line| &line[1..]).collect();
-    assert_eq!(lines[start..start + old], was, "{diff}");
-    lines.splice(start..start + old, is);
-    format!("{}\n", lines.join("\n"))
+/// Applies a diff to a file with `patch`, whatever name the diff has.
+fn patch(file: &Path, diff: &str) {
+    let patch = file.with_extension("patch");
+    std::fs::write(&patch, diff).unwrap();
+    let output = Command::new("patch").arg(file).arg(patch).output().unwrap();
+    assert!(output.status.success(), "{}\n{diff}", String::from_utf8_lossy(&output.stdout));
 }

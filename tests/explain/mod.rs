@@ -2,4 +2,7 @@
 
 mod changes;
 mod explanations;
+mod late;
 mod overview;
+mod statements;
+mod suggestions;

@@ -94,7 +94,10 @@ fn every_division_adds_up_to_all_nodes() {
         if told["state"] == "waits" {
             waiting += 1;
             let event = told["message"].as_str().unwrap();
-            let counts = event.split_once(": ").unwrap().1.split(", ");
+            // What follows speaks of preemption.
+            let reasons = event.split_once(": ").unwrap().1;
+            let reasons = reasons.split_once(". ").map_or(reasons, |(reasons, _)| reasons);
+            let counts = reasons.split(", ");
             let sum: u64 = counts.map(|part| part.split(' ').next().unwrap().parse::<u64>().unwrap()).sum();
             assert_eq!(sum, nodes, "{event}");
         }

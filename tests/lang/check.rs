@@ -189,3 +189,98 @@ fn ranges_of_params_are_exact() {
     assert_eq!(said(9_007_199_254_740_993), "");
     assert!(said(9_007_199_254_740_994).contains("`n` is allowed from 0 to 9007199254740993"));
 }
+
+/// A let that the queue reads too is checked without what the policy narrows: its default is needed there.
+#[test]
+fn a_default_is_needless_only_where_nothing_needs_it() {
+    let said = |text: &str| {
+        let (policies, diagnostics, _) = said("p.bay", text);
+        assert_eq!(policies.len(), 1, "{diagnostics:?}");
+        diagnostics.into_iter().map(|said| said.code.id).filter(|id| *id == "BP0405").collect::<Vec<_>>()
+    };
+    let policy = |more: &str| {
+        format!(
+            "/// A.\npolicy p {{\n  let tier = pod.labels[\"tier\"] ?? \"none\"\n  applies when has(pod.labels[\"tier\"])\n  {more}\n  \
+             filter g {{ require node.labels[\"tier\"] == tier else \"node(s) of another tier\" }}\n}}\n"
+        )
+    };
+    assert_eq!(said(&policy("")), ["BP0405"]);
+    assert_eq!(said(&policy("queue by tier, pod.priority")), [""; 0]);
+    assert_eq!(
+        said(&policy(
+            "memo m: bool by tier ttl 1h\n  prefilter { reject \"rests\" when m ?? false }\n  after failure { remember m = true }"
+        )),
+        [""; 0]
+    );
+    let def = "queue by own(pod), pod.priority\n  def own(p: pod): string = p.labels[\"tier\"] ?? \"x\"";
+    assert_eq!(said(&policy(def)), ["BP0405"]);
+}
+
+/// What `applies when` says of a call is known of the call, and of what it reads.
+#[test]
+fn calls_are_narrowed() {
+    let compiles = |declared: &str, condition: &str| {
+        let text = format!(
+            "/// A.\npolicy p {{\n  {declared}\n  filter f {{ require {condition} else \"no\" }}\n}}\n"
+        );
+        let (policies, ..) = said("p.bay", &text);
+        policies.len() == 1
+    };
+    let tier = "def tier(): string? = pod.labels[\"tier\"]\n  def of(key: string): string? = pod.labels[key]\n  \
+                def has_tier(): bool = has(pod.labels[\"tier\"])\n  def has_label(key: string): bool = has(pod.labels[key])\n  ";
+    let right = [
+        ("applies when has(tier())", "tier().size() > 3"),
+        ("applies when has(tier())", "pod.labels[\"tier\"].size() > 3"),
+        ("applies when has(pod.labels[\"tier\"])", "tier().size() > 3"),
+        ("applies when has(of(\"tier\"))", "of(\"tier\").size() > 3"),
+        ("applies when has(of(\"tier\"))", "pod.labels[\"tier\"].size() > 3"),
+        ("applies when has_tier()", "pod.labels[\"tier\"].size() > 3"),
+        ("applies when has_label(\"tier\")", "of(\"tier\").size() > 3"),
+        ("applies when pod.gated", "has(tier()) && tier().size() > 3"),
+        ("applies when pod.gated", "has_tier() && tier().size() > 3"),
+    ];
+    let wrong = [
+        ("applies when pod.gated", "tier().size() > 3"),
+        ("applies when has(of(\"team\"))", "of(\"tier\").size() > 3"),
+        ("applies when !has_tier()", "tier().size() > 3"),
+        ("applies when has_label(\"team\")", "tier().size() > 3"),
+        ("applies when has_tier() || pod.gated", "tier().size() > 3"),
+    ];
+    for (applies, condition) in right {
+        assert!(compiles(&format!("{tier}{applies}"), condition), "{applies}: {condition}");
+    }
+    for (applies, condition) in wrong {
+        assert!(!compiles(&format!("{tier}{applies}"), condition), "{applies}: {condition}");
+    }
+}
+
+/// Two policies of one text mean different things where a kind that they look up has other types: their digests differ, so
+/// that what one of them refused is tried again.
+#[test]
+fn the_schema_of_a_kind_is_a_part_of_what_a_policy_means() {
+    let text = "policy p { let desk = lookup(\"example.com/v1/Desk\", \"default\", \"a\")\n\
+                filter f { require has(desk.spec.room) else \"no\" } }";
+    let hash = |ty: &str| {
+        let definition = serde_json::json!({"spec": {"group": "example.com", "scope": "Namespaced",
+            "names": {"kind": "Desk", "plural": "desks"},
+            "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {"type": "object",
+                "properties": {"spec": {"type": "object", "properties": {"room": {"type": ty}}}}}}}]}});
+        let mut schemas = lang::schemas::Schemas::default();
+        schemas.add_definition(&definition).unwrap();
+        let mut sources = SourceMap::new();
+        let id = sources.add("p.bay", text);
+        let size = lang::analysis::cost::Size::default();
+        let given = lang::Given {
+            size,
+            schemas: &schemas,
+            arguments: &|_| Vec::new(),
+            sources: None,
+            exceptions: None,
+        };
+        let (mut policies, said) = lang::compile_given(sources.get(id).unwrap(), given);
+        assert_eq!(policies.len(), 1, "{said:?}");
+        lang::policy_set::CompiledPolicy::new(policies.remove(0), &sources).hash
+    };
+    assert_eq!(hash("string"), hash("string"));
+    assert_ne!(hash("string"), hash("integer"));
+}

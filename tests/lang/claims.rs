@@ -329,3 +329,38 @@ fn two_policies_clash_where_a_patch_of_one_writes_what_the_other_does() {
     assert_eq!(clash(patch, same), ["`b` writes the field `spec.unschedulable` of the node, as `a` does"]);
     assert_eq!(clash(patch, r#"patch node {"status": {"capacity": {"example.com/x": "1"}}}"#), [""; 0]);
 }
+
+// ---- names that are written
+
+/// Whether the compiler takes a policy of this name with these blocks.
+fn may_be_called(name: &str, blocks: &str) -> bool {
+    let text = format!("/// A policy.\npolicy {name} {{ applies when pod.namespace == \"a\" {blocks} }}");
+    let (_, diagnostics, _) = said("claims.bay", &text);
+    let errors: Vec<&str> = diagnostics.iter().filter(|d| d.is_error()).map(|d| d.code.id).collect();
+    assert!(errors.is_empty() || errors == ["BP0220"], "{errors:?} of {text}");
+    errors.is_empty()
+}
+
+#[test]
+fn the_name_of_a_policy_that_is_written_into_objects_is_valid_there() {
+    let writes = "after bind { label node {\"example.com/x\": pod.namespace} }";
+    let long = |bytes: usize| "a".repeat(bytes);
+    for name in ["a", "a-b", "a_b", "A1", &long(63)] {
+        assert!(may_be_called(name, writes), "{name}");
+    }
+    for name in ["a_", "a-b_", &long(64), &long(70)] {
+        assert!(!may_be_called(name, writes), "{name}");
+        // Where the name is in no key, it is no mistake.
+        for blocks in [
+            "",
+            "before bind { label node {\"example.com/x\": pod.namespace} }",
+            "reserve { annotate pod {\"example.com/x\": pod.namespace} }",
+            "after bind { event pod normal \"Placed\" \"here\" }",
+        ] {
+            assert!(may_be_called(name, blocks), "{name} {blocks}");
+        }
+    }
+    let patches =
+        "before bind { patch node {\"metadata\": {\"labels\": {\"example.com/x\": pod.namespace}}} }";
+    assert!(may_be_called(&long(120), patches) && !may_be_called(&long(121), patches));
+}

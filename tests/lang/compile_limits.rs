@@ -5,6 +5,8 @@ use bayplan::diag::SourceMap;
 use bayplan::lang;
 use bayplan::lang::analysis::cost::Size;
 use bayplan::lang::analysis::load::Load;
+use bayplan::lang::eval::budget::Budget;
+use bayplan::lang::{Given, schemas::Schemas};
 use std::fmt::Write;
 use std::time::{Duration, Instant};
 
@@ -355,4 +357,81 @@ fn gpus_of_a_node_count_in_the_bound() {
     )
     .unwrap();
     assert_eq!(code, "too-costly");
+}
+
+/// What the suggestions in the diagnostics of a text took.
+fn suggesting(text: String) -> u64 {
+    let work = move || {
+        let mut sources = SourceMap::new();
+        let id = sources.add("hostile.bay", text.as_str());
+        let budget = Budget::default();
+        let arguments = |_: &str| Vec::new();
+        let schemas = Schemas::default();
+        let given = Given {
+            size: Size::default(),
+            schemas: &schemas,
+            arguments: &arguments,
+            sources: None,
+            exceptions: None,
+        };
+        let (_, said) = lang::compile_within(sources.get(id).unwrap(), given, &budget);
+        assert!(
+            said.iter().any(|said| said.help.as_deref().is_none_or(|help| !help.contains("did you mean")))
+        );
+        budget.suggestions.spent()
+    };
+    std::thread::Builder::new().stack_size(lang::STACK).spawn(work).unwrap().join().unwrap()
+}
+
+/// Suggestions share one effort for the text: without it a megabyte of unknown names takes minutes. A place that compares
+/// letters beside it is seen by what is not spent here.
+#[test]
+fn many_unknown_names_among_many_known_ones_get_no_more_suggestions_than_there_is_effort() {
+    let mut random = bayplan::testing::Random(7);
+    let mut name = || -> String {
+        (0..98).map(|_| random.of(&['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j'])).collect()
+    };
+    type Line = fn(&str, &str) -> String;
+    let of_policy: [Line; 7] = [
+        |known, unknown| format!("let {known} = {unknown} + 1"),
+        |known, unknown| format!("param {known} = 1\n let {known}l = {unknown} + 1"),
+        |known, unknown| format!("def {known}(x: int): int = {unknown}(x)"),
+        |known, unknown| {
+            format!("memo {known}: int by pod.name ttl 1s\n after failure {{ remember {unknown} = 1 }}")
+        },
+        |known, unknown| format!("ledger {known}: int by pod.name {{ add 1 when {unknown} }}"),
+        |known, unknown| {
+            format!("source {known} = metrics(window: 5min, max_age: 2min)\n let {known}l = {unknown}")
+        },
+        |known, unknown| {
+            format!(
+                "filter {known} {{ require pod.gated else \"x\" }}\n except {unknown} until 2030-01-01 because \"x\""
+            )
+        },
+    ];
+    let mut texts: Vec<String> = of_policy
+        .iter()
+        .map(|line| {
+            let mut text = String::from("/// Hostile.\npolicy hostile {\n applies to all pods\n");
+            while text.len() < (1 << 20) - 400 {
+                writeln!(text, "{}", line(&name(), &name())).unwrap();
+            }
+            text + "}\n"
+        })
+        .collect();
+    let names: Vec<String> = (0..4_800).map(|_| name()).collect();
+    let fields: Vec<String> = names.iter().map(|name| format!("{name}: int")).collect();
+    let reads: Vec<String> = (0..4_000).map(|at| format!("def r{at}(r: wide): int = r.{}", name())).collect();
+    texts.push(format!(
+        "type wide = {{{}}}\npolicy hostile {{ applies to all pods\n{}\n}}",
+        fields.join(", "),
+        reads.join("\n")
+    ));
+    let types: Vec<String> = (0..5_000).map(|_| format!("type {} = {{a: {}}}", name(), name())).collect();
+    texts.push(format!("{}\npolicy hostile {{ applies to all pods }}", types.join("\n")));
+    // Some texts are refused by another limit before names are compared.
+    let most = bayplan::diag::suggest::Effort::MOST;
+    let spent: Vec<_> = texts.into_iter().map(suggesting).collect();
+    assert!(spent.iter().all(|spent| *spent <= most), "{spent:?}");
+    assert!(spent.iter().filter(|spent| **spent == most).count() >= spent.len() / 2, "{spent:?}");
 }

@@ -4,7 +4,7 @@
 use super::fixtures::golden;
 use bayplan::diag::SourceMap;
 use bayplan::lang::analysis::cost::Size;
-use bayplan::lang::convert::convert;
+use bayplan::lang::convert::convert_for;
 use bayplan::lang::typed::{Point, Statement};
 use bayplan::lang::{self};
 use std::path::{Path, PathBuf};
@@ -37,9 +37,9 @@ fn converted(name: &str, text: &str) -> Result<String, Vec<String>> {
     let mut sources = SourceMap::new();
     let id = sources.add(name.to_owned(), text);
     let source = sources.get(id).unwrap();
-    let (policies, said) = lang::compile_for(source, size(), &|_| Vec::new());
+    let (_, said) = lang::compile_for(source, size(), &|_| Vec::new());
     assert!(!said.iter().any(|said| said.is_error()), "{name}: {said:?}\n{text}");
-    convert(source, &policies).map_err(|without| {
+    convert_for(source, size()).map_err(|without| {
         without.iter().map(|of| format!("{}: {}", sources.places(of.span).0.line, of.why)).collect()
     })
 }
@@ -185,14 +185,14 @@ fn comments_stay_with_their_statements() {
                 // bayplan: allow(missing-reason) because it is a test\n  filter f {\n    // inside\n    require node.pods.count() < \
                 most\n  }\n}\n// The end.\n";
     let document = converted("a.bay", text).unwrap();
-    let wanted = "# A head.\n# What it is for.\napiVersion: bayplan.dev/v1\nkind: SchedulingPolicy\nmetadata:\n  name: a\nspec:\n  \
-                  params:\n  # Why five.\n  # not six\n  - name: most\n    default: 5\n  filters:\n  # The\n  # rule.\n  # bayplan: \
-                  allow(missing-reason) because it is a test\n  # inside\n  - name: f\n    expression: node.pods.count() < \
+    let wanted = "# A head.\n\n# What it is for.\napiVersion: bayplan.dev/v1\nkind: SchedulingPolicy\nmetadata:\n  name: a\nspec:\n  \
+                  params:\n  # Why five.\n  # not six\n\n  - name: most\n    default: 5\n  filters:\n  # The\n  # rule.\n  # bayplan: \
+                  allow(missing-reason) because it is a test\n  # inside\n\n  - name: f\n    expression: node.pods.count() < \
                   params.most\n# The end.\n";
     assert_eq!(document, wanted);
     let back = converted("a.yaml", &document).unwrap();
-    let wanted = "/// A head.\n/// What it is for.\npolicy a {\n  /// Why five.\n  /// not six\n  param most = 5\n  /// The\n  /// rule.\n  // bayplan: \
-                  allow(missing-reason) because it is a test\n  /// inside\n  filter f {\n    require node.pods.count() < most\n  }\n}\n/// The end.\n";
+    let wanted = "// A head.\n\n/// What it is for.\npolicy a {\n  // Why five.\n  // not six\n  param most = 5\n  // The\n  // rule.\n  // bayplan: \
+                  allow(missing-reason) because it is a test\n  // inside\n  filter f {\n    require node.pods.count() < most\n  }\n}\n// The end.\n";
     assert_eq!(back, wanted);
 }
 

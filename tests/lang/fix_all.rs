@@ -1,7 +1,7 @@
 //! `lint --fix` on broken policies: what can be fixed is fixed in one call, compiles, and means what the
 //! policy meant before it was broken.
 
-use bayplan::diag::{Diagnostic, Source, SourceMap, fix};
+use bayplan::diag::{Diagnostic, FixClass, Source, SourceMap, fix};
 use bayplan::lang;
 use bayplan::testing::Random;
 
@@ -23,7 +23,7 @@ fn fixed(text: &str) -> (String, Vec<Diagnostic>) {
     for _ in 0..50 {
         let mut sources = SourceMap::new();
         let said = said(&mut sources, &text);
-        let round = fix::apply(&sources, &said);
+        let round = fix::apply(&sources, &said, &[FixClass::Certain]);
         if round.applied == 0 {
             assert_eq!(round.left, 0, "{text}");
             return (text, said);
@@ -215,6 +215,77 @@ fn what_is_fixed_compiles_and_nothing_is_left_for_a_second_call() {
     }
     println!("{fixable} of {tried} with certain fixes only");
     assert!(fixable * 10 > tried, "{fixable} of {tried}");
+}
+
+/// Changes with which a policy compiles as before, and about which there is something to say.
+const ODD: &[(&str, &str)] = &[
+    ("size >= ", "(size ?? 3) >= "),
+    (" > 0", " ?? 0 > 0"),
+    ("node.ready", "(node.ready ?? false)"),
+    ("when node.free.cpu < 500m", "when percent(node.free.cpu, node.allocatable.cpu) < 80%"),
+    ("when node.free.cpu < 500m", "when share(node.free.cpu, node.allocatable.cpu) < 80"),
+    ("node.labels[\"tired\"] == \"true\"", "node.labels[\"tired\"] == pod.labels[\"tired\"]"),
+    ("node.labels[\"age\"] != \"5\"", "node.labels[\"age\"] != pod.labels[\"age\"]"),
+    ("filter free", "reserve { label pod {\"gpu\": \"1\"} }\n  filter free"),
+    (
+        "applies when pod.labels[\"gpu\"] == \"1\"",
+        "applies when has(pod.labels[\"gpu\"])\n  queue by pod.labels[\"gpu\"] ?? \"\"",
+    ),
+    ("node.labels[\"topology.kubernetes.io/zone\"] ==", "(pod.labels[\"gpu\"] ?? \"\") =="),
+];
+
+/// What a policy decides about pods on a few clusters.
+fn decisions(text: &str) -> Vec<String> {
+    use crate::support::policies::{attempt, compile, framework_of, snapshot};
+    use bayplan::testing::{node, pod};
+    let framework = framework_of(&compile(text));
+    let mut decided = Vec::new();
+    for seed in 0..6 {
+        let mut random = Random(seed);
+        let mut label = |value: &[&str]| random.of(value).to_owned();
+        let nodes = (0..5).map(|at| {
+            let made = node(&format!("n{at}")).cpu("4").memory("8Gi").label("size", &label(&["2", "3", "x"]));
+            let made = made.label(&label(&["tired", "other"]), &label(&["true", "false"]));
+            let made = made.label(&label(&["age", "other"]), &label(&["5", "6"]));
+            made.zone(&label(&["z", "y"])).build()
+        });
+        let nodes = nodes.collect();
+        let placed = pod("placed").cpu(&label(&["1", "3900m"])).on("n1").build();
+        let asks = pod("asks").label(&label(&["gpu", "other"]), "1").label(&label(&["tired", "age"]), "true");
+        let asks = asks.priority(if label(&["a", "b"]) == "a" { 5 } else { 0 }).build();
+        let cluster = snapshot(&framework, nodes, vec![placed, asks.clone()]);
+        decided.push(format!("{:?}", attempt(&framework, &cluster, &asks)));
+    }
+    decided
+}
+
+/// What `lint --fix` writes changes no decision: the fixes of what compiles keep its meaning, or are left to their author.
+#[test]
+fn what_compiled_before_decides_alike_after_its_fixes() {
+    let policies = policies();
+    let (mut tried, mut fixes, mut left) = (0, 0, 0);
+    for seed in 0..wanted() {
+        let mut random = Random(33_000_000 + seed);
+        let mut text = random.pick(&policies[policies.len() - 2..]).unwrap().clone();
+        for _ in 0..1 + random.below(3) {
+            let mistakes = random.of(&[ODD, ODD, ODD, OPEN]);
+            text = broken(&mut random, &text, mistakes).unwrap_or(text);
+        }
+        let mut sources = SourceMap::new();
+        let before = said(&mut sources, &text);
+        if !errors(&before).is_empty() {
+            continue;
+        }
+        tried += 1;
+        left +=
+            before.iter().flat_map(|said| &said.fixes).filter(|fix| fix.class != FixClass::Certain).count();
+        let (after, _) = fixed(&text);
+        if after != text {
+            fixes += 1;
+            assert_eq!(decisions(&text), decisions(&after), "from\n{text}\nto\n{after}");
+        }
+    }
+    assert!(tried > 200 && fixes > 30 && left > 10, "{tried} {fixes} {left}");
 }
 
 /// Texts that were fixed to what does not compile, or to another meaning.

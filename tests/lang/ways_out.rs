@@ -1,7 +1,7 @@
 //! The fixes of `may-fail` and `must-not-fail`: every one that is offered compiles and takes its finding away, in
 //! documents of the tree and for random rules, in every style of scalar.
 
-use bayplan::diag::{Diagnostic, Fix, SourceMap, fix};
+use bayplan::diag::{Diagnostic, Fix, FixClass, SourceMap, fix};
 use bayplan::lang;
 use bayplan::testing::Random;
 use std::path::{Path, PathBuf};
@@ -77,7 +77,7 @@ impl Tally {
         for _ in 0..20 {
             let (sources, mut said) = said(&text);
             said.retain(is_ours);
-            let round = fix::apply(&sources, &said);
+            let round = fix::apply(&sources, &said, &[FixClass::Certain, FixClass::MayChangeDecisions]);
             if round.applied == 0 {
                 return;
             }
@@ -347,5 +347,42 @@ fn what_must_not_fail_has_a_fix_too() {
         tally.document(&format!("{head}{body}"));
         assert!(tally.wrong.is_empty(), "{}", tally.wrong.join("\n"));
         assert!(tally.findings == 0 || tally.fixes == tally.findings, "{body}: {:?}", tally.without);
+    }
+}
+
+/// What may fail where the pod is stopped whatever the node: a warning there, and a note where a node may still do.
+#[test]
+fn an_error_that_stops_pods_is_a_warning() {
+    let kind = r#"pod.labels["kind"] == "database""#;
+    let cases = [
+        (
+            format!("  appliesWhen: {kind}\n  filters: [{{name: f, expression: node.ready, reason: r}}]\n"),
+            true,
+        ),
+        (format!("  gates: [{{reason: r, when: '{kind}'}}]\n"), true),
+        (format!("  prefilter: [{{reject: r, when: '{kind}'}}]\n"), true),
+        (
+            format!(
+                "  variables: [{{name: v, expression: '{kind}'}}]\n  prefilter: [{{reject: r, when: variables.v}}]\n  \
+                 filters: [{{name: f, expression: variables.v, reason: r}}]\n"
+            ),
+            true,
+        ),
+        ("  prefilter: [{onlyNodes: '[pod.labels[\"kind\"]]'}]\n".to_owned(), true),
+        (format!("  filters: [{{name: f, expression: '{kind}', reason: r}}]\n"), false),
+        (format!("  onError: ignore\n  prefilter: [{{reject: r, when: '{kind}'}}]\n"), false),
+        (format!("  scores: [{{name: f, gives: [{{value: '3', when: '{kind}'}}]}}]\n"), false),
+    ];
+    for (spec, stops) in cases {
+        let text = format!(
+            "apiVersion: bayplan.dev/v1\nkind: SchedulingPolicy\nmetadata: {{name: p}}\nspec:\n{spec}"
+        );
+        let (sources, said) = said(&text);
+        let found: Vec<_> = said.iter().filter(|said| said.code.slug == "may-fail").collect();
+        assert_eq!(found.len(), 1, "{spec}: {said:?}");
+        let warning = found[0].severity == bayplan::diag::Severity::Warning;
+        assert_eq!(warning, stops, "{spec}: {:?}", found[0]);
+        assert_eq!(sources.text(found[0].span), "pod.labels[\"kind\"]", "{spec}");
+        assert!(found[0].help.is_some(), "{spec}");
     }
 }

@@ -9,7 +9,7 @@ mod readme;
 use crate::support::repository;
 use bayplan::diag::{Diagnostic, Source, SourceMap};
 use bayplan::lang::analysis::cost::Size;
-use bayplan::lang::convert::convert;
+use bayplan::lang::convert::convert_given;
 use bayplan::lang::schemas::Schemas;
 use bayplan::lang::typed::Policy;
 use bayplan::lang::{self, Given, syntax};
@@ -49,8 +49,8 @@ impl Shipped {
         let mut sources = SourceMap::new();
         let id = sources.add(self.path.display().to_string(), self.text.as_str());
         let source = sources.get(id).unwrap();
-        let (policies, _) = compiled(source, Size::default());
-        let document = convert(source, &policies)
+        let document = convert_given(source, given(Size::default()))
+            .map(|converted| converted.text)
             .map_err(|without| without.iter().map(|of| of.why.clone()).collect::<Vec<_>>().join("; "))?;
         let id = sources.add("document.yaml", document.as_str());
         let (_, said) = compiled(sources.get(id).unwrap(), Size::default());
@@ -63,6 +63,11 @@ impl Shipped {
 
 /// The policies of a text that may look up the kinds in `policies/schemas`.
 fn compiled(source: &Source, size: Size) -> (Vec<Policy>, Vec<Diagnostic>) {
+    lang::compile_given(source, given(size))
+}
+
+/// What they are compiled for.
+fn given(size: Size) -> Given<'static> {
     static SCHEMAS: LazyLock<Schemas> = LazyLock::new(|| {
         let mut schemas = Schemas::default();
         for path in schema_files() {
@@ -72,10 +77,7 @@ fn compiled(source: &Source, size: Size) -> (Vec<Policy>, Vec<Diagnostic>) {
         }
         schemas
     });
-    lang::compile_given(
-        source,
-        Given { size, schemas: &SCHEMAS, arguments: &|_| Vec::new(), sources: None, exceptions: None },
-    )
+    Given { size, schemas: &SCHEMAS, arguments: &|_| Vec::new(), sources: None, exceptions: None }
 }
 
 /// The files with the definitions of the custom kinds that policies look up.

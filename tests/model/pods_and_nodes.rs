@@ -338,8 +338,8 @@ fn an_object_that_makes_no_sense_is_told_where() {
         ),
         (
             "spec.overhead",
-            json!({ "memory": "1e30" }),
-            String::from("`spec.overhead.memory` is `1e30`: the amount does not fit 64 bits"),
+            json!({ "memory": "-1e30" }),
+            String::from("`spec.overhead.memory` is `-1e30`: must be greater than or equal to 0"),
         ),
         (
             "spec.resources",

@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 fn read(value: &Value) -> Result<Object, String> {
     let (version, kind) = (value["apiVersion"].as_str().unwrap(), value["kind"].as_str().unwrap());
     let row = bayplan::model::KindRow::named(version, kind).expect("a row of the table");
-    (row.parse)(value.to_string().as_bytes()).map_err(|error| error.to_string())
+    let seen = (row.parse)(value.to_string().as_bytes()).map_err(|error| error.to_string())?;
+    seen.problem.map_or(Ok(seen.object), |problem| Err(problem.to_string()))
 }
 
 fn of<T: Typed + Clone>(value: &Value) -> T {

@@ -8,13 +8,34 @@ use bayplan::lang::analysis::cost::Size;
 use bayplan::lang::eval::context::EvalContext;
 use bayplan::lang::eval::trace::Tracer;
 use bayplan::lang::policy_set::{CompiledPolicy, PolicySet};
-use bayplan::lang::typed::Point as TypedPoint;
+use bayplan::lang::typed::{Point as TypedPoint, Preempt, Statement};
 use bayplan::model::*;
 use bayplan::plugins::policy::{ExemptPods, plugins};
-use bayplan::testing::{Random, node, pod};
+use bayplan::testing::{PodMaker, Random, node, object_of, pod};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+
+/// A cluster with a DaemonSet of agents.
+fn with_agents(mut cluster: Snapshot) -> Snapshot {
+    let set = object_of(json!({
+        "apiVersion": "apps/v1", "kind": "DaemonSet",
+        "metadata": {"name": "agent", "namespace": "default", "uid": "DaemonSet/agent"},
+        "spec": {"selector": {"matchLabels": {"agent": "yes"}}},
+    }));
+    if let Object::Other(object) = set {
+        cluster.apply(Change::ObjectSeen { object });
+    }
+    cluster
+}
+
+/// A pod of that DaemonSet.
+fn of_agents(made: PodMaker) -> PodMaker {
+    let by_name = json!({"nodeSelectorTerms": [{"matchFields": [
+        {"key": "metadata.name", "operator": "In", "values": ["n"]}]}]});
+    let required = "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution";
+    made.owner("DaemonSet", "agent").label("agent", "yes").set(required, by_name)
+}
 
 /// Nodes have room for the pods' CPU.
 const ROOM: &str =
@@ -74,6 +95,9 @@ const RULES: &[&str] = &[
         guard node.pods.count(p, p.labels["keep"] == "yes") < 3 else "too many are kept"
       }
     }"#,
+    r#"policy everyone {
+      preempt { victim v to all pods when v.labels["cheap"] == "yes" || v.priority == 0 }
+    }"#,
     r#"policy cluster-room {
       prefilter { reject "the cluster is full" when nodes.sum(n, n.free.cpu) < pod.requests.cpu }
     }"#,
@@ -105,6 +129,14 @@ fn cluster(random: &mut Random) -> (Vec<Arc<Node>>, Vec<Arc<PodInfo>>, Arc<PodIn
         }
         made = yes(random, made, "keep", 4);
         made = yes(random, made, "cheap", 3);
+        made = match random.below(12) {
+            0 => made.namespace("kube-system"),
+            1 => of_agents(made),
+            // It names a DaemonSet that is there, and is none of its pods.
+            3 => made.owner("DaemonSet", "agent"),
+            2 => made.annotation("kubernetes.io/config.mirror", "x"),
+            _ => made,
+        };
         pods.push(made.build());
     }
     let mut me = pod("me").priority(random.below(5) as i32).cpu(random.of(&["1", "2", "3"]));
@@ -174,16 +206,31 @@ impl Model<'_> {
         let context = EvalContext::new(self.me, cluster, NOW);
         let applies = |policy: &&&CompiledPolicy| {
             let mut conditions = policy.policy.applies.iter();
-            policy.policy.preempt.is_some()
-                && conditions.all(|condition| policy.evaluator(context).holds(condition))
+            let mut evaluator = policy.evaluator(context);
+            let decides = |preempt: &Preempt| {
+                let mut statements = preempt.statements();
+                statements.any(|statement| {
+                    !preempt.leaves_alone(statement).any(|of| policy.evaluator(context).holds(of))
+                })
+            };
+            policy.policy.preempt.as_ref().is_some_and(decides)
+                && conditions.all(|condition| evaluator.holds(condition))
         };
         self.policies.iter().filter(applies).copied().collect()
     }
 
     fn any(&self, protects: bool, pod: &PodInfo, node: NodeId, cluster: &Snapshot) -> bool {
         let context = EvalContext::new(self.me, cluster, NOW).on(cluster.node(node).unwrap());
+        let spared = pod.namespace.as_str() == "kube-system"
+            || pod.labels.iter().any(|(key, _)| key.as_str() == "agent")
+            || pod.annotations.get("kubernetes.io/config.mirror").is_some();
+        let names = |statement: &Statement| match statement {
+            Statement::Victim(of) => of.protects || of.to_all_pods || !spared,
+            _ => true,
+        };
         let holds = |policy: &&CompiledPolicy| {
-            Tracer::of_victim(&policy.policy, protects, pod, context).any(|found| found.decides)
+            let mut found = Tracer::of_victim(&policy.policy, protects, pod, context);
+            found.any(|found| found.decides && names(&found.statement))
         };
         self.speaking(cluster).iter().any(holds)
     }
@@ -265,8 +312,7 @@ fn twin(text: &str) -> String {
     let mut sources = SourceMap::new();
     let id = sources.add("p.bay", text);
     let source = sources.get(id).unwrap();
-    let (policies, _) = bayplan::lang::compile_for(source, Size::of(20, 20), &|_| Vec::new());
-    bayplan::lang::convert::convert(source, &policies).unwrap_or_else(|_| text.to_owned())
+    bayplan::lang::convert::convert_for(source, Size::of(20, 20)).unwrap_or_else(|_| text.to_owned())
 }
 
 /// Tries clusters; the first on which the profile and the model differ.
@@ -290,7 +336,7 @@ fn differ(
         let framework = profile(&set, default, judge);
         let mut all = pods.clone();
         all.push(me.clone());
-        let cluster = snapshot(&framework, nodes, all);
+        let cluster = with_agents(snapshot(&framework, nodes, all));
         let (found, potential) = found(&framework, &cluster, &me);
         let right = profile(&set, default, as_it_is);
         let policies = set.iter().map(|policy| &**policy).collect();
@@ -316,7 +362,7 @@ fn differ(
 
 #[test]
 fn preemption_with_rules_is_that_of_the_model() {
-    let (evictions, wrong) = differ(1..2_500, as_it_is);
+    let (evictions, wrong) = differ(1..3_000, as_it_is);
     assert_eq!(wrong, None);
     assert!(evictions > 300, "{evictions} nodes are candidates");
 }
@@ -403,7 +449,7 @@ fn attempt(texts: &[&str], pods: Vec<Arc<PodInfo>>, me: &Arc<PodInfo>) -> (PostF
     let framework = profile(&set, true, as_it_is);
     let mut all = pods;
     all.push(me.clone());
-    let cluster = snapshot(&framework, vec![node("n").cpu("2").build()], all);
+    let cluster = with_agents(snapshot(&framework, vec![node("n").cpu("2").build()], all));
     let mut cycle = Cycle::new(me.clone(), framework.clone(), NOW);
     if framework.run_pre_filter(&mut cycle, &cluster, &mut Silent).is_ok() {
         let node = cluster.nodes().next().unwrap();
@@ -493,4 +539,37 @@ fn a_refusal_of_prefilter_is_asked_again_without_the_victims() {
     assert_eq!(found["n"], ["a"]);
     let final_word = quota.replace("reject \"", "reject unresolvable \"");
     assert!(attempt(&[&final_word], pods, &me).1.is_empty());
+}
+
+#[test]
+fn pods_that_are_spared_elsewhere_are_victims_only_by_a_rule_to_all_pods() {
+    let me = pod("me").priority(0).cpu("2").build();
+    let spared = [
+        of_agents(on_n("agent", 0)),
+        on_n("mirror", 0).annotation("kubernetes.io/config.mirror", "hash"),
+        on_n("dns", 0).namespace("kube-system"),
+    ];
+    let some = r#"policy greedy { preempt { victim v when v.name != "me" } }"#;
+    let all = r#"policy greedy { preempt { victim v to all pods when v.name != "me" } }"#;
+    let (some_twin, all_twin) = (twin(some), twin(all));
+    assert!(all_twin.contains("toAllPods: true"), "{all_twin}");
+    for victim in spared {
+        let pods = || vec![victim.clone().build()];
+        for text in [some, &some_twin] {
+            assert_eq!(attempt(&[ROOM, text], pods(), &me).1, Candidates::new(), "{text}");
+        }
+        for text in [all, &all_twin] {
+            let name = victim.clone().build().name.to_string();
+            assert_eq!(
+                attempt(&[ROOM, text], pods(), &me).1,
+                [("n".to_owned(), vec![name])].into(),
+                "{text}"
+            );
+        }
+        // Priorities name the victims as kube-scheduler does.
+        let high = pod("me").priority(100).cpu("2").build();
+        assert_eq!(attempt(&[ROOM], pods(), &high).1.len(), 1);
+    }
+    let plain = vec![on_n("plain", 9).build()];
+    assert_eq!(attempt(&[ROOM, some], plain, &me).1.len(), 1);
 }

@@ -54,8 +54,6 @@ fn a_policy_filters_scores_and_applies() {
     assert_eq!(web.scores.iter().map(|(_, score)| score).sum::<i64>(), 0);
     let system = pod("agent").namespace("kube-system").request("nvidia.com/gpu", "2").build();
     assert_eq!(attempt(&framework, &snapshot, &system).reasons, [], "system pods are left alone");
-    let daemon = pod("agent").owner("DaemonSet", "agent").request("nvidia.com/gpu", "2").build();
-    assert_eq!(attempt(&framework, &snapshot, &daemon).reasons, [], "pods of DaemonSets are not refused");
 }
 
 #[test]

@@ -10,7 +10,8 @@ use bayplan::framework::{
 };
 use bayplan::model::objects::projection::Projection;
 use bayplan::model::{
-    Duration, Kind, KindName, LookedUp, NodeId, Object, ObjectKey, OwnerReference, PodInfo, Symbol, looked_up,
+    Duration, Kind, KindName, LookedUp, MarkKey, MarkKeys, MetadataChange, NodeId, Object, ObjectKey,
+    OwnerReference, PodInfo, Symbol, looked_up,
 };
 use bayplan::plugins::policy::{ExemptPods, plugins};
 use bayplan::scheduler::{Input, Options, Profiles, Scheduler};
@@ -74,6 +75,19 @@ fn annotations(steps: &Steps, name: &str) -> Vec<String> {
 
 fn marked(pod: &PodInfo) -> bool {
     pod.annotations.get(MARK).is_some()
+}
+
+/// The pod with this value of the mark.
+fn with_mark(pod: &PodInfo, value: &str) -> Object {
+    let annotations = [(Symbol::new(MARK), Some(value.into()))].into();
+    let change = MetadataChange { annotations, ..MetadataChange::default() };
+    Object::Pod(Arc::new(PodInfo { annotations: change.annotations_of(&pod.annotations), ..pod.clone() }))
+}
+
+fn without_mark(pod: &PodInfo) -> Object {
+    let change =
+        MetadataChange { annotations: [(Symbol::new(MARK), None)].into(), ..MetadataChange::default() };
+    Object::Pod(Arc::new(PodInfo { annotations: change.annotations_of(&pod.annotations), ..pod.clone() }))
 }
 
 fn sticky() -> Steps {
@@ -161,11 +175,209 @@ fn a_restart_between_binding_and_write_loses_nothing() {
     assert!(!next.events.iter().any(|event| event.starts_with("Pinned")), "events are not part of the mark");
 }
 
+/// The proof of the mark that the open Binding carries.
+fn proof_of_binding(steps: &Steps) -> String {
+    let ApiCall::Bind { marks, .. } = &steps.open[0].1 else { panic!("{:?}", steps.calls()) };
+    marks.annotations[&Symbol::new(MARK)].to_string()
+}
+
+#[test]
+fn a_mark_that_somebody_forged_is_removed_and_nothing_is_written() {
+    // Of nobody, of another pod on the node, of the same pod elsewhere, and of another policy.
+    let of = |pod: &str, node: &str, policy: &str| {
+        let key = steps_key(pod);
+        MarkKey::fixed().proof(&key, &node.into(), policy)
+    };
+    let forged = [
+        "".to_owned(),
+        "1".to_owned(),
+        of("q", "n1", "sticky"),
+        of("p", "n2", "sticky"),
+        of("p", "n1", "other"),
+    ];
+    for value in forged {
+        let objects = vec![node("n1").cpu("4").pods(10).object(), machine("m")];
+        let mut steps = Steps::new(profiles(STICKY), objects);
+        let Object::Pod(there) = of_machine(pod("p").cpu("1").on("n1").build(), "m") else { panic!() };
+        steps.put(with_mark(&there, &value));
+        assert_eq!(steps.calls(), ["patch p"], "{value}");
+        assert_eq!(steps.scheduler.marks_left().count(), 0);
+        steps.serve();
+        assert!(!marked(&steps.pod("p")) && steps.open.is_empty(), "{value}");
+        assert!(annotations(&steps, "m").iter().all(|text| !text.contains("home")), "{value}");
+        // The proof of the pod on its node is worked off.
+        steps.put(with_mark(&steps.pod("p"), &of("p", "n1", "sticky")));
+        steps.serve();
+        assert_eq!(annotations(&steps, "m")[0], "example.com/home=n1");
+    }
+    // A pod that no profile of this scheduler serves is left alone.
+    let mut steps = Steps::new(profiles(STICKY), vec![node("n1").cpu("4").pods(10).object()]);
+    steps.put(with_mark(&pod("p").scheduler("another").cpu("1").on("n1").build(), "1"));
+    assert!(steps.open.is_empty() && marked(&steps.pod("p")));
+}
+
+/// The identity of a pod that [`pod`] makes.
+fn steps_key(name: &str) -> bayplan::model::PodKey {
+    pod(name).build().key.clone()
+}
+
+#[test]
+fn a_mark_that_is_set_again_after_its_work_is_removed_ever_more_slowly() {
+    let mut steps = sticky();
+    let proof = proof_of_binding(&steps);
+    steps.serve();
+    assert!(!marked(&steps.pod("p")));
+    let before = annotations(&steps, "m");
+    let mut pauses = Vec::new();
+    for _ in 0..5 {
+        // The machine is free again, so that the policy would write.
+        steps.put(machine("m"));
+        steps.put(with_mark(&steps.pod("p"), &proof));
+        let began = steps.now;
+        while steps.open.is_empty() {
+            let next = steps.scheduler.next_wakeup().unwrap();
+            steps.wait(next - steps.now);
+        }
+        pauses.push((steps.now - began).0 / 1_000_000);
+        assert_eq!(steps.calls(), ["patch p"]);
+        steps.serve();
+        assert!(!marked(&steps.pod("p")) && annotations(&steps, "m") != before);
+    }
+    assert_eq!(pauses, [0, 1, 2, 4, 8]);
+}
+
+#[test]
+fn a_mark_that_somebody_removes_is_worked_off_by_the_leader_that_knows_it() {
+    // Of its own binding, before the watch shows the pod and after.
+    for seen in [false, true] {
+        let mut steps = sticky();
+        answer(&mut steps, None);
+        if seen {
+            steps.watch();
+        }
+        steps.put(without_mark(&steps.pod("p")));
+        steps.serve();
+        assert_eq!(annotations(&steps, "m")[0], "example.com/home=n1", "seen: {seen}");
+        assert_eq!(steps.scheduler.marks_left().count(), 0);
+    }
+    // One that the leader found, between two tries.
+    let mut steps = sticky();
+    answer(&mut steps, None);
+    let mut next = Steps::new(profiles(STICKY), Vec::new());
+    next.server = steps.server;
+    next.watch();
+    assert_eq!(next.calls(), ["patch m"]);
+    next.reply(Err(refused(403)));
+    next.put(without_mark(&next.pod("p")));
+    next.wait(Duration::from_seconds(1));
+    next.serve();
+    assert_eq!(annotations(&next, "m")[0], "example.com/home=n1");
+    // An instance that does not lead leaves it to the one that does.
+    let mut steps = sticky();
+    answer(&mut steps, None);
+    steps.watch();
+    steps.reply(Err(refused(403)));
+    steps.step(Input::Lead(false));
+    steps.put(without_mark(&steps.pod("p")));
+    steps.step(Input::Lead(true));
+    steps.wait(Duration::from_seconds(600));
+    assert!(steps.open.is_empty() && steps.scheduler.marks_left().count() == 0);
+    // What was removed while it led is lost with its term, and counted.
+    let mut steps = sticky();
+    answer(&mut steps, None);
+    steps.watch();
+    steps.reply(Err(refused(403)));
+    steps.put(without_mark(&steps.pod("p")));
+    steps.step(Input::Lead(false));
+    let given_up: Vec<_> = steps.scheduler.marks_given_up().map(|(_, why, count)| (why, count)).collect();
+    assert_eq!(given_up, [("mark", 1)]);
+}
+
+#[test]
+fn marks_of_others_wait_until_the_shared_key_is_known() {
+    let key = |letter: u8| MarkKey::new(&[letter; 32]).unwrap();
+    let start = |own: u8| {
+        let options =
+            Options { longest_wait: None, mark_keys: MarkKeys::of_process(key(own)), ..Options::default() };
+        Steps::with_options(options, profiles(STICKY), Vec::new())
+    };
+    let mut first = start(b'a');
+    let objects =
+        [node("n1").cpu("4").pods(10).object(), machine("m"), of_machine(pod("p").cpu("1").build(), "m")];
+    objects.into_iter().for_each(|object| first.put(object));
+    first.step(Input::MarkKey(key(b's')));
+    first.cycles();
+    answer(&mut first, None);
+    // The next process has another key of its own. It cannot judge the mark before it knows the shared one.
+    let mut next = start(b'b');
+    next.server = first.server;
+    next.watch();
+    next.put(with_mark(&pod("forged").cpu("1").on("n1").build(), "1"));
+    next.wait(Duration::from_seconds(60));
+    assert!(next.open.is_empty() && marked(&next.pod("p")) && marked(&next.pod("forged")));
+    next.step(Input::MarkKey(key(b's')));
+    next.serve();
+    next.wait(Duration::from_seconds(1));
+    next.serve();
+    assert_eq!(annotations(&next, "m")[0], "example.com/home=n1");
+    assert!(!marked(&next.pod("p")) && !marked(&next.pod("forged")));
+}
+
+#[test]
+fn what_the_api_server_would_not_have_is_in_no_binding_and_in_no_patch() {
+    let long = |verb: &str, block: &str| {
+        format!("policy p {{ {block} {{ {verb} pod {{\"example.com/x\": pod.annotations[\"x\"]}} }} }}")
+    };
+    let limit = 256 * 1024;
+    let run = |policy: &str, value: &str| {
+        let objects =
+            vec![node("n1").cpu("4").pods(10).object(), pod("p").annotation("x", value).cpu("1").object()];
+        let mut steps = Steps::new(profiles(policy), objects);
+        steps.cycles();
+        answer_status(&mut steps);
+        steps
+    };
+    // Twice the value and both keys.
+    let most = (limit - "x".len() - "example.com/x".len()) / 2;
+    let mut fits = run(&long("annotate", "reserve"), &"v".repeat(most));
+    fits.serve();
+    assert_eq!(fits.pod("p").node_name.as_deref(), Some("n1"));
+    let steps = run(&long("annotate", "reserve"), &"v".repeat(most + 1));
+    assert!(steps.open.is_empty() && steps.taken() == 0, "{:?}", steps.calls());
+    let said = "its annotations would take 262146 bytes together, and the API server takes 262144";
+    assert!(steps.events.iter().any(|event| event.contains(said)), "{:?}", steps.events);
+    for block in ["before bind", "after bind"] {
+        let much = "v".repeat(limit);
+        for (verb, value) in [("label", "not a label"), ("label", &much[..64]), ("annotate", &much)] {
+            // No Binding takes a mark to a pod that is full.
+            if (block, verb) == ("after bind", "annotate") {
+                continue;
+            }
+            let mut steps = run(&long(verb, block), value);
+            if block == "after bind" {
+                answer(&mut steps, None);
+                steps.watch();
+            }
+            assert!(steps.open.is_empty(), "{block} {verb}: {:?}", steps.calls());
+            assert!(
+                steps.events.iter().any(|event| event.contains("writing to \"p\"")),
+                "{:?}",
+                steps.events
+            );
+        }
+    }
+}
+
 #[test]
 fn marks_that_are_found_leave_the_api_server_to_bindings() {
-    let policy = "policy sticky { after bind { annotate pod {\"example.com/seen\": \"yes\"} } }";
+    // Nothing is left to be written but the end of the mark.
+    let policy =
+        "policy sticky { after bind { label node {\"example.com/x\": \"y\"} when node.name == \"n2\" } }";
     let mut steps = Steps::new(profiles(policy), vec![node("n1").cpu("100").pods(200).object()]);
-    let found = |at: usize| pod(&format!("found-{at}")).annotation(MARK, "1").cpu("10m").on("n1").object();
+    let found = |at: usize| {
+        let pod = pod(&format!("found-{at}")).cpu("10m").on("n1").build();
+        with_mark(&pod, &MarkKey::fixed().proof(&pod.key, &"n1".into(), "sticky"))
+    };
     let patches = |steps: &Steps| steps.calls().iter().filter(|call| call.starts_with("patch")).count();
     steps.put(pod("p").cpu("1").object());
     (0..50).for_each(|at| steps.put(found(at)));
@@ -312,8 +524,8 @@ impl PostBind for Forgetful {
 }
 
 impl AfterBind for Forgetful {
-    fn mark(&self, h: &Handle) -> Option<Symbol> {
-        self.0.after_bind()?.mark(h)
+    fn marks(&self, h: &Handle) -> bool {
+        self.0.after_bind().is_some_and(|point| point.marks(h))
     }
     fn writes(&self, _: &Handle, _: NodeId) -> Vec<Write> {
         Vec::new()
@@ -348,12 +560,11 @@ impl World {
 
     /// What holds for every write when the server gets it.
     fn check(&self, call: &ApiCall) -> Result<(), String> {
-        let ApiCall::Patch { of, body: PatchBody::Metadata(change), .. } = call else { return Ok(()) };
+        let ApiCall::Patch { of, body, .. } = call else { return Ok(()) };
         let pods = (0..self.made).filter_map(|at| self.steps.server.pod("default", &format!("p{at}")));
-        if of.kind == Kind::Pod {
-            let keys: Vec<_> = change.annotations.iter().map(|(key, value)| (key.as_str(), value)).collect();
-            if keys != [(MARK, &None)] || !change.labels.is_empty() {
-                return Err(format!("the pod gets {change:?}"));
+        if let PatchBody::MarkGone { mark } = body {
+            if mark.as_str() != MARK {
+                return Err(format!("the pod loses {mark}"));
             }
             let mut pods = pods;
             let Some(pod) = pods.find(|pod| pod.uid == of.uid) else { return Ok(()) };
@@ -364,6 +575,10 @@ impl World {
                 true => Err(format!("the mark of {} goes before its machine is written", pod.name)),
                 false => Ok(()),
             };
+        }
+        let PatchBody::Metadata(change) = body else { return Ok(()) };
+        if of.kind == Kind::Pod {
+            return Err(format!("the pod gets {change:?}"));
         }
         let keys: Vec<_> = change.annotations.keys().map(|key| key.as_str()).collect();
         if keys != ["example.com/free", "example.com/home"] || !change.labels.is_empty() {

@@ -3,12 +3,14 @@
 
 use super::steps::Steps;
 use crate::support::plugins::{Labelled, basics, framework};
+use crate::support::policies::compile;
 use bayplan::framework::{
     Answer, ApiCall, CallError, Extender, ExtenderAnswer, ExtenderAsk, Extenders, Filtered, Instances,
     Plugin, Profile, Ticket,
 };
 use bayplan::model::{Duration, Object, PodInfo, Symbol};
 use bayplan::plugins;
+use bayplan::plugins::policy::{ExemptPods, plugins as of_set};
 use bayplan::scheduler::{Decision, Input, Options, Profiles, QueuePlace, RecordLevel};
 use bayplan::testing::{Random, node, pod};
 use std::sync::Arc;
@@ -511,15 +513,23 @@ fn extenders_that_change_nothing_change_no_decision() {
 
 /// A pod that fits nowhere, and whose candidates are n1 and n2, with kube-scheduler's default profile.
 fn preempting(extenders: Vec<Extender>) -> Steps {
-    let profile = Profile::new("default-scheduler");
-    let framework = profile.build(&plugins::registry(), &mut Instances::default()).unwrap();
+    preempting_with(extenders, None)
+}
+
+/// The same with a policy.
+fn preempting_with(extenders: Vec<Extender>, policy: Option<&str>) -> Steps {
+    let mut registry = plugins::registry();
+    for plugin in policy.into_iter().flat_map(|text| of_set(&compile(text), &ExemptPods::default())) {
+        registry.add_plugin(plugin).unwrap();
+    }
+    let framework = Profile::new("default-scheduler").build(&registry, &mut Instances::default()).unwrap();
     let framework = Arc::new(framework.with_extenders(Arc::new(Extenders::new(extenders))));
     let profiles = Arc::new(Profiles { frameworks: vec![framework], revision: 1 });
     let mut objects = nodes(&["n1", "n2", "n3"]);
     for (name, on) in [("low-1", "n1"), ("low-2", "n2")] {
         objects.push(pod(name).uid(name).cpu("600m").on(on).object());
     }
-    objects.push(pod("equal").cpu("600m").priority(10).on("n3").object());
+    objects.push(pod("equal").uid("equal").cpu("600m").priority(10).on("n3").object());
     objects.push(pod("web").cpu("600m").priority(10).object());
     let mut steps = Steps::new(profiles, objects);
     steps.cycles();
@@ -557,6 +567,35 @@ fn extenders_choose_among_the_candidates_of_a_preemption() {
         "{decision:?}"
     );
     assert!(steps.calls().contains(&String::from("patch low-2")), "{:?}", steps.calls());
+}
+
+/// An extender chooses among all nodes and pods; `victim`, `protect` and `guard` have the last word.
+#[test]
+fn rules_about_evictions_are_asked_about_the_victims_of_extenders() {
+    let placed = |policy: &str, said: &[(&str, &[&str])]| {
+        let mut steps = preempting_with(vec![preempter("http://a", false)], Some(policy));
+        answer(&mut steps, victims(said));
+        let none = "preemption: no candidate node for preemption";
+        let nominated: Vec<String> =
+            steps.scheduler.nominations().map(|(_, node)| node.to_string()).collect();
+        assert!(!nominated.is_empty() || message(&steps).ends_with(none), "{}", message(&steps));
+        nominated
+    };
+    let one: &[(&str, &[&str])] = &[("n1", &["low-1"])];
+    let two: &[(&str, &[&str])] = &[("n2", &["low-2"])];
+    for policy in [
+        r#"policy keep { preempt { protect v when v.name == "low-2" } }"#,
+        r#"policy keep { preempt { guard node.name != "n2" || node.pods.count() > 0 else "no" } }"#,
+        r#"policy keep { preempt { victim v when v.name == "low-1" } }"#,
+    ] {
+        assert_eq!(placed(policy, two), [""; 0], "{policy}");
+        assert_eq!(placed(policy, one), ["n1"], "{policy}");
+        let both = [one, two].concat();
+        assert_eq!(placed(policy, &both), ["n1"], "{policy}");
+    }
+    // Pods of the same priority are no victims where no rule names any.
+    let spare = r#"policy keep { preempt { protect v when v.name == "low-2" } }"#;
+    assert_eq!(placed(spare, &[("n3", &["equal"])]), [""; 0]);
 }
 
 #[test]

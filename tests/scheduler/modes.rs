@@ -373,3 +373,80 @@ fn a_policy_stands_in_for_preemption_only_where_it_decides() {
         assert_eq!((others.0, tried), (Vec::new(), (low(), None)), "{policy}");
     }
 }
+
+/// A rule that decides differs from the same rule that counts by what `would` says: the decision with it and without it.
+#[test]
+fn what_a_rule_would_have_done_is_the_difference_of_two_decisions() {
+    let mut seen = std::collections::BTreeMap::<(&str, &str), usize>::new();
+    for seed in 0..400 {
+        let mut random = bayplan::testing::Random(seed);
+        let first = random.below(5);
+        let some = (0..5).filter(|at| *at == first || random.one_in(2));
+        let some: Vec<String> = some.map(|at| format!("\"n{at}\"")).collect();
+        let names = some.join(", ");
+        let when = random.of(&["", " when pod.priority > 2", " when pod.labels[\"team\"] == \"a\""]);
+        let (rule, text) = match random.below(8) {
+            0 => (
+                "gate",
+                format!("gate \"no\"{}", if when.is_empty() { " when pod.priority > 1" } else { when }),
+            ),
+            1 => (
+                "prefilter",
+                format!(
+                    "prefilter {{ reject \"no\"{} }}",
+                    if when.is_empty() { " when pod.priority > 1" } else { when }
+                ),
+            ),
+            2 => ("prefilter", format!("prefilter {{ only nodes [{names}]{when} }}")),
+            3 => (
+                "prefilter",
+                format!("prefilter {{ only nodes [{names}]{when}\n only nodes [\"n1\", \"n2\", \"n4\"] }}"),
+            ),
+            4 => ("f", format!("filter f {{ require !(node.name in [{names}]) else \"no\" }}")),
+            5 => ("s", format!("score s {{ give clamp(int(node.labels[\"v\"]) ?? 0, 0, 100){when} }}")),
+            6 => ("reserve", format!("reserve {{ reject \"no\" when node.name in [{names}] }}")),
+            _ => ("permit", format!("permit {{ reject \"no\" when node.name in [{names}] }}")),
+        };
+        let mut weights: Vec<usize> = (0..5).collect();
+        for at in (1..5).rev() {
+            weights.swap(at, random.below(at + 1));
+        }
+        let values: Vec<usize> = (0..5).map(|_| 10 * random.below(4)).collect();
+        let (priority, team) = (random.below(4) as i32, random.of(&["a", "b"]));
+        let decided = |mode: &str| {
+            let text = format!(
+                "policy base {{ score w {{ give clamp(int(node.labels[\"w\"]) ?? 0, 0, 100) }} }}\npolicy p {{ mode {mode}\n applies to all pods\n {text} }}"
+            );
+            let node = |at: usize| {
+                node(&format!("n{at}"))
+                    .cpu("4")
+                    .label("w", &weights[at].to_string())
+                    .label("v", &values[at].to_string())
+            };
+            let mut run = Run::on(node(0), framework_of(&text));
+            (1..5).for_each(|at| run.step(Input::Upserted(node(at).object())));
+            run.add(pod("q").priority(priority).label("team", team).cpu("1"));
+            let would = run
+                .would
+                .iter()
+                .find_map(|would| would.strip_prefix(&format!("q p/{rule} ")).map(str::to_owned));
+            (placed(&run, "q").filter(|_| !run.bound.is_empty()), would)
+        };
+        let ((without, would), (with, _)) = (decided("audit"), decided("enforce"));
+        let differs = match (&without, &with) {
+            (Some(_), None) => "waits",
+            (Some(one), Some(other)) if one != other => "moves",
+            _ => "same",
+        };
+        // A plugin that cannot concern the pod is not asked.
+        assert_eq!(would.as_deref().unwrap_or("same"), differs, "{text}: {without:?} and {with:?}");
+        *seen.entry((rule, differs)).or_default() += 1;
+    }
+    for kind in ["gate", "prefilter", "f", "s", "reserve", "permit"] {
+        assert!(seen.keys().filter(|(rule, _)| *rule == kind).count() > 1, "{kind}: {seen:?}");
+    }
+    assert!(
+        seen.contains_key(&("prefilter", "moves")) && seen.contains_key(&("prefilter", "waits")),
+        "{seen:?}"
+    );
+}

@@ -55,7 +55,7 @@ impl Run {
         self.load(framework_of(policy), revision);
     }
 
-    fn load(&mut self, framework: Arc<Framework>, revision: u64) {
+    pub(super) fn load(&mut self, framework: Arc<Framework>, revision: u64) {
         self.step(Input::Profiles(Arc::new(Profiles { frameworks: vec![framework], revision })));
     }
 

@@ -81,6 +81,9 @@ impl World {
         if self.options.policies {
             self.waits_are_known()?;
             self.indexes_are_what_a_rebuild_makes()?;
+            if !self.options.fragile {
+                self.nobody_waits_in_vain()?;
+            }
         }
         let s = &self.scheduler;
         let wall = s.snapshot().wall_clock(self.now);

@@ -3,7 +3,6 @@
 
 use bayplan::framework::*;
 use bayplan::lang::codegen::ledgers;
-use bayplan::lang::eval::exempt::ExemptPods;
 use bayplan::lang::eval::ledgers::{Definition, LedgerIndex};
 use bayplan::model::{
     Duration, Index, IndexKey, Kind, NodeId, NodeInfo, NodeSet, Object, PodInfo, PodKey, PodPrecondition,
@@ -46,6 +45,8 @@ pub(crate) enum Mutant {
     ForgetGroups,
     /// What a memo remembers wakes no pod when it changes or ends.
     ForgetMemos,
+    /// No policy hears of what the scheduler decided about a pod.
+    ForgetDecisions,
     /// The entries of ledgers do not move when a node changes.
     LeaveEntries,
     /// The entries of ledgers do not move when an object changes that they look up.
@@ -193,8 +194,7 @@ impl Plugin for Mutated {
         for (key, index) in &mut indexes {
             let leaves = matches!(self.mutant, Mutant::LeaveEntries | Mutant::LeaveEntriesOfObjects);
             if let (true, Some((of, ledger))) = (leaves, crate::rules::ledger_of(key)) {
-                let exempt = ExemptPods::default();
-                let entry = ledgers::entry(&of.policy, ledger, &exempt);
+                let entry = ledgers::entry(&of.policy, ledger);
                 let mut definition = Definition::new(&of.policy, ledger, None, entry);
                 match self.mutant {
                     Mutant::LeaveEntries => definition.reads_node = false,
@@ -361,9 +361,9 @@ impl PostBind for Mutated {
 }
 
 impl AfterBind for Mutated {
-    fn mark(&self, h: &Handle) -> Option<Symbol> {
+    fn marks(&self, h: &Handle) -> bool {
         self.may_panic_at("mark", h);
-        self.inner.after_bind().unwrap().mark(h)
+        self.inner.after_bind().unwrap().marks(h)
     }
     fn writes(&self, h: &Handle, node: NodeId) -> Vec<Write> {
         self.may_panic_at("writes", h);
@@ -386,6 +386,7 @@ impl EnqueueExtensions for Mutated {
             Mutant::ForgetNodeLabels => event.action == ActionType::UPDATE_NODE_LABEL,
             Mutant::ForgetMetrics => event.resource == EventResource::NodeMetrics,
             Mutant::AffinityWakesNothing => self.inner.name() == "InterPodAffinity",
+            Mutant::ForgetDecisions => event.resource == EventResource::DecidedPod,
             Mutant::ForgetMemos => matches!(event.objects, EventObjects::Moved(_)),
             Mutant::SkipDeletions => matches!(event.objects, EventObjects::Pod { new: None, .. }),
             _ => false,

@@ -140,6 +140,23 @@ pub(crate) const POOL: &[&str] = &[
     r#"policy desk-notes { applies when has(pod.labels["team"])
         let desk = lookup("example.com/v1/Desk", "default", pod.labels["team"] ?? "")
         after bind { patch desk {"status": {"last": pod.name, "node": node.name}} } }"#,
+    r#"policy led {
+        group leaders = p in pods where p.namespace == pod.namespace && p.labels["team"] == pod.labels["follows"]
+        applies when has(pod.labels["follows"])
+        gate "no leader has a node" when !leaders.exists(l, l.placed)
+        prefilter { reject "no leader has a node" when !leaders.exists(l, l.placed) } }"#,
+    r#"policy turns {
+        group team = p in pods where p.labels["team"] == pod.labels["team"]
+        applies when has(pod.labels["team"])
+        gate "one of the team waits" when team.exists(m, m.name != pod.name && m.waiting)
+        prefilter { reject "one of the team is being bound" when team.exists(m, m.placed && !m.bound) } }"#,
+    r#"policy company { applies when pod.labels["wants"] == "gold"
+        filter company { require node.labels["tier"] != "gold" || node.pods.count() >= 1 else "gold is for company" }
+        filter after { reject "another is promised the node" when node.pods.exists(p, p.labels["wants"] == "ice" && !p.bound) } }"#,
+    r#"policy begun {
+        applies when has(pod.labels["follows"])
+        ledger begun: int by pod.labels["team"] ?? "" { add 1 }
+        gate "nobody of the team began" when pod.labels["team"] != none && begun[pod.labels["follows"] ?? ""] == 0 }"#,
 ];
 
 static COMPILED: LazyLock<Vec<Arc<CompiledPolicy>>> =

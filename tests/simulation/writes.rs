@@ -24,7 +24,8 @@ impl World {
                 }
                 self.applied_as_said(of, *part, intent)
             }
-            PatchBody::Metadata(change) if of.kind == Kind::Pod => self.mark_goes_last(of, change),
+            PatchBody::Metadata(change) if of.kind == Kind::Pod => self.notes_are_as_said(of, change),
+            PatchBody::MarkGone { mark } => self.mark_goes_last(of, mark),
             PatchBody::Metadata(_) => Err(format!("13: no policy writes keys of {of:?}")),
             _ => Ok(()),
         }
@@ -61,28 +62,28 @@ impl World {
         }
     }
 
-    /// The last call of a policy removes its mark, and nothing else that the policy does not name.
-    fn mark_goes_last(&self, of: &ObjectKey, change: &MetadataChange) -> Result<(), String> {
+    /// `notes` sets and removes the keys that it names.
+    fn notes_are_as_said(&self, of: &ObjectKey, change: &MetadataChange) -> Result<(), String> {
         let Some(pod) = self.bound(of)? else { return Ok(()) };
         let keys = change.annotations.iter().map(|(key, value)| (key.as_str(), value.as_deref()));
         let keys: Vec<(&str, Option<&str>)> = keys.collect();
-        let of_notes = [
-            (&*format!("{AFTER_BIND}notes"), None),
-            ("example.com/gone", None),
-            ("example.com/seen", Some("yes")),
-        ];
-        let of_desks = [(&*format!("{AFTER_BIND}desk-notes"), None)];
-        let says = |wanted: &[(&str, Option<&str>)]| {
-            keys.len() == wanted.len() && keys.iter().all(|key| wanted.contains(key))
-        };
-        if !change.labels.is_empty() || !says(&of_notes) && !says(&of_desks) {
+        if !change.labels.is_empty() || keys != [("example.com/gone", None), (SEEN, Some("yes"))] {
             return Err(format!("13: {} gets {change:?}", pod.name));
         }
-        let noted = pod.annotations.get(NOTED);
-        if says(&of_notes) && noted != pod.node_name.as_deref() {
-            return Err(format!("13: the mark of {} goes before its note, {noted:?}", pod.name));
-        }
         Ok(())
+    }
+
+    /// A mark goes when its policy has written everything.
+    fn mark_goes_last(&self, of: &ObjectKey, mark: &str) -> Result<(), String> {
+        let Some(pod) = self.bound(of)? else { return Ok(()) };
+        let (noted, seen) = (pod.annotations.get(NOTED), pod.annotations.get(SEEN));
+        match mark.strip_prefix(AFTER_BIND) {
+            Some("notes") if noted != pod.node_name.as_deref() || seen != Some("yes") => {
+                Err(format!("13: the mark of {} goes before its notes, {noted:?} and {seen:?}", pod.name))
+            }
+            Some("notes" | "desk-notes") => Ok(()),
+            _ => Err(format!("13: {} loses {mark}", pod.name)),
+        }
     }
 
     /// At rest nothing is left to be written.
@@ -95,8 +96,10 @@ impl World {
                 continue;
             }
             let set = self.rules.set_for(self.rules.revision, &pod.scheduler_name)?;
-            if let Some(mark) = pod.after_bind_marks().find(|mark| set.iter().any(|of| of.name() == *mark)) {
-                return Err(format!("13: at rest {} has the mark of {mark}", pod.name));
+            if let Some(mark) =
+                pod.after_bind_marks().find(|(mark, _)| set.iter().any(|of| of.name() == *mark))
+            {
+                return Err(format!("13: at rest {} has the mark of {}", pod.name, mark.0));
             }
             let seen = pod.annotations.get(SEEN).is_some();
             if seen && pod.annotations.get(NOTED).is_none() {

@@ -23,6 +23,11 @@ pub(crate) fn compile(text: &str) -> PolicySet {
 
 /// Compiles a text, or says its mistakes.
 pub(crate) fn try_compile(text: &str) -> Result<PolicySet, String> {
+    try_compile_with(text, &[])
+}
+
+/// The same with the arguments of a profile.
+pub(crate) fn try_compile_with(text: &str, given: &[(&str, serde_json::Value)]) -> Result<PolicySet, String> {
     let mut sources = SourceMap::new();
     let name = match text {
         _ if text.starts_with('{') => "test.json",
@@ -33,7 +38,13 @@ pub(crate) fn try_compile(text: &str) -> Result<PolicySet, String> {
     let source = sources.get(id).unwrap();
     // Clusters of tests are small, and so are the bounds of their policies.
     let size = bayplan::lang::analysis::cost::Size::of(20, 20);
-    let (typed, diagnostics) = bayplan::lang::compile_for(source, size, &|_| Vec::new());
+    let argument = |(name, value): &(&str, serde_json::Value)| bayplan::lang::check::Argument {
+        name: (*name).to_owned(),
+        value: value.clone(),
+        span: source.span(),
+    };
+    let arguments = |_: &str| given.iter().map(argument).collect();
+    let (typed, diagnostics) = bayplan::lang::compile_for(source, size, &arguments);
     let mistakes: Vec<String> = diagnostics
         .iter()
         .filter(|diagnostic| diagnostic.is_error())

@@ -1,21 +1,27 @@
 //! The JSON report of `dry-run`, kind `DryRun`, for programs; fields are only added.
 
 use super::{in_order, standing};
+use crate::cli::explain::gate::HeldBecause;
 use crate::dry_run::{PodReport, Report, Standing};
 use crate::framework::{Impact, NotChecked};
 use crate::scheduler::{Decision, DecisionRecord, NodeDetail};
 use serde_json::{Map, Value, json};
 
+/// Why a gate holds a pod.
+pub(crate) type Held<'a> = &'a dyn Fn(&PodReport) -> Option<HeldBecause>;
+
 /// The last decision of each pod, in the order of first attempts. `all_nodes` adds every node with
 /// its refusal or scores.
-pub(crate) fn report(report: &Report, all_nodes: bool) -> Value {
+pub(crate) fn report(report: &Report, all_nodes: bool, held: Held) -> Value {
     let pods = in_order(report).into_iter().filter_map(|at| report.pods.get(at));
-    let decisions: Vec<Value> = pods.map(|pod| of_pod(pod, all_nodes)).collect();
-    json!({"apiVersion": "bayplan.dev/v1", "kind": "DryRun", "decisions": decisions})
+    let decisions: Vec<Value> = pods.map(|pod| of_pod(pod, all_nodes, held)).collect();
+    let writes: Vec<Value> =
+        report.writes.iter().map(|(object, fields)| json!({"object": object, "fields": fields})).collect();
+    json!({"apiVersion": "bayplan.dev/v1", "kind": "DryRun", "decisions": decisions, "writes": writes})
 }
 
 /// A pod's last decision, with its final state.
-pub(crate) fn of_pod(pod: &PodReport, all_nodes: bool) -> Value {
+pub(crate) fn of_pod(pod: &PodReport, all_nodes: bool, held: Held) -> Value {
     let mut one = match pod.decisions.last() {
         Some(record) => decision(record, all_nodes),
         None => json!({
@@ -25,11 +31,15 @@ pub(crate) fn of_pod(pod: &PodReport, all_nodes: bool) -> Value {
         }),
     };
     let standing = standing(pod);
+    let held = matches!(standing, Standing::Gated { .. }).then(|| held(pod)).flatten();
     let (state, node, message) = match &standing {
         Standing::Bound(node) => ("placed", node.as_str(), String::new()),
         Standing::Waiting { message } => ("waits", "", message.clone()),
         Standing::Failing { message } => ("failed", "", message.clone()),
-        Standing::Gated { by } => ("gated", "", format!("kept out of the queue by {by}")),
+        Standing::Gated { by } => {
+            let why = held.as_ref().map_or_else(String::new, |held| format!(": {}", held.reason));
+            ("gated", "", format!("kept out of the queue by {by}{why}"))
+        }
         Standing::AtPermit { plugins, .. } => {
             let plugins: Vec<&str> = plugins.iter().map(|plugin| plugin.as_str()).collect();
             ("atPermit", "", format!("waits for {}", plugins.join(", ")))
@@ -41,6 +51,11 @@ pub(crate) fn of_pod(pod: &PodReport, all_nodes: bool) -> Value {
         one.insert("node".to_owned(), json!(node));
         one.insert("message".to_owned(), json!(message));
         one.insert("state".to_owned(), json!(state));
+        let opens = held.and_then(|held| held.at);
+        if let Some(at) = opens.and_then(|at| jiff::Timestamp::from_microsecond(at.0).ok()) {
+            one.insert("opens".to_owned(), json!(at.to_string()));
+        }
+        one.insert("victims".to_owned(), json!(super::why::victims(pod)));
         if let Some(would) = super::would::json(pod) {
             one.insert("would".to_owned(), would);
         }

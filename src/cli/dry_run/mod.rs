@@ -6,6 +6,7 @@ pub(super) mod text;
 pub(super) mod why;
 mod would;
 
+use super::explain::gate::{HeldBecause, held_because};
 use super::{ExitStatus, Output, setup};
 use crate::dry_run::dump;
 use crate::dry_run::{Options, Order, PodReport, Report, Standing, run as schedule};
@@ -94,9 +95,11 @@ pub(super) fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitStatus> {
         _ => RecordLevel::Best,
     };
     let report = schedule(&setup.world, setup.profiles.clone(), &Options { records, ..args.how.options() });
+    let held = |pod: &PodReport| held(&setup, &report, &args.how, pod);
+    let json = || json::report(&report, args.all_nodes, &held);
     match args.output.as_str() {
-        "json" => out.json(&json::report(&report, args.all_nodes))?,
-        "yaml" => write!(out.stdout(), "{}", super::output::yaml(&json::report(&report, args.all_nodes))?)?,
+        "json" => out.json(&json())?,
+        "yaml" => write!(out.stdout(), "{}", super::output::yaml(&json())?)?,
         _ => {
             let flags = format!("{}{}", args.from.flags(), args.how.flags());
             let drawn = text::report(&setup, &report, &args.how, args.all, &flags, out);
@@ -115,6 +118,13 @@ pub(super) fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitStatus> {
     }
     let waits = report.pods.iter().any(|pod| waits(&standing(pod)));
     Ok(if waits { ExitStatus::Findings } else { ExitStatus::Success })
+}
+
+/// Why a gate holds a pod at the end.
+fn held(setup: &setup::Setup, report: &Report, how: &How, pod: &PodReport) -> Option<HeldBecause> {
+    let framework = setup.profiles.get(&pod.pod.scheduler_name)?;
+    let now = how.options().start + report.elapsed;
+    held_because(framework, report.scheduler.snapshot(), &pod.pod, now)
 }
 
 /// Whether a pod of ours has no node.

@@ -1,5 +1,6 @@
 //! The text report of `dry-run`: a line for each pod with the decisive reason, then the counts.
 
+use super::super::explain::gate::HeldBecause;
 use super::why::{evictions, reasons, why_within};
 use super::{How, in_order, standing};
 use crate::cli::output::{Column, Output, Style, Table, count};
@@ -7,10 +8,49 @@ use crate::cli::setup::Setup;
 use crate::dry_run::{PodReport, Report, Standing};
 use crate::framework::not_checked_text;
 use crate::scheduler::Decision;
+use serde_json::Value;
 use std::fmt::Write;
 
 /// How many pods are shown before the rest is counted.
 const SHOWN: usize = 30;
+
+/// What policies write into objects, a row for each.
+fn writes(report: &Report, all: bool, out: &Output) -> String {
+    if report.writes.is_empty() {
+        return String::new();
+    }
+    let mut table = Table::new(&[Column::words("WRITTEN INTO"), Column::words("WHAT")]);
+    let most = if all { usize::MAX } else { SHOWN };
+    for (object, fields) in report.writes.iter().take(most) {
+        table.row([(Style::Name, object), (Style::Plain, written(fields))]);
+    }
+    let mut text = table.draw(out);
+    let more = report.writes.iter().count().saturating_sub(most);
+    if more > 0 {
+        let line = format!("{} more objects (--all)", count(more));
+        let _ = writeln!(text, "{}", out.paint(Style::Dim, &line));
+    }
+    text.push('\n');
+    text
+}
+
+/// Labels and annotations as `KEY=VALUE`, or `KEY-` where one is removed; other fields as JSON.
+fn written(fields: &Value) -> String {
+    let mut parts = Vec::new();
+    for (field, value) in fields.as_object().into_iter().flatten() {
+        match (field.as_str(), value) {
+            ("labels" | "annotations", Value::Object(all)) => {
+                let word = field.trim_end_matches('s');
+                parts.extend(all.iter().map(|(key, value)| match value.as_str() {
+                    Some(value) => format!("{word} {key}={value}"),
+                    None => format!("{word} {key}-"),
+                }));
+            }
+            (field, value) => parts.push(format!("{field}: {value}")),
+        }
+    }
+    parts.join(", ")
+}
 
 /// The whole report.
 pub(crate) fn report(
@@ -42,7 +82,9 @@ pub(crate) fn report(
     let several = several_namespaces(report);
     for at in order.iter().filter(|at| shown.contains(at)) {
         let Some(pod) = report.pods.get(*at) else { continue };
-        table.row(row(pod, several, how, out.width.is_some()));
+        let held = matches!(standing(pod), Standing::Gated { .. });
+        let held = held.then(|| super::held(setup, report, how, pod)).flatten();
+        table.row(row(pod, several, how, held, out.width.is_some()));
     }
     text.push_str(&table.draw(out));
     if shown.len() < order.len() {
@@ -56,6 +98,7 @@ pub(crate) fn report(
         let _ = writeln!(text, "{}", out.paint(Style::Dim, &line));
     }
     text.push('\n');
+    text.push_str(&writes(report, all, out));
     text.push_str(&super::would::text(report, &order, |pod| short_name(pod, several), out));
     let _ = writeln!(text, "{}", out.paint(Style::Strong, &summary));
     if report.stopped {
@@ -95,7 +138,13 @@ fn short_name(pod: &PodReport, several: bool) -> String {
     if several { pod.pod.full_name() } else { pod.pod.name.to_string() }
 }
 
-fn row(pod: &PodReport, several: bool, how: &How, cut: bool) -> Vec<(Style, String)> {
+fn row(
+    pod: &PodReport,
+    several: bool,
+    how: &How,
+    held: Option<HeldBecause>,
+    cut: bool,
+) -> Vec<(Style, String)> {
     let last = pod.decisions.last();
     let score = last.and_then(|record| match &record.decision {
         Decision::Placed { total, .. } => *total,
@@ -136,7 +185,10 @@ fn row(pod: &PodReport, several: bool, how: &How, cut: bool) -> Vec<(Style, Stri
         }
         Standing::Gated { by } => {
             let text = match &pod.pod.scheduling_gates[..] {
-                [] => format!("kept out of the queue by {by}"),
+                [] => {
+                    let why = held.map_or_else(String::new, |held| format!(": {}", held.words()));
+                    format!("kept out of the queue by {by}{why}")
+                }
                 gates => format!(
                     "gated by {}",
                     gates.iter().map(|gate| gate.as_str()).collect::<Vec<_>>().join(", ")

@@ -71,6 +71,13 @@ pub(crate) fn evictions(report: &PodReport) -> Option<String> {
     Some(text)
 }
 
+/// The pods that were evicted for a pod, by their full names.
+pub(crate) fn victims(report: &PodReport) -> Vec<String> {
+    let preempting = report.decisions.iter().filter_map(|record| record.preemption.as_ref());
+    let victims = preempting.flat_map(|preemption| &preemption.victims);
+    victims.map(|pod| format!("{}/{}", pod.namespace, pod.name)).collect()
+}
+
 /// A long name without its middle, which names of one cluster mostly share.
 fn shortened(name: &str) -> String {
     let letters: Vec<char> = name.chars().collect();

@@ -34,8 +34,8 @@ pub(super) struct Args {
     /// The expression.
     #[arg(required_unless_present = "batch")]
     expression: Option<String>,
-    /// Cluster files; `-` is stdin.
-    #[arg(long, value_name = "FILE", num_args = 1..)]
+    /// A cluster file; `-` is stdin. The flag may be repeated.
+    #[arg(long, value_name = "FILE")]
     cluster: Vec<PathBuf>,
     /// The live cluster, if a pod or a node is named and no files are given.
     #[cfg(feature = "cluster")]
@@ -147,7 +147,7 @@ fn cluster(args: &Args, read: &mut Policies, out: &mut Output) -> anyhow::Result
     {
         let named = args.pod.is_some() || args.node.is_some();
         if args.cluster.is_empty() && (named || args.connection.is_given()) {
-            return super::live::read(&args.connection, super::live::Wanted::No, read, out);
+            return super::live::read(&args.connection, (super::live::Wanted::No, false), read, out);
         }
     }
     #[cfg(not(feature = "cluster"))]
@@ -156,7 +156,8 @@ fn cluster(args: &Args, read: &mut Policies, out: &mut Output) -> anyhow::Result
     let loaded = dry_run::load(&mut read.sources, &files);
     read.diagnostics.extend(loaded.diagnostics);
     let file = files.first().copied();
-    Ok(Cluster { world: loaded.world, namespace: "default".to_owned(), others: loaded.others, file })
+    let namespace = "default".to_owned();
+    Ok(Cluster { world: loaded.world, namespace, others: loaded.others, file, configuration: None })
 }
 
 /// An expression that was checked.

@@ -2,6 +2,7 @@
 //! its profile speak of evictions. Below the line about preemption, and in JSON.
 
 use super::node::Subject;
+use crate::dry_run::told::applying;
 use crate::framework::{Cycle, Framework, PluginId, Silent, Simulation, Verdict};
 use crate::lang::analysis::clock::next_change_of;
 use crate::lang::eval::context::EvalContext;
@@ -25,10 +26,6 @@ impl Placed {
     fn of(pod: &PodInfo, node: NodeInfo<'_>) -> Self {
         Self { pod: pod.full_name(), node: node.name().to_string() }
     }
-
-    fn json(&self) -> Value {
-        json!({"pod": self.pod, "node": self.node})
-    }
 }
 
 /// The rule that protects a pod.
@@ -36,6 +33,13 @@ impl Placed {
 struct Rule {
     policy: String,
     place: String,
+}
+
+/// A pod that may be evicted.
+struct Candidate {
+    of: Placed,
+    /// The rule that names it; `None`: its priority does.
+    by: Option<Rule>,
 }
 
 /// A pod that a rule protects.
@@ -50,7 +54,9 @@ struct Protected {
 pub(super) struct Evictions {
     /// Whether rules, and not priorities, say which pods may be evicted.
     pub(super) names_victims: bool,
-    candidates: Vec<Placed>,
+    /// Whether the pods were evicted.
+    evicted: bool,
+    candidates: Vec<Candidate>,
     protected: Vec<Protected>,
 }
 
@@ -72,22 +78,41 @@ impl Evictions {
             // A rule that fails ends the search: the message of the attempt says so.
             let _ = rules.take_off(node, &mut trial, &mut |simulated, pod, verdict| match verdict {
                 Verdict::Other => {}
-                Verdict::Candidate => candidates.push(Placed::of(pod, node)),
+                Verdict::Candidate => {
+                    let by = naming(subject, pod, simulated);
+                    candidates.push(Candidate { of: Placed::of(pod, node), by });
+                }
                 Verdict::Protected(by) => {
                     let (by, until) = rule(subject, framework, by, pod, simulated);
                     protected.push(Protected { of: Placed::of(pod, node), by, until });
                 }
             });
         }
-        Some(Self { names_victims, candidates, protected })
+        Some(Self { names_victims, evicted: false, candidates, protected })
+    }
+
+    /// Only these pods, which were evicted.
+    pub(super) fn of_victims(mut self, victims: &[String]) -> Self {
+        self.candidates.retain(|of| victims.contains(&of.of.pod));
+        self.protected.clear();
+        Self { evicted: true, ..self }
     }
 
     /// One line for the pods that may be evicted, and one for each rule that protects some.
     pub(super) fn lines(&self) -> Vec<String> {
         let mut lines = Vec::new();
-        if !self.candidates.is_empty() {
-            let named = self.candidates.iter().map(|of| format!("{} on {}", of.pod, of.node));
-            lines.push(format!("May be evicted: {}.", listed(named, self.candidates.len())));
+        let mut naming: Vec<&Option<Rule>> = Vec::new();
+        for of in &self.candidates {
+            if !naming.contains(&&of.by) {
+                naming.push(&of.by);
+            }
+        }
+        for rule in naming {
+            let of_rule = || self.candidates.iter().filter(|of| of.by == *rule);
+            let named = of_rule().map(|Candidate { of, .. }| format!("{} on {}", of.pod, of.node));
+            let by = rule.as_ref().map_or_else(String::new, |of| format!(" by {}, {}", of.policy, of.place));
+            let may = if self.evicted { "Evicted" } else { "May be evicted" };
+            lines.push(format!("{may}{by}: {}.", listed(named, of_rule().count())));
         }
         let mut rules: Vec<&Rule> = Vec::new();
         for of in &self.protected {
@@ -119,9 +144,27 @@ impl Evictions {
                 })
             })
             .collect();
-        let candidates: Vec<Value> = self.candidates.iter().map(Placed::json).collect();
+        let candidates: Vec<Value> = self
+            .candidates
+            .iter()
+            .map(|Candidate { of, by }| {
+                let (policy, place) = (by.as_ref().map(|by| &by.policy), by.as_ref().map(|by| &by.place));
+                json!({"pod": of.pod, "node": of.node, "policy": policy, "place": place})
+            })
+            .collect();
         json!({"mayBeEvicted": candidates, "protected": protected})
     }
+}
+
+/// The rule of a policy that says of a pod that it may be evicted.
+fn naming(subject: &Subject<'_>, pod: &PodInfo, node: NodeInfo<'_>) -> Option<Rule> {
+    let context = EvalContext::new(subject.pod, subject.snapshot, subject.now).on(node);
+    applying(subject.policies, context).into_iter().find_map(|policy| {
+        let mut tracer = Tracer::of_victim(policy.enforced(), false, pod, context);
+        let found = tracer.find(|found| found.decides)?;
+        let place = place(&subject.setup.policies.sources, found.statement.span());
+        Some(Rule { policy: policy.name().to_owned(), place })
+    })
 }
 
 /// The rule of a policy that protects a pod, and when time alone ends it.
@@ -134,7 +177,7 @@ fn rule(
 ) -> (Rule, Option<Time>) {
     let name = framework.plugin_name(by);
     let mut found = (Rule { policy: name.to_owned(), place: String::new() }, None);
-    let Some(policy) = subject.setup.policies.set.get(name) else { return found };
+    let Some(policy) = subject.policies.get(name) else { return found };
     let context = EvalContext::new(subject.pod, subject.snapshot, subject.now).on(node);
     let mut tracer = Tracer::of_victim(&policy.policy, true, pod, context);
     if let Some(Statement::Victim(of)) = tracer.find(|found| found.decides).map(|found| found.statement) {

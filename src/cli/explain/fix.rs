@@ -1,26 +1,29 @@
 //! `explain --fix N`: the patch that makes a suggestion, of the pod, a node, or an exception in a policy.
 
-use super::Args;
+use super::{Args, diff};
+use crate::cli::input::Policies;
 use crate::cli::output::yaml;
 use crate::cli::setup::{Setup, quoted};
-use crate::diag::{Diagnostic, Span, escape};
+use crate::diag::{Diagnostic, Source, SourceId, SourceMap, Span, escape};
 use crate::explain::Suggestion;
 use crate::explain::except::{Exception, Terms};
 use crate::framework::{Edit, Exempted, Patch};
+use crate::lang::typed::Policy;
 use crate::model::{PodInfo, Time};
+use crate::policy_files;
 use anyhow::Context;
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// How many nodes are named that the patch could name as well.
 const ALTERNATIVES: usize = 5;
 
-/// Lines of unchanged text around a change.
-const CONTEXT: usize = 3;
-
 /// Whether any of the edits has an owner who can make it.
 pub(super) fn has_patch(edits: &[Edit]) -> bool {
-    edits.iter().any(|edit| *edit != Edit::PodsEnd)
+    edits.iter().any(|edit| !edit.is_wait())
 }
 
 /// The patch of one suggestion.
@@ -88,6 +91,16 @@ struct PolicyChange {
     /// The new line comes after this line of the file.
     after: usize,
     diff: String,
+    /// Where the difference is applied.
+    applied: Applied,
+}
+
+/// Where the difference is applied.
+enum Applied {
+    /// To the file, in the present folder or another one.
+    InFolder(Option<PathBuf>),
+    /// To a file of this name, which has to be written first: the text came from elsewhere.
+    ToSaved(String),
 }
 
 impl Fix {
@@ -111,9 +124,9 @@ impl Fix {
         if exempted.is_empty() && own_terms {
             anyhow::bail!("suggestion {number} is not an exception, which `--until` and `--because` are for");
         }
-        let change = |from: &&Exempted| policy_change(setup, &Exception { from, pod, terms: &terms });
+        let mut texts = Texts { setup, changed: BTreeMap::new() };
+        let change = |from: &&Exempted| texts.change(&Exception { from, pod, terms: &terms });
         let policies: Vec<PolicyChange> = exempted.iter().map(change).collect::<Result<_, _>>()?;
-        let maker = pod.owners.iter().find(|owner| owner.controller);
         Ok(Self {
             number,
             what: chosen.what.clone(),
@@ -121,7 +134,7 @@ impl Fix {
             patch: Patch::of(pod, &chosen.edits, node),
             pod: pod.name.to_string(),
             namespace: pod.namespace.to_string(),
-            maker: maker.map(|owner| format!("{} {}", owner.kind, owner.name)),
+            maker: setup.makers_of(pod).pop().map(|(kind, name)| format!("{kind} {name}")),
             alternatives: chosen.nodes.iter().skip(1).filter(|_| changes_node).cloned().collect(),
             usual_terms: !policies.is_empty() && !own_terms,
             policies,
@@ -162,6 +175,20 @@ impl Fix {
             if self.usual_terms {
                 text.push_str("# --until DATE and --because TEXT write another end and why.\n");
             }
+            let how = match &change.applied {
+                Applied::InFolder(None) => "`patch -p1` and `git apply` take these lines.".to_owned(),
+                Applied::InFolder(Some(folder)) => {
+                    let folder = quoted(&folder.display().to_string());
+                    format!("`patch -p1 -d {folder}` and `git -C {folder} apply` take these lines.")
+                }
+                Applied::ToSaved(name) => {
+                    format!(
+                        "save this text as {}: `patch -p1` and `git apply` then take these lines.",
+                        quoted(name)
+                    )
+                }
+            };
+            let _ = writeln!(text, "# {}", escape::line(&how));
             text.push_str(&change.diff);
         }
         text
@@ -215,55 +242,146 @@ impl Fix {
     }
 }
 
-/// The exception in the text of its policy.
-fn policy_change(setup: &Setup, exception: &Exception) -> anyhow::Result<PolicyChange> {
-    let policy = &exception.from.policy;
-    let sources = &setup.policies.sources;
-    let change = || {
-        let compiled = setup.policies.set.get(policy)?;
-        let source = sources.source(compiled.policy.span)?;
-        let (changed, at) = exception.written_into(source, &compiled.policy)?;
-        let span = Span::new(source.id(), at, at);
-        let file = sources.file(span)?;
-        let object = source.origin().map(|origin| format!("{} {}", origin.object, origin.key));
-        let change = PolicyChange {
-            policy: policy.to_string(),
-            file: file.name().to_owned(),
-            object,
-            line: exception.text(source.form()),
-            after: sources.places(span).0.line,
-            diff: diff(source.name(), source.text(), &changed),
-        };
-        Some((change, source, changed))
-    };
-    let (change, source, changed) =
-        change().with_context(|| format!("the text of the policy {policy} is not available"))?;
-    // The suggestion was tried with the usual terms.
-    let mut sources = sources.clone();
-    let id = sources.add_like(source, changed);
-    let said = sources.get(id).map(|source| setup.policies.compiled(source).1).unwrap_or_default();
-    match said.into_iter().find(Diagnostic::is_error) {
-        Some(error) => {
-            anyhow::bail!("the policy {policy} does not compile with the exception: {}", error.message)
-        }
-        None => Ok(change),
+/// The texts of policies, with the exceptions that were written so far: several may go into one file.
+struct Texts<'a> {
+    setup: &'a Setup,
+    /// By the name of the file.
+    changed: BTreeMap<String, String>,
+}
+
+/// A text of a policy as it is now.
+struct Current {
+    sources: SourceMap,
+    text: SourceId,
+    policy: Arc<Policy>,
+}
+
+impl Current {
+    fn source(&self) -> Option<&Source> {
+        self.sources.get(self.text)
     }
 }
 
-/// The difference of two texts as `patch -p0` takes it, where one run of lines differs.
-fn diff(name: &str, old: &str, new: &str) -> String {
-    let (old, new): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
-    let same = old.iter().zip(&new).take_while(|(old, new)| old == new).count();
-    let behind = old[same..].iter().rev().zip(new[same..].iter().rev()).take_while(|(a, b)| a == b).count();
-    let from = same.saturating_sub(CONTEXT);
-    let (old_end, new_end) = (old.len() - behind, new.len() - behind);
-    let after = behind.min(CONTEXT);
-    let (old_lines, new_lines) = (old_end + after - from, new_end + after - from);
-    let mut text =
-        format!("--- {name}\n+++ {name}\n@@ -{},{old_lines} +{},{new_lines} @@\n", from + 1, from + 1);
-    old[from..same].iter().for_each(|line| text.push_str(&format!(" {line}\n")));
-    old[same..old_end].iter().for_each(|line| text.push_str(&format!("-{line}\n")));
-    new[same..new_end].iter().for_each(|line| text.push_str(&format!("+{line}\n")));
-    old[old_end..old_end + after].iter().for_each(|line| text.push_str(&format!(" {line}\n")));
-    text
+impl Texts<'_> {
+    /// Writes an exception into the text of its policy.
+    fn change(&mut self, exception: &Exception) -> anyhow::Result<PolicyChange> {
+        let name = exception.from.policy.to_string();
+        let missing = || format!("the text of the policy {name} is not available");
+        let current = self.current(&name).with_context(missing)?;
+        let written = current.source().and_then(|source| exception.written_into(source, &current.policy));
+        let (source, (changed, at)) = current.source().zip(written).with_context(missing)?;
+        let added =
+            changed.len().checked_sub(source.text().len()).and_then(|long| changed.get(at..at + long));
+        let added = added.with_context(missing)?;
+        let span = Span::new(source.id(), at, at);
+        let file = current.sources.file(span).with_context(missing)?;
+        // A text of an object of a live cluster, or of a file that cannot be written so, goes by the name of its key.
+        let whole = policy_files::inserted(&current.sources, source, at, added);
+        let (new, diff, applied) =
+            match whole.filter(|_| source.origin().is_none() || source.host().is_some()) {
+                Some(new) => {
+                    let (diff, applied) = of_file(file, &new);
+                    (new, diff, applied)
+                }
+                None => {
+                    let key = source.origin().map_or(source.name(), |origin| &origin.key).to_owned();
+                    (changed.clone(), diff::unified(&key, source.text(), &changed), Applied::ToSaved(key))
+                }
+            };
+        let change = PolicyChange {
+            policy: name.clone(),
+            file: file.name().to_owned(),
+            object: source.origin().map(|origin| format!("{} {}", origin.object, origin.key)),
+            line: exception.text(source.form()),
+            after: current.sources.places(span).0.line,
+            diff,
+            applied,
+        };
+        let file = file.name().to_owned();
+        if matches!(change.applied, Applied::InFolder(_)) {
+            self.changed.insert(file, new);
+        }
+        // The suggestion was tried with the usual terms.
+        let said = match &change.applied {
+            Applied::InFolder(_) => self.current_said(&name),
+            Applied::ToSaved(_) => {
+                let mut sources = current.sources.clone();
+                let id = sources.add_like(source, changed);
+                sources.get(id).map(|source| self.setup.policies.compiled(source).1).unwrap_or_default()
+            }
+        };
+        match said.into_iter().find(Diagnostic::is_error) {
+            Some(error) => {
+                anyhow::bail!("the policy {name} does not compile with the exception: {}", error.message)
+            }
+            None => Ok(change),
+        }
+    }
+
+    /// The text of a policy as it is now, and the policy in it.
+    fn current(&self, name: &str) -> Option<Current> {
+        let Policies { set, sources, .. } = &self.setup.policies;
+        let compiled = set.get(name)?;
+        let source = sources.source(compiled.policy.span)?;
+        let file = sources.file(compiled.policy.span)?;
+        match self.changed.get(file.name()) {
+            Some(_) => {
+                let (sources, text) = self.read_again(source, file)?;
+                let (policies, _) = self.setup.policies.compiled(sources.get(text)?);
+                let policy = policies.into_iter().find(|policy| *policy.name == *name)?;
+                Some(Current { sources, text, policy: Arc::new(policy) })
+            }
+            None => {
+                Some(Current { sources: sources.clone(), text: source.id(), policy: compiled.policy.clone() })
+            }
+        }
+    }
+
+    /// The diagnostics of the changed text of a policy.
+    fn current_said(&self, name: &str) -> Vec<Diagnostic> {
+        let Policies { set, sources, .. } = &self.setup.policies;
+        let said = || {
+            let span = set.get(name)?.policy.span;
+            let (sources, text) = self.read_again(sources.source(span)?, sources.file(span)?)?;
+            Some(self.setup.policies.compiled(sources.get(text)?).1)
+        };
+        said().unwrap_or_default()
+    }
+
+    /// Reads the changed text of a file, and finds the text of `source` in it.
+    fn read_again(&self, source: &Source, file: &Source) -> Option<(SourceMap, SourceId)> {
+        let mut sources = self.setup.policies.sources.clone();
+        let id = sources.add_like(file, self.changed.get(file.name())?.as_str());
+        let text = match source.host() {
+            None => id,
+            Some(_) => {
+                let (found, _) = policy_files::policies_in(&mut sources, id);
+                let same = |text: &policy_files::PolicyText| {
+                    sources.get(text.source).is_some_and(|found| found.origin() == source.origin())
+                };
+                found.into_iter().find(same)?.source
+            }
+        };
+        Some((sources, text))
+    }
+}
+
+/// The difference of a file and its new text, as its bytes are on the disk.
+fn of_file(file: &Source, new: &str) -> (String, Applied) {
+    let path = Path::new(file.name());
+    // The text has no byte order mark.
+    let bytes = path.is_file().then(|| std::fs::read(path).unwrap_or_default());
+    let mark = if bytes.as_ref().is_some_and(|bytes| bytes.starts_with("\u{feff}".as_bytes())) {
+        "\u{feff}"
+    } else {
+        ""
+    };
+    let (old, new) = (format!("{mark}{}", file.text()), format!("{mark}{new}"));
+    if bytes.is_none() {
+        let ending = if file.text().trim_start().starts_with("policy") { "bay" } else { "yaml" };
+        let name = format!("policies.{ending}");
+        return (diff::unified(&name, &old, &new), Applied::ToSaved(name));
+    }
+    let (folder, name) = diff::place(path);
+    (diff::unified(&name, &old, &new), Applied::InFolder(folder))
 }

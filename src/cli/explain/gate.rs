@@ -1,20 +1,21 @@
 //! Why a pod is kept out of the queue: the gate with its place and values, and when it opens.
 
 use super::node::Subject;
-use super::tree;
-use crate::cli::output::{Output, Style};
+use super::refusals;
+use crate::cli::output::{Output, Style, count};
 use crate::cli::setup::quoted;
 use crate::diag::SourceMap;
-use crate::explain::Suggestions;
+use crate::dry_run::told::{Told, told};
 use crate::explain::changes::{Question, TRIALS};
-use crate::explain::gated::gate;
+use crate::explain::gated::{gate, held};
+use crate::explain::overview::cause;
+use crate::explain::{Explanation, Suggestions, explain};
 use crate::framework::{Exempted, Framework};
-use crate::lang::eval::context::EvalContext;
-use crate::lang::eval::trace::{ValueTrace, trace};
-use crate::lang::policy_set::{CompiledPolicy, place};
+use crate::lang::policy_set::CompiledPolicy;
 use crate::lang::typed::walk;
-use crate::lang::typed::{Expr, ExprKind, Point, Statement};
-use crate::model::{PodInfo, Symbol, Time};
+use crate::lang::typed::{Expr, ExprKind, Point};
+use crate::model::{PodInfo, Snapshot, Symbol, Time};
+use crate::plugins::policy::of_profile;
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::path::Path;
@@ -27,20 +28,14 @@ pub(super) struct Gated {
     /// The reason of the refusal.
     pub(super) reason: String,
     /// The gates of the policy that keep it out.
-    gates: Vec<GateStatement>,
+    gates: Vec<Told>,
     /// The pod's scheduling gates.
     scheduling_gates: Vec<String>,
     /// When it opens, as people say it.
     opens: Option<(Time, String)>,
+    /// The pod once it is in the queue.
+    then: Explanation,
     pub(super) helps: Suggestions,
-}
-
-/// One `gate` statement that holds.
-struct GateStatement {
-    place: String,
-    doc: Option<String>,
-    reason: String,
-    condition: Option<ValueTrace>,
 }
 
 /// Evaluates the gates of a pod that the plugin `by` keeps out.
@@ -51,7 +46,7 @@ pub(super) fn gated(subject: &Subject, framework: &Arc<Framework>, by: &Symbol) 
     let question = Question { framework, snapshot, pod: &pod, now, trials: TRIALS, excepting: &excepting };
     let found = gate(&question);
     let found = found.unwrap_or_default();
-    let policy = subject.setup.policies.set.get(by);
+    let policy = subject.policies.get(by);
     let gates = policy.map(|policy| statements(subject, policy)).unwrap_or_default();
     let zone = policy.and_then(|policy| zone(policy));
     let scheduling_gates: Vec<String> = pod.scheduling_gates.iter().map(|gate| gate.to_string()).collect();
@@ -61,25 +56,13 @@ pub(super) fn gated(subject: &Subject, framework: &Arc<Framework>, by: &Symbol) 
         several => format!("scheduling gates {}", several.join(", ")),
     };
     let opens = found.opens.map(|at| (at, moment(at, now, zone)));
-    Gated { by: by.to_string(), reason, gates, scheduling_gates, opens, helps: found.helps }
+    let then = explain(framework, snapshot, &pod, found.opens.unwrap_or(now));
+    Gated { by: by.to_string(), reason, gates, scheduling_gates, opens, then, helps: found.helps }
 }
 
 /// The `gate` statements that hold.
-fn statements(subject: &Subject, compiled: &CompiledPolicy) -> Vec<GateStatement> {
-    let context = EvalContext::new(subject.pod, subject.snapshot, subject.now);
-    let traces = trace(compiled.enforced(), Point::PreEnqueue, context).into_iter();
-    let holding = traces.filter(|of| of.finding.refuses());
-    let shown = holding.map(|of| {
-        let statement = of.finding.statement;
-        let doc = if let Statement::Check(check) = statement { check.doc.as_deref() } else { None };
-        GateStatement {
-            place: place(&subject.setup.policies.sources, statement.span()),
-            doc: doc.map(str::to_owned),
-            reason: of.reason.unwrap_or_default(),
-            condition: of.condition,
-        }
-    });
-    shown.collect()
+fn statements(subject: &Subject, compiled: &CompiledPolicy) -> Vec<Told> {
+    told(compiled, Point::PreEnqueue, subject.context()).into_iter().filter(|told| told.refuses).collect()
 }
 
 /// The time zone that the gates name.
@@ -111,23 +94,69 @@ fn moment(at: Time, now: Time, zone: Option<jiff::tz::TimeZone>) -> String {
     format!("{} {name}, in {away}", shown.unwrap_or_default())
 }
 
+/// What a pod comes to that a gate lets in, in a few words.
+pub(crate) fn outlook(explanation: &Explanation) -> String {
+    match (&explanation.refused_before_nodes, explanation.fits.len(), explanation.nodes) {
+        (Some((plugin, reason)), ..) => format!("refused by {plugin} before nodes are evaluated: {reason}"),
+        (None, 0, 0) => "the cluster has no nodes".to_owned(),
+        (None, 0, 1) => format!("the only node does not fit: {}", cause(explanation, "")),
+        (None, 0, nodes) => format!("none of {} fits: {}", nodes_in_words(nodes), cause(explanation, "")),
+        (None, 1, nodes) => format!("1 of {} fits", nodes_in_words(nodes)),
+        (None, fits, nodes) => format!("{} of {} fit", count(fits), nodes_in_words(nodes)),
+    }
+}
+
+fn nodes_in_words(nodes: usize) -> String {
+    if nodes == 1 { "1 node".to_owned() } else { format!("{} nodes", count(nodes)) }
+}
+
+/// Why a gate holds a pod, and when time alone opens it, in words. `None`: nothing holds it.
+pub(crate) fn held_because(
+    framework: &Arc<Framework>,
+    snapshot: &Snapshot,
+    pod: &Arc<PodInfo>,
+    now: Time,
+) -> Option<HeldBecause> {
+    let excepting = |_: &[Exempted]| None;
+    let question = Question { framework, snapshot, pod, now, trials: 0, excepting: &excepting };
+    let held = held(&question)?;
+    let policies = of_profile(framework);
+    let zone = policies.get(&held.plugin).and_then(|policy| zone(policy));
+    let gates: Vec<&str> = pod.scheduling_gates.iter().map(|gate| gate.as_str()).collect();
+    let reason = if gates.is_empty() { held.reason } else { format!("scheduling gate {}", gates.join(", ")) };
+    Some(HeldBecause { reason, at: held.opens, opens: held.opens.map(|at| moment(at, now, zone)) })
+}
+
+/// Why a gate holds a pod.
+#[derive(Clone)]
+pub(crate) struct HeldBecause {
+    pub(crate) reason: String,
+    /// When time alone opens it.
+    pub(crate) at: Option<Time>,
+    /// The same in words.
+    pub(crate) opens: Option<String>,
+}
+
+impl HeldBecause {
+    /// `batch starts at the weekend; opens Saturday 00:00 Europe/Berlin, in 2 d`
+    pub(crate) fn words(&self) -> String {
+        match &self.opens {
+            Some(opens) => format!("{}; opens {opens}", self.reason),
+            None => self.reason.clone(),
+        }
+    }
+}
+
 /// A day in microseconds.
 const DAY: i64 = 86_400_000_000;
 
 impl Gated {
     /// Everything below the verdict.
-    pub(super) fn text(&self, sources: &SourceMap, out: &Output) -> String {
+    pub(super) fn text(&self, sources: &SourceMap, all: bool, out: &Output) -> String {
         let mut text = String::new();
         for gate in &self.gates {
-            let (by, place) = (out.paint(Style::Name, &self.by), out.paint(Style::Name, &gate.place));
-            let _ = writeln!(text, "\n  {by}   {place}");
-            for line in gate.doc.iter().flat_map(|doc| doc.lines()) {
-                let _ = writeln!(text, "    {}", out.paint(Style::Dim, line));
-            }
-            let _ = writeln!(text, "    {}", out.part(&gate.reason));
-            if let Some(condition) = &gate.condition {
-                let _ = write!(text, "\n{}", tree::draw(sources, condition, 4, out));
-            }
+            refusals::heading(gate, None, out, &mut text);
+            refusals::body(gate, sources, out, &mut text);
         }
         if !self.scheduling_gates.is_empty() {
             text.push_str("\n  The pod enters the queue when the controllers that set its scheduling gates remove them.\n");
@@ -135,6 +164,8 @@ impl Gated {
         if let Some((_, when)) = &self.opens {
             let _ = writeln!(text, "\n  Opens {}.", out.paint(Style::Strong, when));
         }
+        let _ = writeln!(text, "\n  In the queue: {}.", out.part(&outlook(&self.then)));
+        text.push_str(&super::text::body(&self.then, all, out));
         text
     }
 
@@ -151,18 +182,13 @@ impl Gated {
     }
 
     pub(super) fn json(&self, sources: &SourceMap) -> Value {
-        let gates: Vec<Value> = self
-            .gates
-            .iter()
-            .map(|gate| {
-                let condition = gate.condition.as_ref().map(|shown| tree::to_json(sources, shown));
-                json!({"place": gate.place, "reason": gate.reason, "condition": condition})
-            })
-            .collect();
+        let gates: Vec<Value> =
+            self.gates.iter().map(|gate| refusals::to_json(gate, None, sources)).collect();
         let opens = self.opens.as_ref().and_then(|(at, _)| jiff::Timestamp::from_microsecond(at.0).ok());
         json!({
             "by": self.by, "reason": self.reason, "gates": gates,
             "schedulingGates": self.scheduling_gates, "opens": opens.map(|at| at.to_string()),
+            "then": outlook(&self.then),
         })
     }
 }

@@ -5,14 +5,16 @@
 //! pod is explained on the cluster as it was at the pod's turn in the queue. `crate::explain`
 //! evaluates and searches; this folder has the arguments and the texts.
 
+mod diff;
 mod evictions;
 mod fix;
-mod gate;
+pub(super) mod gate;
 pub(super) mod node;
 mod overview;
 pub(super) mod placed;
 mod pod;
 mod preemption;
+mod refusals;
 mod state;
 pub(super) mod text;
 pub(super) mod tree;
@@ -21,6 +23,7 @@ use super::dry_run::How;
 use super::output::{Output, Style};
 use super::setup::{self, Setup, quoted};
 use super::{ExitStatus, dry_run};
+use std::path::Path;
 
 /// Explains why a pod waits, and what would help; or why it is where it is. Without a pod: all pods
 /// that wait, by cause.
@@ -101,7 +104,12 @@ impl Args {
 pub(super) fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitStatus> {
     let Some(setup) = setup::read(&args.from, out)? else { return Ok(ExitStatus::Failure) };
     match &args.pod {
-        Some(name) => pod::run(args, name, &setup, out),
+        Some(name) => pod::run(args, name, &setup, out).map_err(|error| match Path::new(name).exists() {
+            true => {
+                error.context(format!("`{name}` is a file: a flag takes one value, and is repeated for more"))
+            }
+            false => error,
+        }),
         None => overview::run(args, &setup, out),
     }
 }

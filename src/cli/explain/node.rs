@@ -1,13 +1,14 @@
 //! `explain --node NAME`: one node, every rule that refuses it, with the values that each sub-expression had.
 
-use super::tree;
+use super::{refusals, tree};
 use crate::cli::output::{Output, Style};
 use crate::cli::setup::Setup;
+use crate::dry_run::told::{Told, applying, refused_before_nodes, refused_late};
 use crate::explain::{Explanation, NodeExplanation};
 use crate::framework::Framework;
 use crate::lang::eval::context::EvalContext;
 use crate::lang::eval::trace::{Reach, StatementTrace, trace};
-use crate::lang::policy_set::CompiledPolicy;
+use crate::lang::policy_set::{CompiledPolicy, PolicySet};
 use crate::lang::typed::{Point, Rule, Statement};
 use crate::model::{NodeInfo, PodInfo, Snapshot, Symbol, amount_beside, rounded_down};
 use serde_json::{Value, json};
@@ -16,8 +17,10 @@ use std::sync::Arc;
 
 /// A pod with everything that explains it.
 pub(crate) struct Subject<'a> {
-    /// Policies and their texts.
+    /// The cluster and the texts of policies.
     pub setup: &'a Setup,
+    /// The policies of the pod's profile, with its arguments.
+    pub policies: &'a PolicySet,
     /// The plugins of the pod's profile.
     pub framework: &'a Framework,
     /// The explanation of all nodes.
@@ -31,7 +34,7 @@ pub(crate) struct Subject<'a> {
 }
 
 impl<'a> Subject<'a> {
-    fn context(&self) -> EvalContext<'a> {
+    pub(super) fn context(&self) -> EvalContext<'a> {
         EvalContext::new(self.pod, self.snapshot, self.now)
     }
 
@@ -43,11 +46,7 @@ impl<'a> Subject<'a> {
 
     /// Policies that apply to the pod.
     fn applying(&self) -> Vec<&'a Arc<CompiledPolicy>> {
-        let context = self.context();
-        let applies = |policy: &&Arc<CompiledPolicy>| {
-            policy.policy.narrows().all(|condition| policy.evaluator(context).holds(condition))
-        };
-        self.setup.policies.set.iter().filter(applies).collect()
+        applying(self.policies, self.context())
     }
 
     /// How many rules run on a node: the filters of plugins, and each filter of a policy.
@@ -57,7 +56,7 @@ impl<'a> Subject<'a> {
         points
             .filter_map(|id| self.framework.plugin(*id))
             .map(|plugin| plugin.name())
-            .map(|name| match self.setup.policies.set.get(name) {
+            .map(|name| match self.policies.get(name) {
                 Some(_) => policies
                     .iter()
                     .find(|policy| policy.name() == name)
@@ -112,13 +111,42 @@ pub(crate) fn text(subject: &Subject, name: &str, all: bool, out: &Output) -> Op
     rules.dedup();
     let of = subject.rules().max(rules.len());
     let (pod, name) = (out.part(&subject.explanation.pod), out.part(name));
-    let mut text = if rules.is_empty() {
+    let late = once_chosen(subject, info);
+    let early = match &subject.explanation.refused_before_nodes {
+        Some((plugin, _)) => {
+            let policy = subject.policies.get(plugin);
+            Some((plugin, policy.and_then(|policy| refused_before_nodes(policy, subject.context()))))
+        }
+        None => None,
+    };
+    let mut text = if let Some((plugin, _)) = &early {
+        let (refused, plugin) = (out.paint(Style::Bad, "refused"), out.paint(Style::Name, plugin));
+        format!("{pod} on {name}: {refused} by {plugin} before nodes are evaluated.\n")
+    } else if let (true, Some(_)) = (rules.is_empty(), &late) {
+        let refused = out.paint(Style::Bad, "refused");
+        format!("{pod} on {name}: all {of} rules let it pass, and it is {refused} once the node is chosen.\n")
+    } else if rules.is_empty() {
         format!("{pod} on {name}: all {of} rules {}.\n", out.paint(Style::Good, "let it pass"))
     } else {
         let refused = out.paint(Style::Bad, "refused");
         format!("{pod} on {name}: {refused} by {} of {of} rules.\n", rules.len())
     };
+    let sources = &subject.setup.policies.sources;
+    let told = early.as_ref().map_or(late.as_ref(), |(_, told)| told.as_ref());
+    if let Some(told) = told.filter(|_| early.is_some() || rules.is_empty()) {
+        refusals::heading(told, None, out, &mut text);
+        refusals::body(told, sources, out, &mut text);
+        // What filters would say is below.
+        rules.clear();
+    }
     let accounts = subject.accounts(info);
+    if early.is_some() {
+        let refuses = |(_, account): &&(String, Account)| account.refuses() && account.reached();
+        for (rule, account) in accounts.iter().filter(refuses) {
+            let _ = writeln!(text, "\n  {}   {}", out.paint(Style::Name, rule), account.place);
+            account_text(subject, account, out, &mut text);
+        }
+    }
     for rule in &rules {
         let of_rule: Vec<_> = explained.refusals.iter().filter(|refusal| refusal.rule == **rule).collect();
         let place = of_rule.first().map_or("", |refusal| refusal.place.as_str());
@@ -145,7 +173,7 @@ pub(crate) fn text(subject: &Subject, name: &str, all: bool, out: &Output) -> Op
             account_text(subject, account, out, &mut text);
         }
     }
-    let passed = of - rules.len();
+    let passed = of.saturating_sub(rules.len());
     let room = room(subject, info);
     let passed = match (rules.is_empty(), passed) {
         (true, _) | (_, 0) => String::new(),
@@ -156,6 +184,16 @@ pub(crate) fn text(subject: &Subject, name: &str, all: bool, out: &Output) -> Op
         let _ = writeln!(text, "\n  {}", out.part(&format!("{passed}{room}")));
     }
     Some(text)
+}
+
+/// The statement that refuses the pod once this node is chosen.
+fn once_chosen(subject: &Subject, info: NodeInfo) -> Option<Told> {
+    if subject.explanation.node.is_some() {
+        return None;
+    }
+    let world = refusals::placed(subject, info.id());
+    let context = EvalContext::new(subject.pod, &world, subject.now).on(world.node(info.id())?);
+    applying(subject.policies, context).into_iter().find_map(|policy| refused_late(policy, context))
 }
 
 fn account_text(subject: &Subject, account: &Account, out: &Output, text: &mut String) {
@@ -227,5 +265,10 @@ pub(crate) fn json(subject: &Subject, name: &str) -> Option<Value> {
             })
         })
         .collect();
-    Some(json!({"name": name, "refusals": explained.refusals, "policyRules": rules}))
+    let late = once_chosen(subject, info).map(|told| refusals::to_json(&told, Some(name), sources));
+    let mut json = json!({"name": name, "refusals": explained.refusals, "policyRules": rules});
+    if let (Some(json), Some(late)) = (json.as_object_mut(), late) {
+        json.insert("onceChosen".to_owned(), late);
+    }
+    Some(json)
 }

@@ -1,6 +1,7 @@
 //! `bayplan explain` without a pod: everything that waits, by cause, with what would help each
 //! group.
 
+use super::gate::{HeldBecause, held_because, outlook};
 use super::pod::state_word;
 use super::{Args, ExitStatus, Output, Setup, Style};
 use crate::cli::dry_run::{standing, why};
@@ -8,8 +9,8 @@ use crate::cli::output::{Column, Table, count};
 use crate::diag::suggest::nearest;
 use crate::dry_run::{Options, PodReport, Standing, Watcher, run_watched};
 use crate::explain::overview::{Cause, GroupHelp, Template, Trial, by_cause, template, template_key};
-use crate::explain::unplaced;
-use crate::framework::{Exempted, Framework};
+use crate::explain::{explain, unplaced};
+use crate::framework::{Cycle, Exempted, Framework};
 use crate::model::{PodInfo, PodKey, Snapshot, Symbol, Time};
 use crate::scheduler::{Decision, DecisionRecord, RecordLevel, Scheduler};
 use rustc_hash::FxHashMap;
@@ -41,7 +42,10 @@ pub(super) fn run(args: &Args, setup: &Setup, out: &mut Output) -> anyhow::Resul
         return Ok(ExitStatus::Success);
     }
     let text = match chosen {
-        Some((number, cause)) => found.one_cause(args, number, cause, out),
+        Some((number, cause)) => {
+            let help = if out.quiet { None } else { found.help(setup, &options, cause) };
+            found.one_cause(args, (number, cause), help.as_ref(), out)
+        }
         None => {
             let shown = found.shown(args.all);
             let helps = if out.quiet { Vec::new() } else { found.helps(setup, &options, shown) };
@@ -78,11 +82,20 @@ impl Watcher for Turns {
     fn handled(&mut self, _: &Scheduler, _: Time) {}
 }
 
+/// Pods that one gate holds.
+struct Held {
+    pods: usize,
+    /// Why, and when the gate opens for the first of them.
+    because: Option<HeldBecause>,
+    /// What the first of them comes to in the queue.
+    then: String,
+}
+
 /// Everything that waits.
 struct Waiting {
     causes: Vec<Cause>,
-    /// Pods that are kept out of the queue, by what keeps them out.
-    gated: BTreeMap<String, usize>,
+    /// Pods that are kept out of the queue, by what keeps them out and why.
+    gated: BTreeMap<(String, String), Held>,
     /// Pods of other schedulers, by the scheduler, with the nearest profile.
     foreign: BTreeMap<String, (usize, Option<String>)>,
     /// All pods with their state, for JSON.
@@ -119,7 +132,7 @@ impl Waiting {
             match &standing {
                 Standing::Bound(_) | Standing::Terminating => continue,
                 Standing::Gated { by } => {
-                    *found.gated.entry(gate_name(&pod.pod, by)).or_default() += 1;
+                    found.hold(setup, &settled, &pod.pod, by);
                 }
                 Standing::NotOurs => {
                     let scheduler = pod.pod.scheduler_name.to_string();
@@ -141,6 +154,24 @@ impl Waiting {
         found
     }
 
+    /// Adds a pod that a gate holds.
+    fn hold(&mut self, setup: &Setup, settled: &Snapshot, pod: &Arc<PodInfo>, by: &Symbol) {
+        let framework = setup.profiles.get(&pod.scheduler_name);
+        let reason = framework.and_then(|framework| {
+            let cycle = Cycle::new(pod.clone(), framework.clone(), self.now);
+            framework.run_pre_enqueue(cycle.handle(settled)).err().map(|status| status.message())
+        });
+        let key = (gate_name(pod, by), reason.unwrap_or_default());
+        let now = self.now;
+        let held = self.gated.entry(key).or_insert_with(|| {
+            let because = framework.and_then(|framework| held_because(framework, settled, pod, now));
+            let at = because.as_ref().and_then(|because| because.at).unwrap_or(now);
+            let then = framework.map(|framework| outlook(&explain(framework, settled, pod, at)));
+            Held { pods: 0, because, then: then.unwrap_or_default() }
+        });
+        held.pods += 1;
+    }
+
     /// How many causes are shown.
     fn shown(&self, all: bool) -> usize {
         if all || self.causes.len() <= LINES { self.causes.len() } else { LINES - 1 }
@@ -151,6 +182,13 @@ impl Waiting {
         let excepting = |pod: &PodInfo, of: &[Exempted]| setup.excepting(pod, of, self.now);
         let trial = Trial { world: &setup.world, profiles: &setup.profiles, options, excepting: &excepting };
         self.causes.iter().take(count).map(|cause| trial.help(cause, self.now)).collect()
+    }
+
+    /// What would help one cause.
+    fn help(&self, setup: &Setup, options: &Options, cause: &Cause) -> Option<GroupHelp> {
+        let excepting = |pod: &PodInfo, of: &[Exempted]| setup.excepting(pod, of, self.now);
+        let trial = Trial { world: &setup.world, profiles: &setup.profiles, options, excepting: &excepting };
+        trial.help(cause, self.now)
     }
 
     fn pods(&self) -> usize {
@@ -165,6 +203,7 @@ impl Waiting {
         if !self.causes.is_empty() {
             let _ = write!(text, "\n{}", self.table(helps, shown, out));
         }
+        text.push_str(&self.held(out));
         text.push_str(&self.not_ours(out));
         let command = format!("{} explain{}", out.program, args.flags());
         let namespace = namespace(args);
@@ -207,11 +246,7 @@ impl Waiting {
         table.indent = 2;
         for (at, cause) in self.causes.iter().enumerate().take(shown) {
             let pods = cause.pods().count();
-            let help = match helps.get(at).and_then(Option::as_ref) {
-                None => "-".to_owned(),
-                Some(help) if help.places >= pods => help.what.clone(),
-                Some(help) => format!("{}: places {} of {}", help.what, count(help.places), count(pods)),
-            };
+            let help = in_words(helps.get(at).and_then(Option::as_ref), pods);
             table.row([
                 (Style::Plain, count(pods)),
                 (Style::Plain, self.age(cause)),
@@ -237,16 +272,46 @@ impl Waiting {
         cause.oldest().map_or_else(|| "-".to_owned(), age)
     }
 
+    /// The pods that gates hold.
+    fn held(&self, out: &Output) -> String {
+        if self.gated.is_empty() {
+            return String::new();
+        }
+        let columns = [
+            Column::numbers("PODS"),
+            Column::words("KEPT OUT OF THE QUEUE BY"),
+            Column::words("OPENS"),
+            Column::words("IN THE QUEUE"),
+        ];
+        let mut table = Table::new(&columns);
+        table.indent = 2;
+        for ((by, reason), held) in &self.gated {
+            let opens = held.because.as_ref().and_then(|because| because.opens.clone());
+            // The names of scheduling gates say it.
+            let reason = held.because.as_ref().map_or(reason, |because| &because.reason);
+            let by = if reason.ends_with(by.as_str()) { reason.clone() } else { format!("{by}: {reason}") };
+            table.row([
+                (Style::Plain, count(held.pods)),
+                (Style::Name, by),
+                (Style::Plain, opens.unwrap_or_else(|| "-".to_owned())),
+                (
+                    Style::Plain,
+                    if held.pods == 1 { held.then.clone() } else { format!("the first: {}", held.then) },
+                ),
+            ]);
+        }
+        format!("\n{}", table.draw(out))
+    }
+
     /// Pods that no change of ours would place.
     fn not_ours(&self, out: &Output) -> String {
         let pods = |count: usize| if count == 1 { "1 pod".to_owned() } else { format!("{count} pods") };
-        let gated = self.gated.iter().map(|(by, number)| format!("{} kept back by {by}", pods(*number)));
         let foreign = self.foreign.iter().map(|(scheduler, (number, near))| {
             let names = if *number == 1 { "names" } else { "name" };
             let hint = near.as_ref().map_or_else(String::new, |near| format!(" (did you mean `{near}`?)"));
             format!("{} {names} a scheduler that no profile serves, `{scheduler}`{hint}", pods(*number))
         });
-        let all: Vec<String> = gated.chain(foreign).collect();
+        let all: Vec<String> = foreign.collect();
         if all.is_empty() {
             return String::new();
         }
@@ -255,7 +320,13 @@ impl Waiting {
     }
 
     /// `--cause N`: the pods, those of one template in one row.
-    fn one_cause(&self, args: &Args, number: usize, cause: &Cause, out: &Output) -> String {
+    fn one_cause(
+        &self,
+        args: &Args,
+        (number, cause): (usize, &Cause),
+        help: Option<&GroupHelp>,
+        out: &Output,
+    ) -> String {
         let pods = cause.pods().count();
         let wait = if pods == 1 { "pod waits" } else { "pods wait" };
         let line = format!("{} {wait} for cause {number}: {}", count(pods), cause.text);
@@ -287,6 +358,10 @@ impl Waiting {
             table.row([(Style::Strong, count(pods))]);
         }
         let _ = write!(text, "\n{}", table.draw(out));
+        if help.is_some() {
+            let line = format!("What would help them all: {}.", in_words(help, pods));
+            let _ = write!(text, "\n{}\n", out.part(&line));
+        }
         if let Some(pod) = templates.first().and_then(|template| template.pods.first()) {
             let command = format!("{} explain {}{}", out.program, pod.full_name(), args.flags());
             text.push_str(&args.next(&[(command, "")], out));
@@ -316,7 +391,15 @@ impl Waiting {
                 })
             })
             .collect();
-        let gated: Vec<Value> = self.gated.iter().map(|(by, pods)| json!({"by": by, "pods": pods})).collect();
+        let gated = self.gated.iter().map(|((by, reason), held)| {
+            let opens = held.because.as_ref().and_then(|because| because.at);
+            let opens = opens.and_then(|at| jiff::Timestamp::from_microsecond(at.0).ok());
+            json!({
+                "by": by, "pods": held.pods, "reason": reason, "opens": opens.map(|at| at.to_string()),
+                "then": held.then,
+            })
+        });
+        let gated: Vec<Value> = gated.collect();
         let foreign: Vec<Value> = self
             .foreign
             .iter()
@@ -328,6 +411,15 @@ impl Waiting {
             "apiVersion": "bayplan.dev/v1", "kind": "Waiting", "waiting": self.pods(), "causes": causes,
             "gated": gated, "foreign": foreign, "pods": states,
         })
+    }
+}
+
+/// What would help so many pods, and how many of them it places.
+fn in_words(help: Option<&GroupHelp>, pods: usize) -> String {
+    match help {
+        None => "-".to_owned(),
+        Some(help) if help.places >= pods => help.what.clone(),
+        Some(help) => format!("{}: places {} of {}", help.what, count(help.places), count(pods)),
     }
 }
 

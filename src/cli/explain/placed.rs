@@ -4,29 +4,42 @@
 use crate::cli::dry_run::why::runner_up;
 use crate::cli::output::{Column, Output, Style, Table, count};
 use crate::dry_run::because::addends;
+use crate::explain::Explanation;
 use crate::scheduler::{Decision, DecisionRecord, NodeDetail};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
 /// Everything below the verdict of a pod that was placed.
-pub(crate) fn body(record: &DecisionRecord, all: bool, out: &Output) -> String {
+pub(crate) fn body(record: &DecisionRecord, explanation: &Explanation, all: bool, out: &Output) -> String {
     let (Decision::Placed { node, .. }, Some(detail)) = (&record.decision, &record.detail) else {
         return String::new();
     };
     let mut text = String::new();
     let Some(chosen) = detail.nodes.iter().find(|other| other.name == *node) else { return text };
     let mut others: Vec<&NodeDetail> =
-        detail.nodes.iter().filter(|other| other.refused.is_none() && other.name != *node).collect();
+        detail.nodes.iter().filter(|other| was_scored(other) && other.name != *node).collect();
     if all {
         others.sort_by_key(|other| std::cmp::Reverse(other.total));
     } else {
-        others = runner_up(&detail.nodes, node).into_iter().collect();
+        others = runner_up(&detail.nodes, node).filter(|other| was_scored(other)).into_iter().collect();
     }
     for other in others {
         let _ = write!(text, "\n{}", beside(chosen, other, out));
     }
-    let _ = write!(text, "\n{}", nodes(&detail.nodes, out));
+    let _ = write!(text, "\n{}", nodes(&detail.nodes, (node, explanation), out));
     text
+}
+
+/// Whether a node was evaluated and fits: of a pod that pods were evicted for only its nominated node is.
+fn was_scored(node: &NodeDetail) -> bool {
+    node.refused.is_none() && node.total.is_some()
+}
+
+/// Why a node that was not evaluated does not fit; `None`: it would.
+fn as_it_is(explanation: &Explanation, node: &str) -> Option<String> {
+    let told = explanation.per_node.iter().find(|told| told.name == node)?;
+    let refusal = told.refusals.first()?;
+    Some(format!("{}: {}", refusal.rule, refusal.reason))
 }
 
 /// The scores of two nodes; the last line is the totals.
@@ -65,12 +78,18 @@ fn beside(chosen: &NodeDetail, other: &NodeDetail, out: &Output) -> String {
     table.draw(out)
 }
 
-/// All nodes by the first reason that refused them; the counts add up.
-fn nodes(nodes: &[NodeDetail], out: &Output) -> String {
+/// All nodes by the first reason that refused them; the counts add up. A node that was not evaluated is explained as it is now.
+fn nodes(nodes: &[NodeDetail], (chosen, explanation): (&str, &Explanation), out: &Output) -> String {
     let mut by_reason: BTreeMap<String, usize> = BTreeMap::new();
     let mut fit = 0;
     for node in nodes {
+        let skipped = !was_scored(node) && node.name != *chosen;
         match &node.refused {
+            None if skipped => {
+                let why = as_it_is(explanation, &node.name);
+                let why = why.unwrap_or_else(|| "none: it was not evaluated, and fits".to_owned());
+                *by_reason.entry(why).or_default() += 1;
+            }
             None => fit += 1,
             Some((plugin, status)) => {
                 *by_reason.entry(format!("{plugin}: {}", status.message())).or_default() += 1;

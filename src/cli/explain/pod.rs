@@ -4,6 +4,7 @@ use super::evictions::Evictions;
 use super::fix::{Asked, Fix};
 use super::gate::{self, Gated};
 use super::node::Subject;
+use super::refusals::Refusals;
 use super::state::{self, State};
 use super::*;
 use crate::cli::dry_run::{standing, why};
@@ -14,7 +15,7 @@ use crate::explain::changes::{Question, TRIALS, that_help};
 use crate::explain::{Explanation, NodeExplanation, Suggestions, explain, unplaced};
 use crate::framework::{Exempted, Framework};
 use crate::model::{Object, PodInfo};
-use crate::plugins::policy::{ExemptPods, why_exempt};
+use crate::plugins::policy::{ExemptPods, of_profile, why_exempt};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -38,9 +39,19 @@ pub(super) fn run(args: &Args, name: &str, setup: &Setup, out: &mut Output) -> a
     let explanation = explain(framework, &state.snapshot, &pod, state.now);
     let snapshot = unplaced(&state.snapshot, &pod);
     let now = state.now;
-    let subject =
-        Subject { setup, framework, explanation: &explanation, snapshot: &snapshot, pod: &pod, now };
-    let report = pending.and_then(|at| report.pods.get(at));
+    let policies = of_profile(framework);
+    let subject = Subject {
+        setup,
+        policies: &policies,
+        framework,
+        explanation: &explanation,
+        snapshot: &snapshot,
+        pod: &pod,
+        now,
+    };
+    let all = report;
+    let report = pending.and_then(|at| all.pods.get(at));
+    let refusals = Refusals::of(&subject, report, &all);
     let gated = report.and_then(|report| match standing(report) {
         Standing::Gated { by } => Some(gate::gated(&subject, framework, &by)),
         _ => None,
@@ -50,15 +61,36 @@ pub(super) fn run(args: &Args, name: &str, setup: &Setup, out: &mut Output) -> a
         None => helps(&subject, framework, &pod, report),
     };
     let waits = report.is_some_and(state::waits) && gated.is_none();
-    let evictions = if waits { Evictions::of(&subject, framework) } else { None };
-    let view =
-        PodView { args, name, pod: &pod, report, state: &state, subject: &subject, gated, evictions, helps };
+    let evictions = match (&state.preempting, report) {
+        _ if waits => Evictions::of(&subject, framework),
+        // Which rules named the pods that made room.
+        (Some(world), Some(report)) if gated.is_none() => {
+            let before = unplaced(world, &pod);
+            let victims = why::victims(report);
+            Evictions::of(&Subject { snapshot: &before, ..subject }, framework)
+                .map(|of| of.of_victims(&victims))
+        }
+        _ => None,
+    };
+    let state = &state;
+    let view = PodView {
+        args,
+        name,
+        pod: &pod,
+        report,
+        state,
+        subject: &subject,
+        gated,
+        refusals,
+        evictions,
+        helps,
+    };
     if let Some(number) = args.fix {
         let fix = view.fix(number)?;
         if args.is_json() {
             out.json(&fix.to_json())?;
         } else {
-            write!(out.stdout(), "{}", fix.to_text())?;
+            out.for_programs(&fix.to_text())?;
         }
     } else if args.is_json() {
         let json = view.json()?;
@@ -77,7 +109,15 @@ fn find(args: &Args, name: &str, setup: &Setup) -> anyhow::Result<(Arc<PodInfo>,
         _ => None,
     });
     let all: Vec<&Arc<PodInfo>> = setup.world.pending.iter().chain(running).collect();
-    let at = setup::named(all.iter().copied(), name, args.namespace.as_deref(), &setup.namespace)?;
+    let namespace = args.namespace.as_deref();
+    let at = match setup::named(all.iter().copied(), name, namespace, &setup.namespace) {
+        Ok(at) => at,
+        // Pending pods come first, in the order of the files.
+        Err(error) => match setup::made_by(setup, all.iter().copied(), name, namespace).first() {
+            Some(at) => *at,
+            None => return Err(error),
+        },
+    };
     let pod = all.get(at).ok_or_else(|| anyhow::anyhow!("no pod is called `{name}`"))?;
     Ok(((*pod).clone(), (at < setup.world.pending.len()).then_some(at)))
 }
@@ -105,14 +145,14 @@ fn not_ours(args: &Args, pod: &PodInfo, setup: &Setup, out: &mut Output) -> anyh
     Ok(ExitStatus::Success)
 }
 
-/// The changes that would help a pod that waits because no node fits.
+/// The changes that would help a pod that waits because no node fits, or because it is refused on the node that is chosen.
 fn helps(
     subject: &Subject,
     framework: &Arc<Framework>,
     pod: &Arc<PodInfo>,
     report: Option<&PodReport>,
 ) -> Suggestions {
-    if !report.is_some_and(state::waits) || !subject.explanation.fits.is_empty() {
+    if !report.is_some_and(state::waits) {
         return Suggestions::default();
     }
     let (snapshot, now) = (subject.snapshot, subject.now);
@@ -133,7 +173,9 @@ struct PodView<'a> {
     subject: &'a Subject<'a>,
     /// Why it is kept out of the queue, if it is.
     gated: Option<Gated>,
-    /// What policies say about evictions for it, while it waits.
+    /// The statements that refuse it other than filters, or make it wait.
+    refusals: Refusals,
+    /// What policies say about evictions for it, while it waits; else about the pods that were evicted for it.
     evictions: Option<Evictions>,
     helps: Suggestions,
 }
@@ -157,15 +199,25 @@ impl PodView<'_> {
         if out.quiet {
             return Ok(text);
         }
+        text.push_str(&self.siblings(out));
         if let Some(evictions) = self.report.and_then(why::evictions) {
             text.push_str(&format!("  it {}\n", out.part(&evictions)));
+            let placed = |report| matches!(standing(report), Standing::Bound(_));
+            let named = self.evictions.as_ref().filter(|_| self.report.is_some_and(placed));
+            for line in named.iter().flat_map(|evictions| evictions.lines()) {
+                text.push_str(&format!("  {}\n", out.part(&line)));
+            }
         }
         let placed = self.report.is_some_and(|report| matches!(standing(report), Standing::Bound(_)));
+        let sources = &self.subject.setup.policies.sources;
         match (&self.gated, self.report.and_then(|report| report.decisions.last())) {
-            (Some(gated), _) => text.push_str(&gated.text(&self.subject.setup.policies.sources, out)),
-            (None, Some(record)) if placed => text.push_str(&placed::body(record, args.all, out)),
+            (Some(gated), _) => text.push_str(&gated.text(sources, args.all, out)),
+            (None, Some(record)) if placed => {
+                text.push_str(&placed::body(record, self.explanation(), args.all, out));
+            }
             _ => {
                 text.push_str(&self.turn(out));
+                text.push_str(&self.refusals.text(sources, out));
                 text.push_str(&text::body(self.explanation(), args.all, out));
                 text.push_str(&self.preemption(out));
             }
@@ -228,6 +280,14 @@ impl PodView<'_> {
             Standing::Waiting { message } if !self.explanation().fits.is_empty() => {
                 let waits = out.paint(Style::Warn, "waits");
                 let (fits, all) = (count(self.explanation().fits.len()), count(self.explanation().nodes));
+                if let Some(late) = &self.explanation().refused_late {
+                    let (plugin, node) = (out.paint(Style::Name, &late.plugin), out.part(&late.node));
+                    let reason = out.part(&late.reason);
+                    return format!(
+                        "{pod} {waits}: {fits} of {all} nodes let it pass; {plugin} refuses it once {node} is \
+                         chosen: {reason}"
+                    );
+                }
                 let had = report.waited.as_ref().map_or_else(String::new, |waited| {
                     let plugins: Vec<&str> =
                         waited.plugins.iter().map(|(plugin, _)| plugin.as_str()).collect();
@@ -240,6 +300,30 @@ impl PodView<'_> {
             }
             _ => text::verdict(self.explanation(), out),
         }
+    }
+
+    /// The whole text of the event of a pod that waits.
+    fn event(&self) -> Option<String> {
+        match self.report.map(standing)? {
+            Standing::Waiting { message } if !message.is_empty() => Some(message),
+            _ => None,
+        }
+    }
+
+    /// How many pods wait that the same object made, where that object was named.
+    fn siblings(&self, out: &Output) -> String {
+        let Subject { setup, .. } = *self.subject;
+        let own = self.name.rsplit('/').next().unwrap_or(self.name);
+        if own == self.pod.name.as_str() {
+            return String::new();
+        }
+        let pods = setup.world.pending.iter();
+        let all = setup::made_by(setup, pods, self.name, self.args.namespace.as_deref()).len();
+        if all < 2 {
+            return String::new();
+        }
+        let line = format!("The first of {} pending pods of {}.", count(all), self.name);
+        format!("{}\n", out.paint(Style::Dim, &out.part(&line)))
     }
 
     /// Why evictions make no room.
@@ -274,8 +358,8 @@ impl PodView<'_> {
 
     /// The policies whose `applies when` excludes the pod.
     fn left_alone_by(&self) -> Option<(String, Vec<&str>)> {
-        let why = why_exempt(self.pod, &ExemptPods::default())?;
-        let policies = self.subject.setup.policies.set.iter().filter(|policy| !policy.policy.to_all_pods);
+        let why = why_exempt(self.pod, &ExemptPods::default(), self.subject.snapshot)?.to_string();
+        let policies = self.subject.policies.iter().filter(|policy| !policy.policy.to_all_pods);
         let names: Vec<&str> = policies.map(|policy| policy.name()).collect();
         (!names.is_empty()).then_some((why, names))
     }
@@ -299,8 +383,14 @@ impl PodView<'_> {
         }
         let explanation = self.explanation();
         let waits = self.report.is_some_and(state::waits);
-        if !waits || !explanation.fits.is_empty() || explanation.nodes == 0 {
+        // Of a pod that waits for others nothing was tried.
+        let others = !explanation.fits.is_empty() && self.helps.tried == 0;
+        if !waits || others || explanation.nodes == 0 {
             return String::new();
+        }
+        if !explanation.missing.is_empty() {
+            let line = format!("What would help: create {}.", explanation.missing.join(", "));
+            return format!("\n{}\n", out.part(&line));
         }
         text::helps(&self.helps, self.args.all, out)
     }
@@ -367,10 +457,17 @@ impl PodView<'_> {
             json.extend(told);
             let state = self.report.map_or("running", |report| state_word(&standing(report)));
             json.insert("state".to_owned(), json!(state));
+            if let Some(message) = self.event() {
+                json.insert("message".to_owned(), json!(message));
+            }
             json.insert("verdict".to_owned(), json!(self.verdict(&plain())));
             json.insert("placedBefore".to_owned(), json!(self.state.placed_before));
             if let Some(report) = self.report {
-                json.insert("decision".to_owned(), dry_run::json::of_pod(report, true));
+                json.insert("decision".to_owned(), dry_run::json::of_pod(report, true, &|_| None));
+            }
+            if let Some((told, members)) = self.refusals.json(&self.subject.setup.policies.sources) {
+                json.insert("refusedBy".to_owned(), told);
+                json.insert("group".to_owned(), members);
             }
             if let Some(gated) = &self.gated {
                 json.insert("gate".to_owned(), gated.json(&self.subject.setup.policies.sources));

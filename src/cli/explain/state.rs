@@ -11,6 +11,8 @@ use crate::scheduler::{Decision, DecisionRecord, Scheduler};
 pub(super) struct State {
     pub(super) snapshot: Snapshot,
     pub(super) now: Time,
+    /// The cluster before the attempt that evicted pods for it.
+    pub(super) preempting: Option<Snapshot>,
     /// Pending pods that were placed before it, by their full names.
     pub(super) placed_before: Vec<String>,
 }
@@ -19,6 +21,7 @@ pub(super) struct State {
 struct AtTurn<'p> {
     pod: &'p PodKey,
     before: Option<Snapshot>,
+    preempting: Option<Snapshot>,
 }
 
 impl Watcher for AtTurn<'_> {
@@ -28,6 +31,9 @@ impl Watcher for AtTurn<'_> {
 
     fn decided(&mut self, before: Snapshot, record: &DecisionRecord) {
         if record.key == *self.pod {
+            if record.preemption.as_ref().is_some_and(|preemption| preemption.evicts) {
+                self.preempting = Some(before.fork());
+            }
             let refused = matches!(record.decision, Decision::Unschedulable { .. });
             self.before = refused.then_some(before);
         }
@@ -40,7 +46,7 @@ impl Watcher for AtTurn<'_> {
 /// refused in an attempt (it is gated, or waited at Permit) is seen on the cluster as it is in the
 /// end.
 pub(super) fn at_turn(setup: &Setup, pod: &PodInfo, options: &Options) -> (Report, State) {
-    let mut watcher = AtTurn { pod: &pod.key, before: None };
+    let mut watcher = AtTurn { pod: &pod.key, before: None, preempting: None };
     let report = run_watched(&setup.world, setup.profiles.clone(), options, Some(&mut watcher));
     let now = Time(options.start.0 + report.elapsed.0);
     let snapshot = watcher.before.unwrap_or_else(|| {
@@ -52,7 +58,7 @@ pub(super) fn at_turn(setup: &Setup, pod: &PodInfo, options: &Options) -> (Repor
         |pod: &&std::sync::Arc<PodInfo>| snapshot.pod(&pod.key).is_some_and(|entry| entry.placed.is_some());
     let others = setup.world.pending.iter().filter(|other| other.key != pod.key);
     let placed_before = others.filter(placed).map(|pod| pod.full_name()).collect();
-    (report, State { snapshot, now, placed_before })
+    (report, State { snapshot, now, preempting: watcher.preempting, placed_before })
 }
 
 /// The cluster without pending pods, for a pod that runs.
@@ -60,7 +66,7 @@ pub(super) fn running(setup: &Setup, options: &Options) -> (Report, State) {
     let world = World { pending: Vec::new(), ..setup.world.clone() };
     let report = schedule(&world, setup.profiles.clone(), options);
     let snapshot = report.scheduler.fork();
-    (report, State { snapshot, now: options.start, placed_before: Vec::new() })
+    (report, State { snapshot, now: options.start, preempting: None, placed_before: Vec::new() })
 }
 
 /// Whether a pod of a report waits to be placed.

@@ -56,6 +56,10 @@ pub(crate) fn verdict(explanation: &Explanation, out: &Output) -> String {
 /// Everything below the verdict. `all` folds nothing and shows the event and the funnel.
 pub(crate) fn body(explanation: &Explanation, all: bool, out: &Output) -> String {
     let mut text = String::new();
+    if let Some(error) = &explanation.error_before_nodes {
+        let (rule, place) = (out.paint(Style::Name, &error.rule), out.paint(Style::Name, &error.place));
+        text.push_str(&format!("\n  {rule}   {place}\n    {}\n", out.part(&error.what)));
+    }
     if explanation.per_node.is_empty() || explanation.sets.is_empty() {
         return text;
     }
@@ -259,11 +263,15 @@ fn opens(change: &Suggestion, digits: usize) -> String {
         1 => format!("{:>digits$} node", 1),
         many => format!("{:>digits$} nodes", count(many)),
     };
-    match &change.caution {
+    let opened = match &change.caution {
         Some(caution) if change.nodes.len() == 1 => format!("{nodes}, {caution}"),
         Some(caution) => format!("{nodes}, all {caution}"),
         None if change.owner == EditOwner::Wait => "wakes by itself".to_owned(),
         None => nodes,
+    };
+    match &change.waits_for[..] {
+        [] => opened,
+        waits => format!("{opened}, then waits there for {}", waits.join(", ")),
     }
 }
 

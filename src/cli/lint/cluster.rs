@@ -3,7 +3,8 @@
 //!
 //! The check reads only the objects of the cluster file. `effect` counts the pods that a wrong name affects.
 
-use crate::diag::{Code, Diagnostic, SourceMap, Span, codes, suggest};
+use crate::diag::suggest::Effort;
+use crate::diag::{Code, Diagnostic, SourceMap, Span, codes};
 use crate::dry_run::World;
 use crate::lang::language::fields::ObjectType;
 use crate::lang::typed::{Expr, ExprKind, Policy, walk};
@@ -88,7 +89,7 @@ impl Names {
 
 /// Diagnostics about the names that a policy reads.
 pub(super) fn check(policy: &Policy, names: &Names, sources: &SourceMap) -> Vec<Diagnostic> {
-    let mut found = Found { names, sources, said: Vec::new() };
+    let mut found = Found { names, sources, said: Vec::new(), suggestions: Effort::default() };
     policy.for_each_expr(&mut |expr| found.visit(expr));
     found.said.sort_by_key(|said| (said.span.source, said.span.start));
     found.said.dedup_by_key(|said| said.span);
@@ -99,6 +100,7 @@ struct Found<'a> {
     names: &'a Names,
     sources: &'a SourceMap,
     said: Vec<Diagnostic>,
+    suggestions: Effort,
 }
 
 /// A field whose keys or values are names: of which kind of object, and which.
@@ -185,7 +187,9 @@ impl Found<'_> {
         if known.keys.contains_key(wanted) {
             return;
         }
-        let Some(near) = suggest::nearest(wanted, known.keys.keys().map(String::as_str)) else { return };
+        let Some(near) = self.suggestions.nearest(wanted, known.keys.keys().map(String::as_str)) else {
+            return;
+        };
         let (what, kind) = (place.field.trim_end_matches('s'), place.kind);
         let message = format!("no {kind} has the {what} `{wanted}`");
         let label = have(known.with(near), known.objects, kind, near);
@@ -219,7 +223,7 @@ impl Found<'_> {
         if values.contains_key(wanted) {
             return;
         }
-        let Some(near) = suggest::nearest(wanted, values.keys().map(String::as_str)) else { return };
+        let Some(near) = self.suggestions.nearest(wanted, values.keys().map(String::as_str)) else { return };
         let message = format!("no {} has the value `{wanted}` for `{key}`", place.kind);
         let label = have(values.get(near).copied().unwrap_or(0), known.objects, place.kind, near);
         self.say(&codes::NO_SUCH_VALUE, value, message, label, near);
@@ -230,7 +234,7 @@ impl Found<'_> {
         if known.contains_key(wanted) {
             return;
         }
-        let Some(near) = suggest::nearest(wanted, known.keys().map(String::as_str)) else { return };
+        let Some(near) = self.suggestions.nearest(wanted, known.keys().map(String::as_str)) else { return };
         let pods = known.get(near).copied().unwrap_or(0);
         let label = match pods {
             1 => format!("`{near}` holds 1 pod"),
@@ -249,7 +253,7 @@ impl Found<'_> {
             return;
         }
         let known = self.names.resources.keys().map(String::as_str);
-        let Some(near) = suggest::nearest(wanted, known) else { return };
+        let Some(near) = self.suggestions.nearest(wanted, known) else { return };
         let nodes = self.names.resources.get(near).copied().unwrap_or(0);
         let label = have(nodes, self.names.nodes, "node", near);
         let message = format!("no node has the resource `{wanted}`");

@@ -58,7 +58,7 @@ fn context<'a>(pod: &'a PodInfo, node: Option<NodeInfo<'a>>, snapshot: &'a Snaps
 /// Whether the policy is about a pod.
 fn applies(compiled: &CompiledPolicy, pod: &PodInfo, snapshot: &Snapshot) -> bool {
     let policy = &compiled.policy;
-    if !policy.to_all_pods && why_exempt(pod, &ExemptPods::default()).is_some() {
+    if !policy.to_all_pods && why_exempt(pod, &ExemptPods::default(), snapshot).is_some() {
         return false;
     }
     let mut evaluator = compiled.evaluator(context(pod, None, snapshot));

@@ -3,10 +3,11 @@
 mod cluster;
 mod effect;
 
-use super::input::{Glob, Policies};
+use super::input::{Glob, Policies, is_stream};
+use super::project::{self, Findings, Project};
 use super::setup::quoted;
 use super::{ExitStatus, Output, Style, setup};
-use crate::diag::{Severity, Source, Tally, draw, fix, formats, json};
+use crate::diag::{Diagnostic, FixClass, Severity, Source, Tally, draw, fix, formats, json};
 use crate::dry_run::Loaded;
 use crate::lang::Given;
 use crate::lang::analysis::memory::Memory;
@@ -14,14 +15,15 @@ use crate::lang::lint::due;
 use crate::model::Time;
 use anyhow::Context;
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Checks policies and reports every mistake with its place and a way out.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   bayplan lint                               all policies below this folder
   bayplan lint policies/ --exclude charts    files, and ConfigMaps in YAML files
-  bayplan lint policies/ --fix               writes the fixes that are certain
+  bayplan lint policies/ --fix               writes the fixes that change no decision
+  kustomize build deploy | bayplan lint -    what a pipe brings
   bayplan lint gpu.bay --format sarif        for programs
   bayplan lint gpu.bay --cluster prod.json   compares its names with those of a cluster
   bayplan lint --explain BP0104              more about one kind of mistake")]
@@ -33,13 +35,21 @@ pub(super) struct Args {
     #[arg(long, short = 'o', visible_alias = "output", hide_possible_values = true, default_value = "human",
         value_parser = ["human", "text", "json", "sarif", "github", "junit", "rdjson"])]
     format: String,
-    /// Write the fixes that are certain into the files, and print what is left. A test for what
-    /// may fail in CEL is not: it decides what a missing value means, which `onError` decided
+    /// Write the fixes that are certain into the files, and print what is left: those that change
+    /// no decision, and those of mistakes, with which a policy decides nothing
     #[arg(long)]
     fix: bool,
-    /// Findings that count as errors: `warnings`, or `notes` for both.
-    #[arg(long, value_name = "WHAT", value_parser = ["warnings", "notes"], hide_possible_values = true)]
-    deny: Vec<String>,
+    /// With `--fix`, write the fixes that may change decisions too. Look at the difference: each is
+    /// what is probably meant
+    #[arg(long, requires = "fix")]
+    unsafe_fixes: bool,
+    /// Findings that count as errors: `warnings`, `notes` for both, or a code such as `BP0404`. The flag may be repeated,
+    /// and so may `--allow`; `bayplan.yaml` has both for a project.
+    #[arg(long, value_name = "WHAT")]
+    deny: Vec<Findings>,
+    /// Findings of warnings and notes that are not reported, by code or name: `BP0404`. It wins over `--deny`.
+    #[arg(long, value_name = "CODE")]
+    allow: Vec<Findings>,
     /// Files and folders to leave out of folders, as in `charts` or `old/*.yaml`.
     #[arg(long, value_name = "GLOB")]
     exclude: Vec<Glob>,
@@ -50,12 +60,22 @@ pub(super) struct Args {
     /// Explain a code (`BP0104`) or a name of one (`mixed-units`).
     #[arg(long, value_name = "CODE", conflicts_with = "paths")]
     explain: Option<String>,
-    /// Files of a cluster: names are compared with those of its objects. `-` is stdin.
-    #[arg(long, value_name = "FILE", num_args = 1..)]
+    /// A file of a cluster: names are compared with those of its objects. `-` is stdin; the flag may be repeated.
+    #[arg(long, value_name = "FILE")]
     cluster: Vec<PathBuf>,
     /// Print all findings; without it 20 are drawn and the rest is counted.
     #[arg(long)]
     all: bool,
+}
+
+impl Args {
+    /// The fixes that are written.
+    fn classes(&self) -> &'static [FixClass] {
+        match self.unsafe_fixes {
+            true => &[FixClass::Certain, FixClass::MayChangeDecisions],
+            false => &[FixClass::Certain],
+        }
+    }
 }
 
 /// How many findings are drawn before the rest is counted.
@@ -66,23 +86,20 @@ pub(super) fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitStatus> {
     if let Some(wanted) = &args.explain {
         return explain(wanted, out);
     }
-    let mut read = policies(args)?;
+    let project = project::read()?;
+    let mut read = policies(args, &project)?;
     let mut fixed = 0;
     if args.fix {
-        (fixed, read) = write_fixes(read, args)?;
+        (fixed, read) = write_fixes(read, args, &project)?;
     }
     if read.files == 0
         && let Some(unreadable) = read.diagnostics.first()
     {
         anyhow::bail!("{}", unreadable.message);
     }
+    let suppressed = suppress(&mut read, args, &project);
     for diagnostic in &mut read.diagnostics {
-        let denied = args.deny.iter().any(|what| match diagnostic.severity {
-            Severity::Error => false,
-            Severity::Warning => true,
-            Severity::Note => what == "notes",
-        });
-        if denied {
+        if args.deny.iter().chain(&project.deny).any(|what| is_of(diagnostic, *what)) {
             diagnostic.severity = Severity::Error;
         }
     }
@@ -90,7 +107,7 @@ pub(super) fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitStatus> {
     let (sources, said) = (&read.sources, &read.diagnostics);
     match args.format.as_str() {
         "json" => out.json(&json::report(sources, said, read.files))?,
-        "sarif" => out.json(&formats::sarif(sources, said))?,
+        "sarif" => out.json(&formats::sarif(sources, said, &suppressed))?,
         "rdjson" => out.json(&formats::rdjson(sources, said))?,
         "junit" => write!(out.stdout(), "{}", formats::junit(sources, said, &files(&read)))?,
         "github" => {
@@ -105,11 +122,74 @@ pub(super) fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitStatus> {
     })
 }
 
+/// Whether a finding is one of those that `--deny` or `--allow` names. An error is none: nothing takes it away.
+fn is_of(said: &Diagnostic, what: Findings) -> bool {
+    match (said.severity, what) {
+        (Severity::Error, _) => false,
+        (_, Findings::Of(code)) => said.code == code,
+        (Severity::Warning, _) => true,
+        (Severity::Note, what) => what == Findings::Notes,
+    }
+}
+
+/// Takes out the findings that `--allow` or the project file names. Gives them, and those that comments allow, with the
+/// reason of each: programs that read SARIF show them as suppressed.
+fn suppress(read: &mut Policies, args: &Args, project: &Project) -> Vec<formats::Suppressed> {
+    let mut suppressed = Vec::new();
+    let allowed: Vec<Findings> = args.allow.iter().chain(&project.allow).copied().collect();
+    let (out, kept) = std::mem::take(&mut read.diagnostics)
+        .into_iter()
+        .partition::<Vec<_>, _>(|said| allowed.iter().any(|what| is_of(said, *what)));
+    read.diagnostics = kept;
+    let by_flag =
+        |said| formats::Suppressed { said, in_source: false, why: "allowed for the project".to_owned() };
+    suppressed.extend(out.into_iter().map(by_flag));
+    if args.format == "sarif" {
+        suppressed.extend(
+            read.texts.iter().filter_map(|id| read.sources.get(*id)).flat_map(|of| in_comments(read, of)),
+        );
+    }
+    suppressed
+}
+
+/// The findings of a text that its comments allow: those that it has without them.
+fn in_comments(read: &Policies, source: &Source) -> Vec<formats::Suppressed> {
+    const COMMENT: &str = "bayplan: allow(";
+    if !source.text().contains(COMMENT) {
+        return Vec::new();
+    }
+    let mut sources = read.sources.clone();
+    // Of the same length, so that places stay.
+    let id = sources.add_like(source, source.text().replace(COMMENT, "bayplan- allow("));
+    let Some(without) = sources.get(id) else { return Vec::new() };
+    let (_, with) = read.compiled(source);
+    let (_, all) = read.compiled(without);
+    let at = |said: &Diagnostic| (said.code.id, said.span.start, said.span.end);
+    let known: BTreeSet<_> = with.iter().map(at).collect();
+    let fresh = all.into_iter().filter(|said| !said.is_error() && !known.contains(&at(said)));
+    fresh
+        .map(|mut said| {
+            said.span.source = source.id();
+            said.labels.iter_mut().for_each(|label| label.span.source = source.id());
+            said.fixes.clear();
+            let before = source.text().get(..said.span.start as usize).unwrap_or("");
+            let mut comments =
+                source.text().lines().filter(|line| line.contains(COMMENT) && line.contains(said.code.slug));
+            let above =
+                before.lines().rev().find(|line| line.contains(COMMENT) && line.contains(said.code.slug));
+            let comment = above.or_else(|| comments.next()).unwrap_or("");
+            let why = comment.split_once(" because ").map_or("", |(_, why)| why.trim()).to_owned();
+            formats::Suppressed { said, in_source: true, why }
+        })
+        .collect()
+}
+
 /// Reads and checks what was named, and takes out fixes that do not compile.
-fn policies(args: &Args) -> anyhow::Result<Policies> {
+fn policies(args: &Args, project: &Project) -> anyhow::Result<Policies> {
     let size = args.declared.size();
-    let mut read = Policies { size, exclude: args.exclude.clone(), ..Policies::default() };
-    read.read_schemas(&args.kinds.schemas)?;
+    let exclude = args.exclude.iter().chain(&project.exclude).cloned().collect();
+    let mut read = Policies { size, exclude, ..Policies::default() };
+    read.read_schemas(&[&args.kinds.schemas[..], &project.schemas].concat())?;
     read.read(&args.paths)?;
     let linted = read.files;
     let cluster = match args.cluster.is_empty() {
@@ -212,21 +292,22 @@ fn human(args: &Args, read: &Policies, fixed: usize, tally: Tally, out: &mut Out
     }
     let sentence = sentence(read, tally);
     if read.diagnostics.is_empty() {
+        tell_memory(read, out)?;
         let line = out.paint(Style::Good, &sentence);
         writeln!(out.stdout(), "{line}")?;
-        return tell_memory(read, out);
+        return Ok(());
     }
     if !out.quiet {
         let look = out.look((!args.all).then_some(DRAWN));
         out.draw(&draw::human(&read.sources, &read.diagnostics, look))?;
         writeln!(out.stdout())?;
     }
-    let can_be = fix::apply_certain(&read.sources, &read.diagnostics).possible();
-    if can_be > 0 && !args.fix && !args.paths.iter().any(|path| path == Path::new("-")) {
+    let can_be = fix::apply(&read.sources, &read.diagnostics, args.classes()).possible();
+    if can_be > 0 && !args.fix && !args.paths.iter().any(|path| is_stream(path)) {
         let paths: Vec<String> = args.paths.iter().map(|path| quoted(&path.display().to_string())).collect();
         let cluster = args.cluster.iter().map(|file| quoted(&file.display().to_string()));
         let cluster: String = cluster.map(|file| format!(" --cluster {file}")).collect();
-        let command = format!("{} lint --fix {}{cluster}", out.program, paths.join(" "));
+        let command = format!("{} lint --fix{cluster} {}", out.program, paths.join(" "));
         let command = out.paint(Style::Strong, &command);
         writeln!(out.stdout(), "{sentence}; {can_be} can be fixed: {command}")?;
     } else {
@@ -257,8 +338,8 @@ fn tell_memory(read: &Policies, out: &mut Output) -> anyhow::Result<()> {
 
 /// Writes fixes into the files until nothing more can be fixed, and says how many it wrote. A fix may
 /// uncover a mistake that has one, too.
-fn write_fixes(first: Policies, args: &Args) -> anyhow::Result<(usize, Policies)> {
-    if args.paths.iter().any(|path| path == Path::new("-")) {
+fn write_fixes(first: Policies, args: &Args, project: &Project) -> anyhow::Result<(usize, Policies)> {
+    if args.paths.iter().any(|path| is_stream(path)) {
         anyhow::bail!("stdin cannot be fixed in place: name files");
     }
     let mut fixed = 0;
@@ -266,7 +347,7 @@ fn write_fixes(first: Policies, args: &Args) -> anyhow::Result<(usize, Policies)
     // Two fixes that undo each other must not go on for ever: a text that was there before ends it.
     let mut seen = BTreeSet::new();
     loop {
-        let round = fix::apply_certain(&read.sources, &read.diagnostics);
+        let round = fix::apply(&read.sources, &read.diagnostics, args.classes());
         let texts: Vec<String> = round.files.values().cloned().collect();
         if round.applied == 0 || !seen.insert(texts) {
             return Ok((fixed, read));
@@ -276,7 +357,7 @@ fn write_fixes(first: Policies, args: &Args) -> anyhow::Result<(usize, Policies)
             std::fs::write(source.name(), text).with_context(|| format!("cannot write {}", source.name()))?;
         }
         fixed += round.applied;
-        read = policies(args)?;
+        read = policies(args, project)?;
     }
 }
 

@@ -80,13 +80,17 @@ impl Output {
     pub fn for_process(choice: ColorChoice, quiet: bool, no_graphics: bool) -> Self {
         let (terminal, stderr_terminal) = (std::io::stdout().is_terminal(), std::io::stderr().is_terminal());
         let no_color = variable("NO_COLOR").is_some();
+        let forced = variable("FORCE_COLOR").is_some_and(|value| value != "0" && value != "false");
+        let dumb = variable("TERM").is_some_and(|term| term == "dumb");
         let locale = ["LC_ALL", "LC_CTYPE", "LANG"].iter().find_map(|name| variable(name));
         let colour = |terminal: bool| match choice {
             ColorChoice::Always => true,
             ColorChoice::Never => false,
-            ColorChoice::Auto => terminal && !no_color,
+            ColorChoice::Auto if no_color => false,
+            ColorChoice::Auto => forced || terminal && !dumb,
         };
-        let links = |stream, terminal| terminal && colour(terminal) && supports_hyperlinks::on(stream);
+        let links =
+            |stream, terminal| terminal && !dumb && colour(terminal) && supports_hyperlinks::on(stream);
         let named = |name| variable(name).is_some_and(|value| value != "0");
         Self {
             stdout: Screen::new(Box::new(std::io::BufWriter::new(std::io::stdout()))),
@@ -169,9 +173,58 @@ impl Output {
         self.stderr.write_raw(drawn.as_str().as_bytes())
     }
 
+    /// A long text for people: on a terminal through `PAGER`, or `less`, which ends at once where the text fits.
+    /// Without one, and in a pipe, it is printed.
+    pub fn page(&mut self, text: &str) -> std::io::Result<()> {
+        let pager = std::env::var("PAGER").unwrap_or_else(|_| "less".to_owned());
+        let terminal = self.width.is_some() && std::io::stdin().is_terminal();
+        let wanted =
+            terminal && variable("TERM").is_some_and(|term| term != "dumb") && !pager.trim().is_empty();
+        if !wanted || !self.paged(&pager, text)? {
+            self.stdout.write_all(text.as_bytes())?;
+        }
+        Ok(())
+    }
+
+    /// Whether a pager took the text.
+    fn paged(&mut self, pager: &str, text: &str) -> std::io::Result<bool> {
+        self.stdout.flush()?;
+        let mut command = std::process::Command::new("sh");
+        let program = pager.split_whitespace().next().unwrap_or_default();
+        let script = format!("command -v {program} > /dev/null || exit 127; {pager}");
+        command.args(["-c", &script]).stdin(std::process::Stdio::piped());
+        if variable("LESS").is_none() {
+            // It ends where one page is enough, and leaves the text on the screen.
+            command.env("LESS", "FRX");
+        }
+        let Ok(mut child) = command.spawn() else { return Ok(false) };
+        if let Some(mut pipe) = child.stdin.take() {
+            // Who quits the pager has seen enough.
+            let _ = pipe.write_all(screen::written(text).as_bytes());
+        }
+        // The shell has 127 for a command that is not there.
+        Ok(child.wait()?.code() != Some(127))
+    }
+
+    /// A text that another program reads, byte by byte: a patch, a converted file. Only a terminal gets it escaped.
+    pub fn for_programs(&mut self, text: &str) -> std::io::Result<()> {
+        match self.width {
+            Some(_) => self.stdout.write_all(text.as_bytes()),
+            None => self.stdout.write_raw(text.as_bytes()),
+        }
+    }
+
     /// A text that consists of our own words only, such as a completion script.
     pub fn trusted(&mut self, text: &[u8]) -> std::io::Result<()> {
         self.stdout.write_raw(text)
+    }
+
+    /// A text that is for programs, such as a file: as it is, but escaped on a terminal.
+    pub fn file(&mut self, text: &str) -> std::io::Result<()> {
+        match self.width {
+            None => self.stdout.write_raw(text.as_bytes()),
+            Some(_) => self.stdout.write_all(text.as_bytes()),
+        }
     }
 
     /// The same on stderr.

@@ -90,7 +90,7 @@ pub(super) fn width(text: &str) -> usize {
 }
 
 /// A text as it is written: marks as styles, everything unsafe but line ends and tabs as escapes.
-fn written(text: &str) -> Cow<'_, str> {
+pub(super) fn written(text: &str) -> Cow<'_, str> {
     if !text.contains(|c| escape::is_unsafe(c) && !matches!(c, '\n' | '\t')) {
         return Cow::Borrowed(text);
     }

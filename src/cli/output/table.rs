@@ -67,18 +67,20 @@ impl Table {
         self.rows.is_empty()
     }
 
-    /// Draws the table. A terminal that is narrower than a line cuts the last column with `…`.
+    /// Draws the table. Where the terminal is narrower than a line, the widest columns of words are shortened in the
+    /// middle of their cells, until the last column has room, whose cells are folded.
     pub fn draw(&self, out: &Output) -> String {
         let heads = !self.columns.iter().all(|column| column.head.is_empty());
         let cell =
             |row: &[(Style, String)], at: usize| row.get(at).map_or(0, |(_, text)| screen::width(text));
         let columns = self.columns.iter().enumerate();
-        let widths: Vec<usize> = columns
+        let mut widths: Vec<usize> = columns
             .map(|(at, column)| {
                 let cells = self.rows.iter().map(|row| cell(row, at));
                 cells.chain([width::width(&column.head)]).max().unwrap_or(0)
             })
             .collect();
+        self.fit(&mut widths, out.width);
         let mut text = String::new();
         if heads {
             let head: Vec<_> =
@@ -91,9 +93,27 @@ impl Table {
         text
     }
 
+    /// Takes columns from the widest columns of words, so that the last one has as many as it needs, or two fifths.
+    fn fit(&self, widths: &mut [usize], limit: Option<usize>) {
+        let Some(limit) = limit else { return };
+        let Some((last, before)) = widths.split_last_mut() else { return };
+        let needs = (*last).min(limit * 2 / 5);
+        let used = |before: &[usize]| self.indent + before.iter().map(|width| width + 2).sum::<usize>();
+        while used(before) + needs > limit {
+            let words = before.iter_mut().zip(&self.columns).filter(|(_, column)| !column.right);
+            let Some((widest, _)) =
+                words.max_by_key(|(width, _)| **width).filter(|(width, _)| **width > LEAST)
+            else {
+                return;
+            };
+            *widest -= 1;
+        }
+    }
+
     fn draw_row(&self, row: &[(Style, String)], widths: &[usize], out: &Output, text: &mut String) {
         let mut line = " ".repeat(self.indent);
         let mut used = self.indent;
+        let mut below: Vec<String> = Vec::new();
         let last = row.iter().rposition(|(_, cell)| !cell.is_empty()).unwrap_or(0);
         for (at, (style, cell)) in row.iter().enumerate().take(last + 1) {
             let (Some(column), Some(width)) = (self.columns.get(at), widths.get(at)) else { break };
@@ -102,12 +122,18 @@ impl Table {
                 used += 2;
             }
             let mut cell = Cow::Borrowed(cell);
+            let dots = if out.unicode { "…" } else { "..." };
             if let Some(limit) = out.width
                 && at == last
                 && used + screen::width(&cell) > limit
             {
-                let dots = if out.unicode { "…" } else { "..." };
-                cell = Cow::Owned(width::cut(&cell, limit.saturating_sub(used), dots));
+                let room = limit.saturating_sub(used);
+                let mut lines = folded(&cell, room, dots).into_iter();
+                cell = Cow::Owned(lines.next().unwrap_or_default());
+                below =
+                    lines.map(|line| format!("{}{}", " ".repeat(used), out.paint(*style, &line))).collect();
+            } else if at < last && screen::width(&cell) > *width {
+                cell = Cow::Owned(width::cut_middle(&cell, *width, dots));
             }
             let blanks = " ".repeat(width.saturating_sub(screen::width(&cell)));
             used += width;
@@ -123,7 +149,23 @@ impl Table {
         }
         text.push_str(line.trim_end());
         text.push('\n');
+        for line in below {
+            text.push_str(&line);
+            text.push('\n');
+        }
     }
+}
+
+/// The fewest columns that a column of words is shortened to.
+const LEAST: usize = 8;
+
+/// A cell in lines of at most `room` columns; a word that is longer is cut.
+fn folded(cell: &str, room: usize, dots: &str) -> Vec<String> {
+    let options = textwrap::Options::new(room.max(1))
+        .break_words(false)
+        .word_separator(textwrap::WordSeparator::AsciiSpace)
+        .word_splitter(textwrap::WordSplitter::NoHyphenation);
+    textwrap::wrap(cell, options).iter().map(|line| width::cut(line, room, dots)).collect()
 }
 
 #[cfg(test)]
@@ -141,7 +183,24 @@ mod tests {
     }
 
     #[test]
-    fn a_narrow_terminal_cuts_the_last_column() {
+    fn a_narrow_terminal_folds_the_last_column_and_shortens_names() {
+        let mut out = Output::to_sinks(Box::new(std::io::sink()), Box::new(std::io::sink()));
+        out.width = Some(40);
+        let mut table = Table::new(&[Column::words("POD"), Column::words("NODE"), Column::words("WHY")]);
+        let cells = [
+            "checkout-api-7f8d9c6b5-x2z4q",
+            "ip-10-0-1-23.ec2.internal",
+            "2 Insufficient cpu, 1 node of another zone",
+        ];
+        table.row(cells.map(|cell| (Style::Plain, cell.to_owned())));
+        assert_eq!(
+            table.draw(&out),
+            "POD         NODE        WHY\ncheck…2z4q  ip-10…rnal  2 Insufficient\n                        cpu, 1 node of\n                        another zone\n"
+        );
+    }
+
+    #[test]
+    fn a_narrow_terminal_cuts_a_long_word() {
         let mut out = Output::to_sinks(Box::new(std::io::sink()), Box::new(std::io::sink()));
         out.width = Some(10);
         let mut table = Table::new(&[Column::words("A"), Column::words("B")]);

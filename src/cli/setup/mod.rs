@@ -9,7 +9,7 @@ mod named;
 mod profiles;
 mod read;
 
-pub(super) use named::named;
+pub(super) use named::{made_by, named};
 #[cfg(feature = "cluster")]
 pub(super) use profiles::with_arguments;
 pub(super) use read::{Cluster, Origin, load, read};
@@ -20,7 +20,7 @@ use super::input::Policies;
 use super::live;
 use crate::config::SchedulerConfig;
 use crate::diag::{Diagnostic, Severity, SourceId, Tally, draw};
-use crate::dry_run::World;
+use crate::dry_run::{Makers, World};
 use crate::lang::analysis::cost::Size;
 use crate::scheduler::Profiles;
 use std::fmt::Write as _;
@@ -30,23 +30,23 @@ use std::sync::Arc;
 /// Where the cluster and its rules come from.
 #[derive(clap::Args, Clone, Debug, Default)]
 pub(super) struct From {
-    /// Cluster files: YAML or JSON, streams, lists, `kubectl get -o json`; `-` is stdin.
-    #[arg(long, value_name = "FILE", required = !cfg!(feature = "cluster"), num_args = 1..)]
+    /// A cluster file: YAML or JSON, streams, lists, `kubectl get -o json`; `-` is stdin. The flag may be repeated.
+    #[arg(long, value_name = "FILE", required = !cfg!(feature = "cluster"))]
     pub cluster: Vec<PathBuf>,
     /// The live cluster, if no files are given.
     #[cfg(feature = "cluster")]
     #[command(flatten)]
     pub connection: live::Connection,
-    /// Files of more pods to place: Pods, and Jobs, CronJobs, Deployments, ReplicaSets, StatefulSets,
-    /// DaemonSets and PodTemplates, one pod for each replica.
-    #[arg(long, value_name = "FILE", num_args = 1..)]
+    /// A file of more pods to place: Pods, and Jobs, CronJobs, Deployments, ReplicaSets, StatefulSets,
+    /// DaemonSets and PodTemplates, one pod for each replica. The flag may be repeated.
+    #[arg(long, value_name = "FILE")]
     pub pods: Vec<PathBuf>,
     /// A KubeSchedulerConfiguration.
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// Policy files, files with ConfigMaps, folders of both. With a live cluster, a policy replaces
-    /// the cluster's policy of the same name, as if it had been applied.
-    #[arg(long, value_name = "PATH", num_args = 1..)]
+    /// A policy file, a file with ConfigMaps, or a folder of both; the flag may be repeated. With a live cluster, a policy
+    /// replaces the cluster's policy of the same name, as if it had been applied.
+    #[arg(long, value_name = "PATH")]
     pub policies: Vec<PathBuf>,
     /// Namespaces of a live cluster whose ConfigMaps with the label `bayplan.dev/policy` are read
     /// [default: bayplan-policies].
@@ -95,7 +95,7 @@ impl From {
     /// Whether a part of the input comes from stdin, so that the next command needs the same input again.
     pub(super) fn reads_stdin(&self) -> bool {
         let paths = self.cluster.iter().chain(&self.pods).chain(&self.policies).chain(&self.config);
-        paths.into_iter().any(|path| path.as_os_str() == "-")
+        paths.into_iter().any(|path| super::input::is_stream(path))
     }
 
     /// The flags as they were typed, for the next command.
@@ -110,11 +110,8 @@ impl From {
         }
         let lists = [("--cluster", &self.cluster), ("--pods", &self.pods), ("--policies", &self.policies)];
         for (flag, paths) in lists {
-            if !paths.is_empty() {
-                let _ = write!(text, " {flag}");
-                for path in paths {
-                    let _ = write!(text, " {}", quoted(&path.display().to_string()));
-                }
+            for path in paths {
+                let _ = write!(text, " {flag} {}", quoted(&path.display().to_string()));
             }
         }
         for path in &self.kinds.schemas {
@@ -149,6 +146,8 @@ pub(super) struct Setup {
     pub namespace: String,
     /// The profiles with the policies in them.
     pub profiles: Arc<Profiles>,
+    /// What made the ReplicaSets and Jobs of the files.
+    pub makers: Makers,
     /// Warnings about the profiles.
     pub warnings: Vec<String>,
     /// The number of objects of `--pods` that were skipped and may create pods.

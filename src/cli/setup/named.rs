@@ -1,8 +1,73 @@
 //! Finds the pod that is meant by a name on the command line.
 
+use super::Setup;
 use crate::diag::{escape, suggest};
+use crate::explain::except::maker;
 use crate::model::PodInfo;
 use std::sync::Arc;
+
+impl Setup {
+    /// The objects that made a pod, the nearest first: as the files have them, else as names tell.
+    pub(crate) fn makers_of(&self, pod: &PodInfo) -> Vec<(String, String)> {
+        let Some(controller) = pod.owners.iter().find(|owner| owner.controller) else { return Vec::new() };
+        let mut found = vec![(controller.kind.to_string(), controller.name.to_string())];
+        while let Some((kind, name)) = found.last().filter(|_| found.len() < LINKS) {
+            let known = self.makers.get(&(kind.clone(), pod.namespace.to_string(), name.clone()));
+            let next = match known {
+                Some(made_by) => made_by.clone(),
+                None if found.len() == 1 => {
+                    maker(pod).map(|of| (of.kind, of.name)).filter(|of| !found.contains(of))
+                }
+                None => None,
+            };
+            match next {
+                Some(next) => found.push(next),
+                None => break,
+            }
+        }
+        found
+    }
+}
+
+/// How many objects that made one another are followed.
+const LINKS: usize = 4;
+
+/// The words of kubectl for the kinds that make pods.
+const KINDS: [(&str, &[&str]); 6] = [
+    ("Deployment", &["deployment", "deployments", "deploy"]),
+    ("ReplicaSet", &["replicaset", "replicasets", "rs"]),
+    ("StatefulSet", &["statefulset", "statefulsets", "sts"]),
+    ("DaemonSet", &["daemonset", "daemonsets", "ds"]),
+    ("Job", &["job", "jobs"]),
+    ("CronJob", &["cronjob", "cronjobs", "cj"]),
+];
+
+/// The pods that an object made which is called like this: `web`, `deployment/web`, `shop/web`.
+pub(crate) fn made_by<'a>(
+    setup: &Setup,
+    pods: impl Iterator<Item = &'a Arc<PodInfo>>,
+    asked: &str,
+    namespace: Option<&str>,
+) -> Vec<usize> {
+    let kind_of = |word: &str| {
+        let word = word.to_ascii_lowercase();
+        KINDS.iter().find(|(_, words)| words.contains(&word.as_str())).map(|(kind, _)| *kind)
+    };
+    let (kind, namespace, name) = match asked.split_once('/') {
+        None => (None, namespace, asked),
+        Some((word, name)) => match kind_of(word) {
+            Some(kind) => (Some(kind), namespace, name),
+            None => (None, Some(word), name),
+        },
+    };
+    let made = |pod: &PodInfo| {
+        let makers = setup.makers_of(pod);
+        makers.iter().any(|(of, called)| called == name && kind.is_none_or(|kind| kind == of))
+    };
+    let inside = |pod: &PodInfo| namespace.is_none_or(|of| pod.namespace.as_str() == of);
+    let found = pods.enumerate().filter(|(_, pod)| inside(pod) && made(pod));
+    found.map(|(at, _)| at).collect()
+}
 
 /// The pod called `NAME` or `NAMESPACE/NAME`. Among several of one name, the one in the namespace
 /// `preferred`.

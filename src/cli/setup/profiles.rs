@@ -16,7 +16,7 @@ use crate::lang::schemas::Schemas;
 use crate::model::{PodInfo, Time};
 use crate::plugins::policy::{ExemptPods, PolicyPlugin};
 use crate::scheduler::Profiles;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 impl Setup {
     /// The profile that serves a pod, where some policies or rules have an exception for it. `None` when a policy does
@@ -45,7 +45,7 @@ impl Setup {
         let exceptions = self.policies.exceptions.clone();
         let set = PolicySet::new(changed);
         let policies = Policies { sources, set, size, schemas, exceptions, ..Policies::default() };
-        let registry = registry(&policies, &WithArguments::default()).ok()?;
+        let registry = registry(&policies).ok()?;
         let made = self.config.frameworks(&registry, self.config_source).ok()?;
         made.frameworks.into_iter().find(|framework| framework.scheduler_name == pod.scheduler_name)
     }
@@ -54,24 +54,17 @@ impl Setup {
 /// Profiles with the warnings about them, or mistakes of the configuration.
 type Made = Result<(Arc<Profiles>, Vec<String>), Vec<Diagnostic>>;
 
-/// Makes the profiles of the configuration, with every policy as a plugin. Afterwards `policies`
-/// holds the policies in service: with the arguments of the configuration.
+/// Makes the profiles of the configuration, with every policy as a plugin. `policies` keeps them without the arguments of
+/// profiles, of which each has its own.
 pub(super) fn profiles(
     config: &SchedulerConfig,
     source: SourceId,
-    policies: &mut Policies,
+    policies: &Policies,
 ) -> anyhow::Result<Made> {
-    let made = Arc::new(Mutex::new(Vec::new()));
-    let registry = registry(policies, &made)?;
+    let registry = registry(policies)?;
     match config.frameworks(&registry, source) {
         Ok(frameworks) => {
             let warnings: Vec<String> = not_asked(config).into_iter().collect();
-            let mut in_service: Vec<Arc<CompiledPolicy>> = policies.set.iter().cloned().collect();
-            for compiled in made.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
-                in_service.retain(|known| known.name() != compiled.name());
-                in_service.push(compiled);
-            }
-            policies.set = PolicySet::new(in_service);
             let profiles = Profiles { frameworks: frameworks.frameworks, revision: 1 };
             Ok(Ok((Arc::new(profiles), warnings)))
         }
@@ -89,11 +82,8 @@ fn not_asked(config: &SchedulerConfig) -> Option<String> {
     ))
 }
 
-/// Policies that were compiled with arguments.
-type WithArguments = Arc<Mutex<Vec<Arc<CompiledPolicy>>>>;
-
 /// The in-tree plugins and the policies.
-fn registry(policies: &Policies, made: &WithArguments) -> anyhow::Result<Registry> {
+fn registry(policies: &Policies) -> anyhow::Result<Registry> {
     let mut registry = crate::plugins::registry();
     let (sources, schemas) = (Arc::new(policies.sources.clone()), Arc::new(policies.schemas.clone()));
     let exceptions = &policies.exceptions;
@@ -101,13 +91,9 @@ fn registry(policies: &Policies, made: &WithArguments) -> anyhow::Result<Registr
         let (sources, schemas, size) = (sources.clone(), schemas.clone(), policies.size);
         let exceptions = exceptions.clone();
         let compiled = compiled.clone();
-        let made = made.clone();
         let (name, sorts) = (compiled.name().to_owned(), compiled.policy.orders_queue());
         registry.add_policy(&name, sorts, move |args| {
             let compiled = compiled_with(&compiled, (&sources, &schemas, &exceptions), size, args)?;
-            if !matches!(args.value, TreeValue::Null) {
-                made.lock().unwrap_or_else(PoisonError::into_inner).push(compiled.clone());
-            }
             Ok(Arc::new(PolicyPlugin::new(compiled, ExemptPods::default())))
         })?;
     }

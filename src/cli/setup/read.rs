@@ -9,7 +9,7 @@ use crate::cli::input::Policies;
 use crate::cli::live;
 use crate::config::{self, SchedulerConfig};
 use crate::diag::{Diagnostic, Source, SourceId, Span, codes};
-use crate::dry_run::{self, Others, World, dump, namespaces};
+use crate::dry_run::{self, Others, World, daemon_sets, dump, namespaces};
 use crate::lang::types::ObjectKind;
 use std::sync::Arc;
 
@@ -23,6 +23,8 @@ pub(crate) struct Cluster {
     pub others: Others,
     /// The first file of the cluster.
     pub file: Option<SourceId>,
+    /// The configuration that its scheduler runs with, and where it is from.
+    pub configuration: Option<(String, String)>,
 }
 
 /// Where the objects come from.
@@ -43,12 +45,11 @@ pub(crate) fn read(from: &From, out: &mut Output) -> anyhow::Result<Option<Setup
             return Ok(None);
         }
     };
-    let missing = namespaces::missing(
-        &setup.policies.set,
-        &setup.world,
-        &format!("make a complete cluster file: {}", dump::to_file()),
-    );
-    setup.policies.diagnostics.extend(missing);
+    let help = format!("make a complete cluster file: `{}`", dump::to_file());
+    let (policies, world) = (&setup.policies.set, &setup.world);
+    let missing = namespaces::missing(policies, world, &help);
+    let missing = missing.into_iter().chain(daemon_sets::missing(policies, world, &help));
+    setup.policies.diagnostics.extend(missing.collect::<Vec<_>>());
     complain(&setup.policies, out)?;
     if setup.policies.read_metrics() && setup.world.metrics.is_empty() && !from.cluster.is_empty() {
         let how = "kubectl get --raw /apis/metrics.k8s.io/v1beta1/nodes > metrics.json";
@@ -74,7 +75,7 @@ pub(crate) fn load(
     policies.read(&from.policies)?;
     let already: Vec<SourceId> = policies.texts.iter().map(|id| file_of(&policies, *id)).collect();
     let pods = policies.add_all(&from.pods)?;
-    let Cluster { mut world, namespace, mut others, file } =
+    let Cluster { mut world, namespace, mut others, file, configuration } =
         cluster(from, origin, &already, &mut policies, out)?;
     let mut said = std::mem::take(&mut policies.diagnostics);
     let mut not_understood = 0;
@@ -99,16 +100,17 @@ pub(crate) fn load(
     if policies.has_errors() {
         return Ok(Err(Box::new(policies)));
     }
-    let (config, config_source) = config(from, &mut policies)?;
+    let (config, config_source) = config(from, configuration, &mut policies, out)?;
     if policies.has_errors() {
         return Ok(Err(Box::new(policies)));
     }
-    Ok(match profiles(&config, config_source, &mut policies)? {
+    Ok(match profiles(&config, config_source, &policies)? {
         Ok((profiles, warnings)) => Ok(Setup {
             policies,
             world,
             namespace,
             profiles,
+            makers: others.makers(),
             warnings,
             not_understood,
             config,
@@ -156,7 +158,8 @@ fn cluster(
 ) -> anyhow::Result<Cluster> {
     #[cfg(feature = "cluster")]
     if from.cluster.is_empty() && origin == Origin::FilesOrLive {
-        return live::read(&from.connection, live::wanted(from), policies, out);
+        let asks = from.config.is_none();
+        return live::read(&from.connection, (live::wanted(from), asks), policies, out);
     }
     #[cfg(not(feature = "cluster"))]
     let _ = (origin, out);
@@ -167,12 +170,33 @@ fn cluster(
     let texts: Vec<SourceId> = loaded.policies.into_iter().filter(fresh).collect();
     policies.texts.extend(texts);
     let file = cluster.first().copied();
-    Ok(Cluster { world: loaded.world, namespace: "default".to_owned(), others: loaded.others, file })
+    let namespace = "default".to_owned();
+    Ok(Cluster { world: loaded.world, namespace, others: loaded.others, file, configuration: None })
 }
 
-/// Reads the configuration; its mistakes are added to the diagnostics.
-fn config(from: &From, policies: &mut Policies) -> anyhow::Result<(SchedulerConfig, SourceId)> {
+/// Reads the configuration: of the file that is given, else the one that `runs`, else the default. Mistakes of a file are
+/// added to the diagnostics.
+fn config(
+    from: &From,
+    runs: Option<(String, String)>,
+    policies: &mut Policies,
+    out: &mut Output,
+) -> anyhow::Result<(SchedulerConfig, SourceId)> {
     let Some(path) = &from.config else {
+        if let Some((text, of)) = runs {
+            let id = policies.sources.add(format!("the configuration {of}"), text.as_str());
+            let read = policies.sources.get(id).map(config::read);
+            match read {
+                Some((config, said)) if !said.iter().any(Diagnostic::is_error) => return Ok((config, id)),
+                _ => note(
+                    out,
+                    &format!(
+                        "the configuration {of} cannot be read by this version: the default one counts; name \
+                         another one with `--config FILE`"
+                    ),
+                ),
+            }
+        }
         let id = policies.sources.add("the default configuration", "");
         return Ok((SchedulerConfig::default(), id));
     };

@@ -6,20 +6,31 @@ use super::text::plain_failure;
 use super::{FileOutcome, Outcome, Ran, RunError};
 use crate::diag::{escape, formats::xml};
 use std::fmt::Write;
+use std::time::Duration;
 
 /// The report.
 pub(super) fn report(ran: &Ran) -> String {
     let (all, failed, errors) = (ran.cases().count(), ran.failed(), ran.errors());
     let mut text = format!(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n\
-         <testsuites name=\"bayplan test\" tests=\"{}\" failures=\"{failed}\" errors=\"{errors}\">\n",
-        all + errors
+         <testsuites name=\"bayplan test\" tests=\"{}\" failures=\"{failed}\" errors=\"{errors}\" time=\"{}\">\n",
+        all + errors,
+        seconds(ran.files.iter().map(time).sum())
     );
     for file in &ran.files {
         suite(&mut text, file);
     }
     text.push_str("</testsuites>\n");
     text
+}
+
+/// The time that the cases of a file took.
+fn time(file: &FileOutcome) -> Duration {
+    file.cases.iter().map(|case| case.took).sum()
+}
+
+fn seconds(time: Duration) -> String {
+    format!("{:.3}", time.as_secs_f64())
 }
 
 fn suite(text: &mut String, file: &FileOutcome) {
@@ -29,7 +40,9 @@ fn suite(text: &mut String, file: &FileOutcome) {
     let all = file.cases.len() + errors;
     let _ = writeln!(
         text,
-        "  <testsuite name=\"{name}\" tests=\"{all}\" failures=\"{failed}\" errors=\"{errors}\">"
+        "  <testsuite name=\"{name}\" tests=\"{all}\" failures=\"{failed}\" errors=\"{errors}\" \
+         time=\"{}\">",
+        seconds(time(file))
     );
     for error in &file.errors {
         broken(text, &name, error);
@@ -51,7 +64,8 @@ fn broken(text: &mut String, file: &str, error: &RunError) {
 }
 
 fn testcase(text: &mut String, name: &str, file: &FileOutcome, case: &Outcome) {
-    let open = format!("    <testcase name=\"{}\" classname=\"{name}\"", xml(&case.name));
+    let took = seconds(case.took);
+    let open = format!("    <testcase name=\"{}\" classname=\"{name}\" time=\"{took}\"", xml(&case.name));
     let Some(first) = case.ended.mismatches.first() else {
         let _ = writeln!(text, "{open}/>");
         return;

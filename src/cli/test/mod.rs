@@ -12,14 +12,13 @@ mod junit;
 mod run;
 mod text;
 
-use super::input;
 use super::output::Output;
-use super::{ExitStatus, setup};
+use super::{ExitStatus, input, project, setup};
 use crate::diag::SourceMap;
 use crate::dry_run::cases::Ended;
 use conditions::Conditions;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Runs tests of policies: every case of the `*.test.yaml` files.
 #[derive(clap::Args, Debug)]
@@ -27,6 +26,8 @@ use std::time::Instant;
   bayplan test                                  all tests below this folder
   bayplan test policies/ -v                     with those that passed
   bayplan test gpu.test.yaml:18 --explain       the case at this line, with every rule on every node
+  bayplan test --name 'whole GPUs'              the cases whose names have these words
+  bayplan test policies/ --min-coverage 100     fails unless every condition was seen both true and false
   bayplan test policies/ -o junit")]
 pub(super) struct Args {
     /// Test files, and folders of test files; `FILE:LINE` is the case at that line.
@@ -35,6 +36,12 @@ pub(super) struct Args {
     /// Also print the cases that passed, and all conditions that are not covered.
     #[arg(long, short)]
     verbose: bool,
+    /// Run only the cases whose names have this text; the flag may be repeated.
+    #[arg(long, short = 'k', value_name = "TEXT")]
+    name: Vec<String>,
+    /// Fail if tests have seen less than this percentage of the conditions both true and false.
+    #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(0..=100))]
+    min_coverage: Option<u8>,
     /// Print the result of every rule on every node, for each case.
     #[arg(long)]
     explain: bool,
@@ -54,6 +61,7 @@ struct Outcome {
     /// Where its name is written.
     place: (String, usize),
     ended: Ended,
+    took: Duration,
     /// The place of each mismatch.
     places: Vec<String>,
 }
@@ -82,9 +90,11 @@ struct RunError {
 struct Ran {
     files: Vec<FileOutcome>,
     conditions: Conditions,
-    /// One case was selected: its coverage means nothing.
+    /// Some cases were selected: their coverage means nothing.
     selected: bool,
     milliseconds: u128,
+    /// The least coverage in percent, by flag or project file.
+    least: Option<u8>,
 }
 
 impl Outcome {
@@ -110,6 +120,12 @@ impl Ran {
         self.files.iter().filter(|file| !file.errors.is_empty()).count()
     }
 
+    /// Whether tests saw fewer conditions both true and false than `least`.
+    fn sees_too_little(&self) -> bool {
+        let (all, seen) = (self.conditions.len(), self.conditions.len() - self.conditions.uncovered().len());
+        self.least.is_some_and(|least| !self.selected && seen * 100 < usize::from(least) * all)
+    }
+
     fn errors(&self) -> usize {
         self.files.iter().map(|file| file.errors.len()).sum()
     }
@@ -130,11 +146,22 @@ pub(super) fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitStatus> {
         let plain = |file: PathBuf| file.strip_prefix(".").map(Path::to_owned).unwrap_or(file);
         files.extend(found.into_iter().map(|file| (plain(file), line)));
     }
-    let selected = files.iter().any(|(_, line)| line.is_some());
-    let mut ran = Ran { files: Vec::new(), conditions: Conditions::default(), selected, milliseconds: 0 };
+    let project = project::read()?;
+    let selected = files.iter().any(|(_, line)| line.is_some()) || !args.name.is_empty();
+    let least = args.min_coverage.or(project.min_coverage);
+    if args.min_coverage.is_some() && selected {
+        anyhow::bail!("`--min-coverage` is about all cases: leave out `--name` and lines");
+    }
+    let mut kinds = args.kinds.clone();
+    kinds.schemas.extend(project.schemas);
+    let mut ran =
+        Ran { files: Vec::new(), conditions: Conditions::default(), selected, milliseconds: 0, least };
     for (file, line) in &files {
-        let outcome = run::file(args, file, *line, &mut ran.conditions, out)?;
+        let outcome = run::file(args, &kinds, file, *line, &mut ran.conditions, out)?;
         ran.files.push(outcome);
+    }
+    if !args.name.is_empty() && ran.broken() == 0 && ran.cases().next().is_none() {
+        anyhow::bail!("no case has a name with `{}`", args.name.join("` or `"));
     }
     ran.milliseconds = began.elapsed().as_millis();
     let nothing_ran = ran.broken() > 0 && ran.cases().next().is_none();
@@ -152,7 +179,7 @@ pub(super) fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitStatus> {
         }
     }
     Ok(match (ran.broken(), ran.failed()) {
-        (0, 0) => ExitStatus::Success,
+        (0, 0) if !ran.sees_too_little() => ExitStatus::Success,
         (0, _) => ExitStatus::Findings,
         _ => ExitStatus::Failure,
     })

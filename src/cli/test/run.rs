@@ -8,17 +8,19 @@ use crate::cli::output::Output;
 use crate::cli::setup::{self, Setup};
 use crate::diag::{Diagnostic, Look, SourceMap, Span, draw};
 use crate::dry_run::cases::{self, Bench, CaseFile};
-use crate::dry_run::namespaces;
+use crate::dry_run::{daemon_sets, namespaces};
 use crate::lang::analysis::coverage::Coverage;
 use crate::lang::policy_set;
 use crate::yaml;
 use anyhow::Context;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 /// Runs a file's cases, or the one at a line.
 pub(super) fn file(
     args: &Args,
+    kinds: &setup::Kinds,
     path: &Path,
     line: Option<usize>,
     conditions: &mut Conditions,
@@ -27,7 +29,7 @@ pub(super) fn file(
     let name = path.display().to_string();
     let mut outcome =
         FileOutcome { file: name, cases: Vec::new(), sources: SourceMap::new(), errors: Vec::new() };
-    let run = Run { args, path, line, outcome: &mut outcome, conditions, out };
+    let run = Run { args, kinds, path, line, outcome: &mut outcome, conditions, out };
     if let Err(error) = run.file() {
         // Writing itself failed: there is nothing to tell.
         if error.downcast_ref::<std::io::Error>().is_some() {
@@ -42,6 +44,7 @@ pub(super) fn file(
 
 struct Run<'r> {
     args: &'r Args,
+    kinds: &'r setup::Kinds,
     path: &'r Path,
     line: Option<usize>,
     outcome: &'r mut FileOutcome,
@@ -67,7 +70,7 @@ impl Run<'_> {
             cluster: file.cluster.iter().map(|name| self.beside(name)).collect(),
             config: file.config.as_deref().map(|name| self.beside(name)),
             policies: file.policies.iter().map(|name| self.beside(name)).collect(),
-            kinds: self.args.kinds.clone(),
+            kinds: self.kinds.clone(),
             declared: self.args.declared,
             ..setup::From::default()
         };
@@ -106,9 +109,12 @@ impl Run<'_> {
                     "write the labels of the namespace in the test file: `namespaces: {shop: {tier: prod}}`";
                 let missing = namespaces::missing(&setup.policies.set, &world, help);
                 let fresh = |said: &Diagnostic| !warnings.iter().any(|known| known.span == said.span);
-                let missing: Vec<Diagnostic> = missing.into_iter().filter(fresh).collect();
+                let help = "give the DaemonSet in the cluster file of the tests";
+                let sets = daemon_sets::missing(&setup.policies.set, &world, help);
+                let missing: Vec<Diagnostic> = missing.into_iter().chain(sets).filter(fresh).collect();
                 warnings.extend(missing);
             }
+            let began = Instant::now();
             let ended = match file.run_case(at, &bench, &mut coverage, self.args.explain) {
                 Ok(ended) => ended,
                 Err(said) => {
@@ -120,11 +126,20 @@ impl Run<'_> {
             let places =
                 ended.mismatches.iter().map(|wrong| policy_set::place(&read.sources, wrong.span)).collect();
             let place = (self.path.display().to_string(), line);
-            self.outcome.cases.push(Outcome { name: case.name.clone(), place, ended, places });
+            self.outcome.cases.push(Outcome {
+                name: case.name.clone(),
+                place,
+                ended,
+                took: began.elapsed(),
+                places,
+            });
         }
         self.conditions.add(&setup.policies.sources, &coverage);
         setup.policies.diagnostics = warnings;
-        self.print(&setup.policies)?;
+        // A note beside a mistake of the test is taken for its cause.
+        if wrong.is_empty() {
+            self.print(&setup.policies)?;
+        }
         self.outcome.sources = setup.policies.sources;
         if !wrong.is_empty() {
             read.diagnostics.extend(wrong);
@@ -157,7 +172,13 @@ impl Run<'_> {
 
     /// The cases to run: all, or the one that a line belongs to.
     fn wanted(&self, file: &CaseFile, sources: &SourceMap) -> anyhow::Result<Vec<usize>> {
-        let Some(line) = self.line else { return Ok((0..file.cases.len()).collect()) };
+        let Some(line) = self.line else {
+            let named = |at: &usize| {
+                let name = file.cases.get(*at).map_or("", |case| &*case.name);
+                self.args.name.is_empty() || self.args.name.iter().any(|wanted| name.contains(&**wanted))
+            };
+            return Ok((0..file.cases.len()).filter(named).collect());
+        };
         let lines: Vec<(usize, usize)> = file
             .cases
             .iter()
@@ -192,6 +213,12 @@ impl Run<'_> {
     fn refuse(&mut self, of: &Policies) -> anyhow::Result<()> {
         self.print(of)?;
         let own = self.path.display().to_string();
+        let elsewhere = |said: &&Diagnostic| {
+            said.is_error() && of.sources.file(said.span).is_none_or(|file| file.name() != own)
+        };
+        if of.diagnostics.iter().any(|said| elsewhere(&said)) {
+            writeln!(self.out.stderr(), "error: {own} cannot run for this reason")?;
+        }
         for said in of.diagnostics.iter().filter(|said| said.is_error()) {
             let place = policy_set::place(&of.sources, said.span);
             let look = Look { unicode: true, ..Look::default() };

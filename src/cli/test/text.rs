@@ -111,6 +111,12 @@ fn coverage(text: &mut String, ran: &Ran, args: &Args, out: &Output) {
         return;
     }
     let uncovered = ran.conditions.uncovered();
+    if let Some(least) = ran.least.filter(|_| ran.sees_too_little()) {
+        let seen = (all - uncovered.len()) * 100 / all;
+        let line =
+            format!("{seen} % of the conditions were seen both true and false, the least is {least} %:");
+        let _ = writeln!(text, "{}", out.paint(Style::Bad, &line));
+    }
     let conditions = if all == 1 { "1 condition".to_owned() } else { format!("{} conditions", count(all)) };
     if uncovered.is_empty() {
         let both = if all == 1 { "seen both true and false" } else { "all seen both true and false" };

@@ -5,7 +5,7 @@
 
 use super::policies::waits_for;
 use super::policy_store::{Compiled, Held, Store, Version};
-use super::policy_verdict::{ObjectName, Problem, Verdict};
+use super::policy_verdict::{ObjectName, Problem, Texts, Verdict};
 use crate::lang::analysis::load::Load;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -34,7 +34,8 @@ pub struct Terms<'a, P> {
     pub heaviest: &'a dyn Fn(&P, Load) -> String,
     /// What all policies may cost together.
     pub limit: Load,
-    /// Objects with whose present text no profiles can be made: the hash of that text, and why.
+    /// Objects with whose present text no profiles can be made: the hash of that text, or nothing if no text of the object
+    /// serves; and why.
     pub blocked: &'a BTreeMap<ObjectName, (String, String)>,
 }
 
@@ -117,44 +118,69 @@ enum Unusable {
 }
 
 impl<P: Clone> Store<P> {
-    /// The policies in service. Of two policies with the same name, and of two with `queue by`, the
-    /// one of the older object is in service. Of objects that exceed the limits together the newest
+    /// The policies in service. Of two policies with the same name, and of two with `queue by`, the one stays that is in
+    /// service; where neither is, the one of the older object comes into service. Of objects that exceed the limits together the newest
     /// are refused.
     pub fn service(&self, terms: &Terms<'_, P>) -> Service<P> {
         let mut by_age: Vec<_> = self.objects.iter().collect();
         by_age.sort_by(|(left, a), (right, b)| (&a.age, left).cmp(&(&b.age, right)));
         let mut service = Service::default();
         let mut load = Load::default();
+        let mut usables = Vec::new();
         for (name, held) in &by_age {
             if held.too_much.is_some_and(|it| load.plus(it).beyond(terms.limit).is_none()) {
                 service.has_room.push((*name).clone());
             }
-            let (mut verdict, usable) = choose(name, held, load, terms, &mut service.too_much);
+            let (verdict, usable) = choose(name, held, load, terms, &mut service.too_much);
             if let Some(usable) = usable {
                 load = load.plus(usable.load);
                 service.chosen.insert((*name).clone(), usable.hash);
-                for (compiled, origin) in usable.policies {
-                    match rival(&service.policies, &compiled) {
-                        // What refuses the present text is more important.
-                        Some(why) if !matches!(verdict, Verdict::Refused { .. }) => {
-                            verdict = Verdict::Waiting { why };
-                        }
-                        Some(_) => {}
-                        None => service.policies.push(Served { object: (*name).clone(), compiled, origin }),
-                    }
-                }
+                usables.extend(usable.policies.into_iter().map(|(compiled, origin)| Served {
+                    object: (*name).clone(),
+                    compiled,
+                    origin,
+                }));
             }
             service.verdicts.insert((*name).clone(), verdict);
         }
+        self.admit(usables, &mut service);
         // Stand-ins come last: they never take precedence over a policy that compiles.
         for (name, held) in &by_age {
             if !service.chosen.contains_key(*name)
-                && let Some(stand_in) = &held.stand_in
+                && let Some(stand_in) = self.stand_in_of(name, held)
+                && !stand(name, stand_in, terms, &mut service)
+                && let Some(blanket) = self.blanket_of(name, held)
             {
-                stand(name, stand_in, terms, &mut service);
+                stand(name, &blanket, terms, &mut service);
             }
         }
         service
+    }
+
+    /// Puts policies into service beside each other, those that stay there first.
+    fn admit(&self, usables: Vec<Served<P>>, service: &mut Service<P>) {
+        let mut admitted: Vec<(usize, Served<P>)> = Vec::new();
+        let stays = |it: &Served<P>| self.owner(&it.compiled.name) == Some(&it.object);
+        let (first, then): (Vec<_>, Vec<_>) = usables.into_iter().enumerate().partition(|(_, it)| stays(it));
+        for (at, it) in first.into_iter().chain(then) {
+            let owner = self.owner(&it.compiled.name).filter(|owner| **owner != it.object);
+            let why = match owner {
+                Some(owner) => Some(format!("policy `{}` is that of the object `{owner}`", it.compiled.name)),
+                None => rival(admitted.iter().map(|(_, it)| it), &it.compiled),
+            };
+            let Some(why) = why else {
+                admitted.push((at, it));
+                continue;
+            };
+            // What refuses the present text is more important.
+            if let Some(verdict) = service.verdicts.get_mut(&it.object)
+                && !matches!(verdict, Verdict::Refused { .. })
+            {
+                *verdict = Verdict::Waiting { why };
+            }
+        }
+        admitted.sort_by_key(|(at, _)| *at);
+        service.policies.extend(admitted.into_iter().map(|(_, it)| it));
     }
 
     /// The objects whose present text came into service with this choice and did not serve before,
@@ -179,7 +205,9 @@ fn choose<P: Clone>(
     too_much: &mut BTreeMap<ObjectName, (Load, Problem)>,
 ) -> (Verdict, Option<Usable<P>>) {
     let blocked = |version: &Version<P>| {
-        terms.blocked.get(name).filter(|(hash, _)| *hash == version.hash).map(|(_, why)| why.clone())
+        let blocked = terms.blocked.get(name);
+        let blocked = blocked.filter(|(hash, _)| hash.is_empty() || *hash == version.hash);
+        blocked.map(|(_, why)| why.clone())
     };
     let usable = |version: &Arc<Version<P>>| match blocked(version) {
         Some(why) => Err(Unusable::Waits(why)),
@@ -283,21 +311,35 @@ fn usable<P: Clone>(
 }
 
 /// Which policy in service keeps this one out.
-fn rival<P>(policies: &[Served<P>], compiled: &Compiled<P>) -> Option<String> {
-    let same = policies.iter().find(|it| it.compiled.name == compiled.name);
+fn rival<'s, P: 's>(
+    mut policies: impl Iterator<Item = &'s Served<P>> + Clone,
+    compiled: &Compiled<P>,
+) -> Option<String> {
+    let same = policies.clone().find(|it| it.compiled.name == compiled.name);
     if let Some(Served { object, compiled, .. }) = same {
         return Some(format!("policy `{}` of the older object `{object}` is in service", compiled.name));
     }
-    policies.iter().find_map(|it| {
+    policies.find_map(|it| {
         let claim = it.compiled.claims.iter().find(|claim| compiled.claims.contains(claim))?;
         Some(format!("policy `{}` of `{}` already {claim}", it.compiled.name, it.object))
     })
 }
 
-/// Puts the policies of a stand-in into service.
-fn stand<P: Clone>(name: &str, stand_in: &Version<P>, terms: &Terms<'_, P>, service: &mut Service<P>) {
-    let Ok(usable) = usable(name, stand_in, Load::default(), terms) else { return };
-    for (compiled, origin) in usable.policies {
+/// Puts the policies of a stand-in into service; whether all of them have what they read themselves.
+fn stand<P: Clone>(
+    name: &str,
+    stand_in: &Version<P>,
+    terms: &Terms<'_, P>,
+    service: &mut Service<P>,
+) -> bool {
+    let mut all = true;
+    for of in &stand_in.policies {
+        let one = Version { texts: Texts::new(), hash: String::new(), policies: vec![of.clone()] };
+        let usable = usable(name, &one, Load::default(), terms);
+        all &= usable.is_ok();
+        let Some((compiled, origin)) = usable.ok().and_then(|mut usable| usable.policies.pop()) else {
+            continue;
+        };
         if service.policies.iter().any(|it| it.compiled.name == compiled.name) {
             continue;
         }
@@ -313,6 +355,7 @@ fn stand<P: Clone>(name: &str, stand_in: &Version<P>, terms: &Terms<'_, P>, serv
             _ => {}
         }
     }
+    all
 }
 
 #[cfg(test)]

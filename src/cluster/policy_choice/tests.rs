@@ -1,15 +1,19 @@
 //! Tests of the choice: which text of each object is in service, on toy policies.
 
 use super::*;
-use crate::cluster::policy_store::Compile;
+use crate::cluster::policy_store::{Compile, Standing};
 use crate::cluster::policy_verdict::{Texts, hash};
 
 /// A text is `name` and words: `queue` orders the queue, `reads` needs something that may be
 /// missing, `heavy` costs 60. Anything with `!` does not compile, and `?` makes the compiler panic.
 fn store() -> Store<String> {
-    let hold = |_: &str, texts: &Texts, compiles: bool| {
-        let named = texts.values().next()?.strip_prefix("hold ")?.split(' ').next()?.to_owned();
-        Some(Texts::from([("a.bay".to_owned(), format!("{named} held {compiles}"))]))
+    let hold = |_: &str, texts: &Texts, standing: Standing| {
+        let text = texts.values().next()?;
+        let selects = text.strip_prefix("hold ");
+        let text = selects.or((standing == Standing::Whole).then_some(text))?;
+        let named = text.split(' ').next()?;
+        let reads = if text.contains("blind") && standing != Standing::Whole { " reads" } else { "" };
+        Some(Texts::from([("a.bay".to_owned(), format!("{named} held {standing:?}{reads}"))]))
     };
     let compile: Compile<String> = Box::new(|_, texts| {
         let mut policies = Vec::new();
@@ -149,7 +153,7 @@ fn a_stand_in_never_takes_precedence() {
     put(&mut store, "n/a", "1", "hold one !");
     put(&mut store, "n/b", "2", "hold two !");
     put(&mut store, "n/c", "3", "two v1");
-    assert_eq!(plain(&mut store), ["two v1", "one held false"]);
+    assert_eq!(plain(&mut store), ["two v1", "one held Broken"]);
     let holds = |store: &Store<String>, name: &str| match verdict(store, &World::default(), name) {
         Verdict::Refused { holds, instead, .. } => (holds, instead),
         other => panic!("{other:?}"),
@@ -206,15 +210,49 @@ fn one_that_waits_for_a_right_holds_up_nobody_else() {
     // Without an earlier text its pods wait, as far as a stand-in can be made.
     put(&mut store, "n/c", "3", "hold three reads");
     put(&mut store, "n/d", "4", "four reads");
-    assert_eq!(running(&mut store, &blind), ["one v1", "two v2", "three held true"]);
+    assert_eq!(running(&mut store, &blind), ["one v1", "two v2", "three held Waits"]);
     let Verdict::Waiting { why } = verdict(&store, &blind, "n/c") else { panic!() };
     assert!(why.ends_with("; the pods of three wait"), "{why}");
     // With the right all of them serve.
     assert_eq!(plain(&mut store), ["one v2 reads", "two v2", "three reads", "four reads"]);
     let readable = World { readable: true, ..World::default() };
     assert!(choose(&store, &readable).verdicts.values().all(|it| *it == Verdict::Serving));
-    // If the right is lost, what is in service has no other text.
-    assert_eq!(running(&mut store, &blind), ["two v2"]);
+    // If the right is lost, their pods wait: all pods, where the text does not say which.
+    let held = ["two v2", "one held Whole", "three held Waits", "four held Whole"];
+    assert_eq!(running(&mut store, &blind), held);
+    assert_eq!(plain(&mut store), ["one v2 reads", "two v2", "three reads", "four reads"]);
+}
+
+#[test]
+fn after_a_restart_a_policy_without_its_objects_holds_its_pods_whatever_the_history() {
+    let kept = |name: &str, text: &str| vec![(name.to_owned(), texts(text))];
+    for (present, earlier, runs) in [
+        // The text that served before the restart, and others, lack the objects too.
+        ("hold one reads", "hold one reads", "one held Waits"),
+        ("hold one v2 reads", "hold one v1 reads", "one held Waits"),
+        ("one v2 reads", "hold one v1 reads", "one held Waits"),
+        ("one reads", "one reads", "one held Whole"),
+        // A stand-in that lacks objects itself.
+        ("hold one reads blind", "hold one reads blind", "one held Whole"),
+        // A broken text over one that lacks the objects.
+        ("one !", "hold one v1 reads", "one held Waits"),
+        ("one !", "one v1 reads", "one held Whole"),
+        ("hold one !", "one v1 reads", "one held Broken"),
+        // The earlier text has what it reads.
+        ("hold one v2 reads", "one v1", "one v1"),
+    ] {
+        let mut store = store();
+        store.put("n/a", "1", texts(present), |_| kept("one", earlier));
+        assert_eq!(running(&mut store, &World::default()), [runs], "{present} after {earlier}");
+        let serves = if present.contains('!') { earlier } else { present };
+        assert_eq!(plain(&mut store), [serves.trim_start_matches("hold ")], "{present} after {earlier}");
+    }
+    // Without a history a policy that does not say which pods it is about holds none, unless it is a file.
+    for (age, runs) in [("1", vec![]), ("", vec!["one held Whole"])] {
+        let mut store = store();
+        put(&mut store, "n/a", age, "one reads");
+        assert_eq!(running(&mut store, &World::default()), runs);
+    }
 }
 
 #[test]
@@ -267,4 +305,74 @@ fn a_text_without_profiles_leaves_its_object_with_the_earlier_text() {
     };
     assert_eq!(running(&mut store, &world), ["one v1", "two v1"]);
     assert_eq!(verdict(&store, &world, "n/a").word(), "Waiting");
+}
+
+#[test]
+fn an_object_for_exceptions_has_no_policies() {
+    let mut store = store();
+    put(&mut store, "n/a", "5", "one v1");
+    store.for_exceptions("n/x", true);
+    // The object is older, and compiles; its first text is refused, and it gets no stand-in.
+    put(&mut store, "n/x", "1", "hold evil v1");
+    assert_eq!(plain(&mut store), ["one v1"]);
+    let Verdict::Refused { problems, instead: None, holds } = verdict(&store, &World::default(), "n/x")
+    else {
+        panic!("{:?}", verdict(&store, &World::default(), "n/x"))
+    };
+    let said = "`n/x` may hold exceptions alone, and has policy `evil`; its label `bayplan.dev/policy` has the value \
+                `exceptions`: write the policy into another object";
+    assert_eq!((problems[0].to_string().as_str(), holds.len()), (said, 0));
+    // Nor does a history of another object's policy serve it.
+    store.remove("n/x");
+    store.for_exceptions("n/x", true);
+    store.put("n/x", "1", texts("two v2"), |_| panic!("no policy of it ever served"));
+    assert_eq!(plain(&mut store), ["one v1"]);
+    // What served before the label changed serves no more, and serves again when it changes back.
+    assert!(store.for_exceptions("n/a", true) && !store.for_exceptions("n/a", true));
+    assert_eq!(plain(&mut store), [""; 0]);
+    assert!(store.for_exceptions("n/a", false));
+    assert_eq!(plain(&mut store), ["one v1"]);
+}
+
+#[test]
+fn of_two_objects_with_one_policy_the_one_in_service_stays() {
+    let mut store = store();
+    put(&mut store, "n/b", "5", "one v1");
+    assert_eq!(plain(&mut store), ["one v1"]);
+    // An older object takes neither its place nor what only one policy may do.
+    put(&mut store, "n/a", "1", "one empty");
+    put(&mut store, "n/c", "6", "sorts queue");
+    assert_eq!(plain(&mut store), ["one v1", "sorts queue"]);
+    put(&mut store, "n/0", "0", "other queue");
+    assert_eq!(plain(&mut store), ["one v1", "sorts queue"]);
+    let why = |store: &Store<String>, name: &str| match verdict(store, &World::default(), name) {
+        Verdict::Waiting { why } => why,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(why(&store, "n/a"), "policy `one` is that of the object `n/b`");
+    assert_eq!(why(&store, "n/0"), "policy `sorts` of `n/c` already orders the queue");
+    // Nor while the one in service has a mistake, or waits for what it reads.
+    put(&mut store, "n/b", "5", "one !");
+    assert_eq!(plain(&mut store), ["one v1", "sorts queue"]);
+    // After a restart the history tells the object.
+    let restarted = |owner: &str| {
+        let mut store = self::store();
+        store.set_owners([("one".to_owned(), owner.to_owned())].into());
+        put(&mut store, "n/a", "1", "one empty");
+        put(&mut store, "n/b", "5", "one v1 reads");
+        store
+    };
+    let mut next = restarted("n/b");
+    assert_eq!(
+        running(&mut next, &World::default()),
+        [""; 0],
+        "its own object waits, and no other takes its place"
+    );
+    assert_eq!(plain(&mut next), ["one v1 reads"]);
+    // An object that is gone, or has the policy no more, keeps nothing.
+    assert_eq!(plain(&mut restarted("n/gone")), ["one empty"]);
+    put(&mut next, "n/b", "5", "renamed v1");
+    assert_eq!(plain(&mut next), ["one empty", "renamed v1"]);
+    store.remove("n/b");
+    assert_eq!(plain(&mut store), ["one empty", "sorts queue"]);
 }

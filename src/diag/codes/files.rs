@@ -150,9 +150,11 @@ spec:
 
     NO_TWIN "BP0507" "no-twin" Error
         "a part of the policy cannot be said in the other language"
-        "`bayplan convert` writes nothing when a part has no twin, rather than a policy that means something else. CEL has \
-         no lists with elements that have no value, and does not multiply durations. Where a number leaves the range of \
-         its type, CEL has an error or an infinite float; the policy language stops at the end of the range."
+        "`bayplan convert` writes nothing when a part has no twin, rather than a policy that means something else: it reads \
+         what it wrote again, and compares. CEL has no lists with elements that have no value, and does not multiply \
+         durations. Where a number leaves the range of its type, CEL has an error or an infinite float; the policy \
+         language stops at the end of the range. Where only a number of which nothing is known could do that, such as that \
+         of a label, the policy is written, and a note says where."
         in ""
         bad "`bayplan convert` of `give pod.priority * 10000000000 * 10000000000`"
         good "`give clamp(pod.priority, 0, 1000) * 10000000000`"
@@ -226,4 +228,52 @@ cases:
         in ""
         bad "`kubectl get nodes,pods -A -o json > cluster.json`, and a policy with `ns.labels[\"tier\"]`"
         good "a `cluster.json` made by the command in `bayplan dry-run --help`"
+
+    DAEMON_SET_MISSING "BP0514" "daemon-set-missing" Warning
+        "a pod names a DaemonSet that the cluster file does not hold"
+        "Policies refuse no pod of a DaemonSet, but an owner reference alone proves nothing: anybody who creates a pod \
+         may write one. The DaemonSet must be there, in the pod's namespace, with the UID that the pod names, and its \
+         selector must take the pod. Add DaemonSets to the cluster file (`bayplan dry-run --help` has the command that \
+         saves a whole cluster)."
+        in ""
+        bad "`kubectl get nodes,pods -A -o json > cluster.json`, with a pending pod of a DaemonSet"
+        good "a `cluster.json` made by the command in `bayplan dry-run --help`"
+
+    ODD_POLICY_MAP "BP0519" "odd-policy-map" Warning
+        "a ConfigMap of policies does something other than it says"
+        "Of a ConfigMap with the label `bayplan.dev/policy` a scheduler reads the keys that end in `.bay`, `.yaml`, \
+         `.yml` or `.json`, in lower case, and no others. The label counts whatever its value is."
+        in "rules.yaml"
+        bad r#"
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: rules, labels: {bayplan.dev/policy: "true"}}
+data:
+  healthy.bay: |
+    /// Keeps pods off broken nodes.
+    policy healthy {
+      filter ready { require node.ready else "node(s) not ready" }
+    }
+  zones.BAY: |
+    /// Keeps pods in one zone.
+    policy zones {
+      filter own { require node.zone == "a" else "node(s) of another zone" }
+    }
+"#
+        good r#"
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: rules, labels: {bayplan.dev/policy: "true"}}
+data:
+  healthy.bay: |
+    /// Keeps pods off broken nodes.
+    policy healthy {
+      filter ready { require node.ready else "node(s) not ready" }
+    }
+  zones.bay: |
+    /// Keeps pods in one zone.
+    policy zones {
+      filter own { require node.zone == "a" else "node(s) of another zone" }
+    }
+"#
 }

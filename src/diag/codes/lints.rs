@@ -277,9 +277,9 @@ policy healthy {
 }
 "#
 
-    SHARE_ABOVE_TWO "BP0417" "share-above-two" Warning
-        "a share is compared with a large number"
-        "A share is between 0 and 1. Write 80 percent as `80%` or 0.8."
+    PERCENT_AND_SHARE "BP0417" "percent-and-share" Warning
+        "a number from 0 to 100 meets a share from 0 to 1"
+        "`80%` is 0.8: it is compared with `share(a, b)`, and `percent(a, b)` with 80. A share of what a node has may be above 1 where nodes are overcommitted, but hardly above 10."
         bad r#"
 /// Keeps pods off busy nodes.
 policy busy {
@@ -435,7 +435,9 @@ policy racks {
          does what `onError` says: it refuses, is left out, or makes the attempt an error. Where the expression tests \
          first, no error is possible, and the rule is as fast as in the policy language. The fix writes the test: a \
          comparison with what is missing does not hold then, a missing value is the empty one of its type, and a \
-         quotient by 0 is 0, whatever `onError` says. `strict: true` makes this an error."
+         quotient by 0 is 0, whatever `onError` says. In `appliesWhen`, a gate or a `prefilter`, and in a variable that one of them \
+         reads, it is a warning: there the error stops the pod whatever the node, so that a policy may stop every pod without a label. \
+         `strict: true` makes it an error."
         in "zone.yaml"
         bad r#"
 # Keeps pods in one zone.
@@ -520,6 +522,62 @@ policy shop-mark {
 }
 "#
 
+    UNKNOWN_VALUE "BP0443" "unknown-value" Warning
+        "a field is compared with a value that it never has"
+        "All values of some fields are known: of `pod.qos`, `pod.phase`, and the effects of taints and tolerations. They are \
+         written as Kubernetes writes them, with upper and lower case."
+        bad r#"
+/// Keeps guaranteed pods off spot nodes.
+policy no-spot {
+  applies when pod.qos == "guaranteed"
+  filter spot { reject "spot node(s)" when node.labels["spot"] == "true" }
+}
+"#
+        good r#"
+/// Keeps guaranteed pods off spot nodes.
+policy no-spot {
+  applies when pod.qos == "Guaranteed"
+  filter spot { reject "spot node(s)" when node.labels["spot"] == "true" }
+}
+"#
+
+    LATE_BY_NODE "BP0446" "late-by-node" Warning
+        "a rule refuses by the node once the node is chosen"
+        "`reserve` and `permit` run once a node is chosen. A refusal there ends the attempt: no other node is tried, and the \
+         next attempt may choose the same node again, so that the pod waits although another node would do. A filter \
+         decides on each node before one is chosen; there, the pod is not yet counted on the node."
+        bad r#"
+/// Keeps pods off nodes that drain.
+policy draining {
+  reserve { reject "the node drains" when node.labels["draining"] == "yes" }
+}
+"#
+        good r#"
+/// Keeps pods off nodes that drain.
+policy draining {
+  filter stays { reject "node(s) that drain" when node.labels["draining"] == "yes" }
+}
+"#
+
+    OWN_KIND "BP0448" "own-kind" Warning
+        "the policy writes objects that the scheduler writes itself"
+        "The scheduler gives volumes to claims. A policy that writes volumes or claims could give the volume of one team to \
+         another, so `bayplan run` loads it only if `--policy-writes` names the kind."
+        bad r#"
+/// Marks the volume that a pod names.
+policy volume-mark {
+  let volume = lookup("PersistentVolume", pod.labels["volume"] ?? "") missing skip
+  before bind { label volume {"example.com/used": "yes"} }
+}
+"#
+        good r#"
+/// Notes on the pod where the volume that it names is.
+policy volume-mark {
+  let volume = lookup("PersistentVolume", pod.labels["volume"] ?? "") missing skip
+  reserve { annotate pod {"example.com/volume": volume.name} }
+}
+"#
+
     QUEUE_NOT_COUNTED "BP0451" "queue-not-counted" Warning
         "`queue by` of a policy that does not decide"
         "A policy that does not decide changes nothing: its `queue by` does not order the queue. Another order is not a \
@@ -599,6 +657,23 @@ except ready/ready until 2099-01-31 because "OPS-123: batch moves" when pod.name
 /// Keeps pods off nodes that are not ready.
 policy ready {
   filter ready { require node.ready else "node(s) not ready" }
+}
+"#
+
+    VICTIM_WITHOUT_BOUND "BP0459" "victim-without-bound" Warning
+        "a `victim` names pods of any priority"
+        "Where priorities decide, a pod evicts only pods that cannot evict it. A rule that says nothing of the priority of \
+         the pods that it names may let two pods evict each other in turns, as often as their controllers make them anew."
+        bad r#"
+/// Lets batch make room.
+policy batch-yields {
+  preempt { victim v when v.namespace == "batch" }
+}
+"#
+        good r#"
+/// Lets batch make room.
+policy batch-yields {
+  preempt { victim v when v.namespace == "batch" && v.priority < pod.priority }
 }
 "#
 }

@@ -332,8 +332,10 @@ policy healthy {
          a policy 100,000,000, and all policies together 1,000,000,000 with 500,000 expressions and 16 MiB of compiled patterns. A match \
          costs the bytes of the text times the states of the compiled pattern; `findAll` costs that again for \
          each byte of its longest match. A condition that compares an element of a collection with a value of the node \
-         for equality is a lookup: it costs one pass over the collection. A `group` keeps its pods by a \
-         value. `// bayplan: allow(too-costly) because …` above a rule lifts the limit."
+         for equality is a lookup: it costs one pass over the collection. In CEL neither side may end with an error, which would \
+         count for each element: `s.?node.?labels[?\"rack\"] == node.labels[?\"rack\"]`, or \
+         `has` and `in` in front. A `group` keeps its pods by a value, and a `ledger` a number by what pods and their nodes are, such as \
+         `by [pod.namespace, pod.labels[\"app\"] ?? \"\", node.labels[\"rack\"] ?? \"\"]`. `// bayplan: allow(too-costly) because …` above a rule lifts the limit."
         bad r#"
 /// Prefers nodes that are emptier than others.
 policy empty {

@@ -11,7 +11,7 @@ mod sarif;
 pub use github::{ANNOTATIONS, annotation, data, github};
 pub use junit::{junit, xml};
 pub use rdjson::rdjson;
-pub use sarif::sarif;
+pub use sarif::{Suppressed, sarif};
 
 use super::{Diagnostic, Source, SourceMap};
 use std::fmt::Write;
@@ -67,7 +67,7 @@ mod tests {
     #[test]
     fn sarif_has_rules_places_and_fixes() {
         let (sources, said) = some();
-        let log = sarif(&sources, &said);
+        let log = sarif(&sources, &said, &[]);
         let run = &log["runs"][0];
         assert_eq!(run["tool"]["driver"]["rules"].as_array().unwrap().len(), 2);
         let first = &run["results"][0];
@@ -99,7 +99,7 @@ mod tests {
             .map(|name| sources.add(name, "x"))
             .map(|file| Diagnostic::new(&codes::FOREIGN_WORD, Span::new(file, 0, 1), "x"))
             .into();
-        let log = sarif(&sources, &said);
+        let log = sarif(&sources, &said, &[]);
         let uri = |at: usize| {
             let place = &log["runs"][0]["results"][at]["locations"][0]["physicalLocation"];
             place["artifactLocation"]["uri"].as_str().unwrap().to_owned()

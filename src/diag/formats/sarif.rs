@@ -7,10 +7,17 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 /// The log of a run.
-pub fn sarif(sources: &SourceMap, diagnostics: &[Diagnostic]) -> Value {
+pub fn sarif(sources: &SourceMap, diagnostics: &[Diagnostic], suppressed: &[Suppressed]) -> Value {
+    let all = diagnostics.iter().chain(suppressed.iter().map(|of| &of.said));
     let rules: BTreeMap<&str, Value> =
-        diagnostics.iter().map(|diagnostic| (diagnostic.code.id, rule(diagnostic.code))).collect();
-    let results: Vec<Value> = diagnostics.iter().map(|diagnostic| result(sources, diagnostic)).collect();
+        all.map(|diagnostic| (diagnostic.code.id, rule(diagnostic.code))).collect();
+    let mut results: Vec<Value> = diagnostics.iter().map(|diagnostic| result(sources, diagnostic)).collect();
+    for of in suppressed {
+        let mut result = result(sources, &of.said);
+        let kind = if of.in_source { "inSource" } else { "external" };
+        result["suppressions"] = json!([{"kind": kind, "justification": of.why}]);
+        results.push(result);
+    }
     let complete = !diagnostics.iter().any(|diagnostic| diagnostic.code == &codes::UNREADABLE);
     json!({
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
@@ -25,6 +32,17 @@ pub fn sarif(sources: &SourceMap, diagnostics: &[Diagnostic]) -> Value {
             "results": results,
         }],
     })
+}
+
+/// A finding that is not reported, since a comment or the project allows it.
+#[derive(Clone, Debug)]
+pub struct Suppressed {
+    /// The finding.
+    pub said: Diagnostic,
+    /// Whether a comment in the text allows it.
+    pub in_source: bool,
+    /// Why.
+    pub why: String,
 }
 
 fn level(severity: Severity) -> &'static str {

@@ -3,8 +3,9 @@
 use super::read::{Case, Expectation, What, YesOr};
 use super::{Because, DecisionView, Mismatch, PodReport, Report, Seen, Standing, stands};
 use crate::framework::{Cycle, Silent, Would, WouldEffect};
-use crate::model::Symbol;
+use crate::model::{Object, Symbol};
 use crate::scheduler::{NodeDetail, PluginScore};
+use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 
 /// What did not come as expected.
@@ -21,12 +22,84 @@ pub(super) fn mismatch(one: &Expectation, seen: &Seen) -> Option<Mismatch> {
         What::Evicts(expected) => evicts(expected, seen),
         What::Would { rule, effect } => would(rule, *effect, seen),
         What::Remembers(given) => given.difference(seen),
+        What::Writes { object, fields } => writes(object, fields, seen),
+        What::Event { reason, text } => event(reason, text.as_deref(), seen),
     }?;
     Some(Mismatch { expected, got, because, span: one.span })
 }
 
 /// Expected, got, because.
 pub(super) type Difference = Option<(String, String, Vec<Because>)>;
+
+fn writes(object: &str, fields: &Value, seen: &Seen) -> Difference {
+    let written = match object {
+        "pod" => seen.writes.of(&Object::Pod(seen.pod.pod.clone()).key()),
+        name => seen.writes.named(name),
+    };
+    let nothing = fields.as_object().is_some_and(Map::is_empty);
+    let as_expected = match written {
+        None => nothing,
+        Some(written) => !nothing && holds(written, fields),
+    };
+    if as_expected {
+        return None;
+    }
+    let told = |value: Option<&Value>| match value {
+        Some(value) if value.as_object().is_some_and(|fields| !fields.is_empty()) => {
+            format!("{object}: {value}")
+        }
+        _ => {
+            let others: Vec<String> = seen.writes.iter().map(|(name, _)| name).collect();
+            let others = if others.is_empty() {
+                String::new()
+            } else {
+                format!("; written are {}", others.join(", "))
+            };
+            format!("{object}: nothing is written{others}")
+        }
+    };
+    let expected = if nothing { format!("{object}: nothing is written") } else { told(Some(fields)) };
+    Some((expected, told(written), Vec::new()))
+}
+
+/// Whether a value has everything of another one.
+fn holds(value: &Value, wanted: &Value) -> bool {
+    match (value, wanted) {
+        (Value::Object(value), Value::Object(wanted)) => {
+            wanted.iter().all(|(key, wanted)| value.get(key).is_some_and(|value| holds(value, wanted)))
+        }
+        // Labels and annotations are texts, and people write numbers without quotes.
+        (Value::String(text), Value::Number(number)) => *text == number.to_string(),
+        (Value::String(text), Value::Bool(yes)) => *text == yes.to_string(),
+        (value, wanted) => value == wanted,
+    }
+}
+
+fn event(reason: &str, text: Option<&str>, seen: &Seen) -> Difference {
+    let of_reason: Vec<&str> =
+        seen.pod.events.iter().filter(|event| event.reason == reason).map(|event| &*event.note).collect();
+    let as_expected = match text {
+        Some(text) => of_reason.iter().any(|note| note.contains(text)),
+        None => of_reason.is_empty(),
+    };
+    if as_expected {
+        return None;
+    }
+    let expected = match text {
+        Some(text) => format!("an event {reason}: {text}"),
+        None => format!("no event {reason}"),
+    };
+    let got = match of_reason.last() {
+        Some(note) => format!("{reason}: {note}"),
+        None => {
+            let mut others: Vec<&str> = seen.pod.events.iter().map(|event| &*event.reason).collect();
+            others.dedup();
+            let others = if others.is_empty() { "none".to_owned() } else { others.join(", ") };
+            format!("no event {reason}; its events are {others}")
+        }
+    };
+    Some((expected, got, Vec::new()))
+}
 
 fn bound(pod: &PodReport) -> Option<&Symbol> {
     match &pod.standing {
@@ -46,11 +119,12 @@ fn on(nodes: &[String], seen: &Seen) -> Difference {
         let refused = view.refused(node);
         match chosen {
             Some(chosen) if refused.is_empty() => view.outscored(node, chosen),
+            None if refused.is_empty() => view.late(false),
             _ => refused,
         }
     };
     let because = match gated {
-        true => seen.at_last().or(seen.at_end()).map(|view| view.gates()),
+        true => seen.at_end().map(|view| view.gates()),
         false => {
             seen.at_last().map(|view| nodes.iter().take(3).flat_map(|node| of_node(&view, node)).collect())
         }
@@ -152,7 +226,14 @@ fn unschedulable(expected: bool, seen: &Seen) -> Difference {
 
 /// Why each node refuses the pod; of many nodes the first three.
 fn refusals(view: &DecisionView) -> Vec<Because> {
-    view.nodes.iter().flat_map(|node| view.refused(&node.name)).take(3).collect()
+    let mut found = view.late(false);
+    for because in view.nodes.iter().flat_map(|node| view.refused(&node.name)) {
+        // What refuses the pod before nodes are evaluated refuses all of them.
+        if found.len() < 3 && !found.contains(&because) {
+            found.push(because);
+        }
+    }
+    found
 }
 
 /// Whether the pod was refused for a reason, by as many nodes as expected.
@@ -261,8 +342,12 @@ fn evicts(expected: &[String], seen: &Seen) -> Difference {
         false => format!("evicts {}", names.iter().copied().collect::<Vec<_>>().join(", ")),
     };
     (got != expected).then(|| {
-        let stands = stands(seen.pod);
-        (words(&expected), format!("{}, {stands}", words(&got)), Vec::new())
+        let stands = match bound(seen.pod) {
+            Some(node) => format!("is placed on {node}"),
+            None => stands(seen.pod),
+        };
+        let because = seen.at_first().map(|view| view.evictions()).unwrap_or_default();
+        (words(&expected), format!("{}; the pod {stands}", words(&got)), because)
     })
 }
 

@@ -163,6 +163,11 @@ fields! {
             `RULE` or `POLICY/RULE`: `same`, `moves`, `waits`, `spares` or `evicts`."
         "remembers" "{tries: 4}" "What memos remember for the pod at the end, by `MEMO` or `POLICY/MEMO`; `null` for \
             nothing."
+        "writes" "{pod: {labels: {rack: a}}}" "What policies write into objects, by `pod` for the pod itself, or \
+            `KIND/NAME`: `labels`, `annotations`, and other fields that `patch` writes; `null` for a key that is removed, \
+            `{}` for an object that nothing is written into."
+        "events" "{Placed: on rack a}" "Events about the pod by their reasons, with a part of the text; `null` for a \
+            reason that no event has."
     }
     Unschedulable {
         "reason" "Insufficient cpu" "A reason that nodes give, or a part of the event's message."

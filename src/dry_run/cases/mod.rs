@@ -41,11 +41,12 @@ pub use read::{Case, CaseFile, read};
 
 use super::because::{Because, DecisionView};
 use super::recorder::CoverageRecorder;
-use super::{Options, PodReport, Report, Standing, World, run_watched};
+use super::{Options, PodReport, Report, Standing, World, Writes, run_watched};
 use crate::diag::{Diagnostic, SourceMap, Span, codes};
 use crate::lang::analysis::coverage::Coverage;
 use crate::lang::policy_set::PolicySet;
 use crate::model::{Object, Time};
+use crate::plugins::policy::of_profile;
 use crate::scheduler::Profiles;
 use objects::Surroundings;
 use serde_json::Value;
@@ -139,7 +140,14 @@ impl CaseFile {
             if let Some(wrong) = names::unknown(&of.all, pod, &world, bench) {
                 return Err(wrong);
             }
-            let seen = Seen { pod, recorder: &recorder, policies: bench.policies, profiles: bench.profiles };
+            let policies = policies_of(pod, bench);
+            let seen = Seen {
+                pod,
+                recorder: &recorder,
+                policies: &policies,
+                profiles: bench.profiles,
+                writes: &report.writes,
+            };
             ended.mismatches.extend(of.all.iter().filter_map(|one| compare::mismatch(one, &seen)));
         }
         ended.mismatches.extend(compare::order(case, &report));
@@ -168,10 +176,17 @@ fn no_pod(name: Option<&str>, span: Span, world: &World) -> Box<Diagnostic> {
     }
 }
 
+/// The policies of a pod's profile, with its arguments.
+fn policies_of(pod: &PodReport, bench: &Bench) -> PolicySet {
+    bench.profiles.get(&pod.pod.scheduler_name).map(|framework| of_profile(framework)).unwrap_or_default()
+}
+
 /// Every pod of the report with what every rule says of every node.
 fn accounts(report: &Report, bench: &Bench, recorder: &CoverageRecorder) -> Vec<(String, Vec<Because>)> {
     let told = report.pods.iter().map(|pod| {
-        let seen = Seen { pod, recorder, policies: bench.policies, profiles: bench.profiles };
+        let policies = policies_of(pod, bench);
+        let seen =
+            Seen { pod, recorder, policies: &policies, profiles: bench.profiles, writes: &report.writes };
         let all = seen.at_first().or(seen.at_end()).map(|view| view.all()).unwrap_or_default();
         (format!("{}: {}", pod.pod.name, stands(pod)), all)
     });
@@ -197,8 +212,10 @@ fn stands(pod: &PodReport) -> String {
 struct Seen<'a> {
     pod: &'a PodReport,
     recorder: &'a CoverageRecorder<'a>,
+    /// Those of its profile.
     policies: &'a PolicySet,
     profiles: &'a Profiles,
+    writes: &'a Writes,
 }
 
 impl<'a> Seen<'a> {

@@ -87,6 +87,10 @@ pub(super) enum What {
     Would { rule: String, effect: WouldEffect },
     /// What a memo remembers for the pod at the end.
     Remembers(Given),
+    /// What policies write into an object: `pod`, or `KIND/NAME`.
+    Writes { object: String, fields: serde_json::Value },
+    /// A part of the text of an event of a reason; `None`: there is no such event.
+    Event { reason: String, text: Option<String> },
 }
 
 /// Yes, no, or by whom.
@@ -313,6 +317,28 @@ impl Reader<'_> {
         }
         for (memo, value) in entries(fields.get("remembers"), "memos with what they remember", errors) {
             add(value.tree, What::Remembers(self.remembered(None, memo, &value)));
+        }
+        for (object, written) in
+            entries(fields.get("writes"), "objects with what is written into them", errors)
+        {
+            match &written.tree.value {
+                TreeValue::Map(_) => {
+                    add(written.tree, What::Writes { object, fields: written.tree.to_json() })
+                }
+                _ => errors.push(
+                    self.at(&written, "expected a map of fields")
+                        .with_help("as in `{labels: {rack: a}}`; `{}` for nothing"),
+                ),
+            }
+        }
+        for (reason, text) in entries(fields.get("events"), "reasons of events with their texts", errors) {
+            let part = match &text.tree.value {
+                TreeValue::Null => Some(None),
+                _ => text.string(errors).map(|text| Some(text.to_owned())),
+            };
+            if let Some(part) = part {
+                add(text.tree, What::Event { reason, text: part });
+            }
         }
         for (name, what) in [("waits", What::Waits as fn(YesOr) -> What), ("gated", What::Gated)] {
             if let Some(field) = fields.get(name)

@@ -24,6 +24,44 @@ pub const CORDONED: &str = "node.kubernetes.io/unschedulable";
 /// The prefix of taints that Kubernetes itself adds and removes with a condition of the node.
 pub const CONDITION_TAINTS: &str = "node.kubernetes.io/";
 
+/// Domains of label keys that say what a node is: hardware, place and provider. Writing such a label does not change
+/// the machine.
+const OF_MACHINES: [&str; 23] = [
+    "kubernetes.io",
+    "k8s.io",
+    "nvidia.com",
+    "amd.com",
+    "intel.com",
+    "habana.ai",
+    "karpenter.sh",
+    "k8s.aws",
+    "amazonaws.com",
+    "cloud.google.com",
+    "gke.io",
+    "azure.com",
+    "openshift.io",
+    "oraclecloud.com",
+    "alibabacloud.com",
+    "aliyun.com",
+    "digitalocean.com",
+    "hetzner.cloud",
+    "linode.com",
+    "vmware.com",
+    "cast.ai",
+    "eksctl.io",
+    "x-k8s.io",
+];
+
+/// Domains among them whose labels the operators of nodes set.
+const OF_OPERATORS: [&str; 2] = ["node-restriction.kubernetes.io", "node-role.kubernetes.io"];
+
+/// Whether a label of a node says what the machine is: it is not set so that a pod fits.
+pub fn describes_machine(key: &str) -> bool {
+    let Some((domain, _)) = key.split_once('/') else { return false };
+    let below = |of: &str| domain == of || domain.strip_suffix(of).is_some_and(|rest| rest.ends_with('.'));
+    OF_MACHINES.iter().any(|of| below(of)) && !OF_OPERATORS.contains(&domain)
+}
+
 /// Who can make an edit.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -141,6 +179,13 @@ pub enum Edit {
     Except(Exempted),
     /// The pods of the node end, except those of DaemonSets.
     PodsEnd,
+    /// Pods anywhere end that hold so much of a resource, so that sums over pods fall.
+    ComesFree {
+        /// The resource.
+        resource: Symbol,
+        /// How much of it, in base units.
+        amount: i64,
+    },
 }
 
 /// What an exception is from: a policy, or one of its rules.
@@ -180,13 +225,18 @@ impl Edit {
             | Edit::PodAnnotation { .. } => EditOwner::Pod,
             Edit::NodeLabel { .. } | Edit::RemoveTaint(_) | Edit::Uncordon { .. } => EditOwner::Node,
             Edit::Except(_) => EditOwner::Policy,
-            Edit::PodsEnd => EditOwner::Wait,
+            Edit::PodsEnd | Edit::ComesFree { .. } => EditOwner::Wait,
         }
     }
 
     /// Whether it changes the node under evaluation.
     pub fn changes_node(&self) -> bool {
-        matches!(self.owner(), EditOwner::Node | EditOwner::Wait)
+        self.owner() == EditOwner::Node || *self == Edit::PodsEnd
+    }
+
+    /// Whether it happens while the pod waits.
+    pub fn is_wait(&self) -> bool {
+        self.owner() == EditOwner::Wait
     }
 
     /// The edit without the amount or value that differs from node to node: edits of one kind are

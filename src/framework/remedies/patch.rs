@@ -62,7 +62,7 @@ impl Patch {
                 Edit::NodeLabel { .. } | Edit::RemoveTaint(_) | Edit::Uncordon { .. } => {
                     patch.commands.extend(of_node(edit, node.unwrap_or("NODE")));
                 }
-                Edit::Except(_) | Edit::PodsEnd => {}
+                Edit::Except(_) | Edit::PodsEnd | Edit::ComesFree { .. } => {}
             }
         }
         if !tolerations.is_empty() {

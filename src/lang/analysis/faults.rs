@@ -2,18 +2,30 @@
 //! be proved, and the lint `may-fail` with the way out of each place.
 
 use crate::diag::{Diagnostic, Severity, Span, codes};
-use crate::lang::typed::operation::is_source;
-use crate::lang::typed::walk::{any, each_part};
-use crate::lang::typed::{Expr, ExprKind, Operation, Policy, Rule, Statement};
+use crate::lang::syntax::ast::OnError;
+use crate::lang::typed::operation::{each_exposed_part, is_source};
+use crate::lang::typed::walk::each_part;
+use crate::lang::typed::{Expr, ExprKind, Operation, Policy, Root, Rule, Statement};
 use crate::lang::types::value::FaultKind;
 use rustc_hash::FxHashSet;
 
 /// Whether an expression may be a fault, or may hide one of its parts.
 pub fn may_fail(policy: &Policy, expr: &Expr) -> bool {
-    policy.cel && any(policy, expr, &mut is_source)
+    policy.cel && can_fail(policy, expr)
 }
 
-/// The expressions of a policy that can make a fault.
+fn can_fail(policy: &Policy, expr: &Expr) -> bool {
+    let defined = match &expr.kind {
+        ExprKind::Let(id) => Some(&policy[*id].value),
+        ExprKind::CallDef(id, _) => Some(&policy[*id].body),
+        _ => None,
+    };
+    let mut found = is_source(expr) || defined.is_some_and(|defined| can_fail(policy, defined));
+    each_exposed_part(expr, &mut |part| found = found || can_fail(policy, part));
+    found
+}
+
+/// The expressions of a policy that can make a fault, also one that `optional.ofValid` takes in.
 pub fn sources_of_faults(policy: &Policy) -> Vec<Span> {
     fn look(expr: &Expr, found: &mut Vec<Span>) {
         if is_source(expr) {
@@ -43,7 +55,10 @@ pub fn check(policy: &Policy, diagnostics: &mut Vec<Diagnostic>) {
         }
     }
     policy.memos.iter().for_each(|memo| places.must_not_fail(&memo.key, "the key of a memo"));
-    for rule in policy.rules() {
+    // Each place is reported once: where it stops pods, if it does so anywhere.
+    let (stopping, others): (Vec<Rule<'_>>, Vec<Rule<'_>>) =
+        policy.rules().partition(|rule| stops_pods(*rule).is_some());
+    for rule in stopping.into_iter().chain(others) {
         for statement in rule.statements() {
             match statement {
                 Statement::Condition(of) if matches!(rule, Rule::Mode(..)) => {
@@ -70,7 +85,7 @@ pub fn check(policy: &Policy, diagnostics: &mut Vec<Diagnostic>) {
                 }
                 Statement::Wait(wait) => {
                     places.must_not_fail(&wait.patience, "the time of a wait");
-                    places.may_fail(&wait.until, rule);
+                    places.may_fail(&wait.until, None);
                 }
                 other => {
                     let value = match other {
@@ -78,10 +93,80 @@ pub fn check(policy: &Policy, diagnostics: &mut Vec<Diagnostic>) {
                         _ => None,
                     };
                     let parts = other.condition().into_iter().chain(value);
-                    parts.for_each(|part| places.may_fail(part, rule));
+                    let stops = stops_pods(rule).filter(|_| on_error(policy, statement) != OnError::Ignore);
+                    parts.for_each(|part| places.may_fail(part, stops));
                 }
             }
         }
+    }
+}
+
+/// A place whose error stops every pod for which it happens, before nodes are evaluated.
+#[derive(Clone, Debug)]
+pub struct Stop {
+    /// The operation.
+    pub span: Span,
+    /// The label or annotation that such a pod is without, in words.
+    pub lacks: Option<String>,
+    /// A gate keeps the pod back; else the policy refuses it.
+    pub gates: bool,
+}
+
+/// Every such place of a policy, each once.
+pub fn stops(policy: &Policy) -> Vec<Stop> {
+    let mut found: Vec<Stop> = Vec::new();
+    let mut unused = Vec::new();
+    let places = Places { policy, severity: None, seen: FxHashSet::default(), found: &mut unused };
+    for rule in policy.rules().filter(|rule| policy.cel && stops_pods(*rule).is_some()) {
+        for statement in rule.statements().filter(|of| on_error(policy, *of) != OnError::Ignore) {
+            let parts = statement.condition().into_iter().chain(statement.value());
+            let mut sources = Vec::new();
+            parts.for_each(|part| places.sources(part, &mut sources));
+            for source in sources {
+                if !found.iter().any(|known| known.span == source.span) {
+                    let gates = matches!(rule, Rule::Gate(_));
+                    found.push(Stop { span: source.span, lacks: lacks(&source), gates });
+                }
+            }
+        }
+    }
+    found
+}
+
+/// The label or annotation of the pod whose absence is the fault.
+fn lacks(source: &Expr) -> Option<String> {
+    let ExprKind::Dynamic(Operation::Demand(FaultKind::NoSuchKey), args) = &source.kind else { return None };
+    let ExprKind::Index(object, key) = &args.first()?.kind else { return None };
+    let (ExprKind::Field(of, field), ExprKind::Constant(key)) = (&object.kind, &key.kind) else {
+        return None;
+    };
+    let what = match (&of.kind, field.def().name) {
+        (ExprKind::Root(Root::Pod), "labels") => "label",
+        (ExprKind::Root(Root::Pod), "annotations") => "annotation",
+        (ExprKind::Root(Root::Namespace), "labels") => "namespace label",
+        (ExprKind::Root(Root::Namespace), "annotations") => "namespace annotation",
+        _ => return None,
+    };
+    Some(format!("the {what} `{}`", key.as_str()?))
+}
+
+/// What a fault of a rule does that decides before nodes are evaluated: no node can help the pod then.
+fn stops_pods(rule: Rule<'_>) -> Option<&'static str> {
+    match rule {
+        Rule::Applies(_) | Rule::Guard(_) | Rule::Prefilter(_) => {
+            Some("the policy then refuses the pod, whatever the node")
+        }
+        Rule::Gate(_) => Some("the gate then keeps the pod out of the queue"),
+        _ => None,
+    }
+}
+
+/// What is done about a fault of a statement of such a rule.
+fn on_error(policy: &Policy, statement: Statement<'_>) -> OnError {
+    match statement {
+        Statement::Check(check) => check.on_error,
+        Statement::Only(only) => only.on_error,
+        _ => policy.on_error,
     }
 }
 
@@ -104,15 +189,18 @@ impl Places<'_, '_> {
         }
     }
 
-    fn may_fail(&mut self, expr: &Expr, _rule: Rule<'_>) {
+    /// `stops`: what the fault does to pods, where it stops them.
+    fn may_fail(&mut self, expr: &Expr, stops: Option<&str>) {
         let mut sources = Vec::new();
         self.sources(expr, &mut sources);
         for source in sources {
             if !self.seen.insert(source.span) {
                 continue;
             }
-            let mut said = Diagnostic::new(&codes::MAY_FAIL, source.span, why(&source));
-            if let Some(severity) = self.severity {
+            let why = why(&source);
+            let message = stops.map_or_else(|| why.clone(), |stops| format!("{why}: {stops}"));
+            let mut said = Diagnostic::new(&codes::MAY_FAIL, source.span, message);
+            if let Some(severity) = self.severity.or(stops.map(|_| Severity::Warning)) {
                 said = said.with_severity(severity);
             }
             self.found.push(with_way_out(said, &source));
@@ -133,7 +221,7 @@ impl Places<'_, '_> {
         if let Some(defined) = defined {
             self.sources(defined, found);
         }
-        each_part(expr, &mut |part| self.sources(part, found));
+        each_exposed_part(expr, &mut |part| self.sources(part, found));
     }
 }
 

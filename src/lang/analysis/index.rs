@@ -16,6 +16,7 @@ use super::same::same;
 use super::shape::{constant, resolve_alias};
 use super::stage::depends;
 use crate::lang::language::fields::{ChangedBy, ObjectType};
+use crate::lang::language::functions::WRAP;
 use crate::lang::typed::walk;
 use crate::lang::typed::{
     Expr, ExprKind, GroupId, KindId, LookUp, LookUpBy, Macro, MacroKind, Policy, Root, SlotId,
@@ -147,6 +148,7 @@ pub fn is_key(ty: &Type) -> bool {
     match ty.present() {
         Type::String | Type::Bool | Type::Time => true,
         Type::Object(object) => *object == ObjectType::Node,
+        Type::CelOptional(of) => is_key(of),
         ty => ty.is_whole(),
     }
 }
@@ -168,8 +170,11 @@ pub fn answer_keys<'p>(policy: &'p Policy, expr: &'p Expr) -> Option<Vec<&'p Exp
     }
     let mut found = Found { policy, keys: Vec::new(), named: Vec::new(), lookups: Vec::new(), whole: false };
     found.look(expr);
+    // An optional of CEL is there where its path is.
     let covered = |others: &Vec<&Expr>| {
-        found.keys.iter().all(|key| others.iter().any(|other| same(policy, key, other)))
+        let of_path =
+            |key: &Expr, other: &Expr| same(policy, unwrapped(policy, key), unwrapped(policy, other));
+        found.keys.iter().all(|key| others.iter().any(|other| of_path(key, other)))
     };
     let fits = !found.whole && !found.lookups.is_empty() && found.lookups.iter().all(covered);
     fits.then(|| [found.keys, found.named].concat())
@@ -264,7 +269,21 @@ fn is_node_path(policy: &Policy, expr: &Expr) -> bool {
             is_node_path(policy, object) && constant(policy, key).is_some()
         }
         ExprKind::Let(id) => is_node_path(policy, &policy[*id].value),
+        // As an optional of CEL, or with a value for nodes without it.
+        ExprKind::Call(function, args, _) => match args.as_slice() {
+            [path] => function.def().name == WRAP && is_node_path(policy, path),
+            _ => false,
+        },
+        ExprKind::Coalesce(path, other) => is_node_path(policy, path) && constant(policy, other).is_some(),
         _ => false,
+    }
+}
+
+/// What an optional of CEL was made of; any other expression itself.
+fn unwrapped<'p>(policy: &'p Policy, expr: &'p Expr) -> &'p Expr {
+    match &resolve_alias(policy, expr).kind {
+        ExprKind::Call(function, args, _) if function.def().name == WRAP => args.first().unwrap_or(expr),
+        _ => expr,
     }
 }
 

@@ -18,6 +18,7 @@ pub mod preconditions;
 pub mod reads;
 pub mod same;
 pub mod shape;
+pub mod shown;
 pub mod stage;
 pub mod steady;
 

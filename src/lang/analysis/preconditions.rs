@@ -94,10 +94,12 @@ fn value_test<'p>(policy: &'p Policy, conjunct: &'p Expr) -> Option<(&'p Expr, O
     is_path(policy, path).then_some((path, values))
 }
 
-/// Whether an expression is a path from `pod` or `ns` with constant keys.
+/// Whether an expression is a path from `pod` or `ns` with constant keys, of one field or several: `pod.owner.kind`.
 fn is_path(policy: &Policy, expr: &Expr) -> bool {
     match &resolve_alias(policy, expr).kind {
-        ExprKind::Field(object, _) => matches!(object.kind, ExprKind::Root(Root::Pod | Root::Namespace)),
+        ExprKind::Field(object, _) => {
+            matches!(object.kind, ExprKind::Root(Root::Pod | Root::Namespace)) || is_path(policy, object)
+        }
         ExprKind::Index(object, key) => is_path(policy, object) && constant(policy, key).is_some(),
         _ => false,
     }

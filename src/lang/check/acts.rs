@@ -6,13 +6,18 @@ use crate::diag::{Span, codes};
 use crate::lang::language::fields::ObjectType;
 use crate::lang::language::statements::StatementId;
 use crate::lang::syntax::ast::{self, BlockKind, WriteVerb};
+use crate::lang::typed::acts::field_manager;
 use crate::lang::typed::reads::Reads;
 use crate::lang::typed::{Act, Acts, Does, EventOf, Point, Target};
 use crate::lang::types::Type;
-use crate::model::KindName;
+use crate::model::{KindName, after_bind_mark, key_problem};
 
 /// The longest reason of an event. Source: `pkg/apis/core/validation/events.go`, `ReasonLengthLimit`.
 const LONGEST_REASON: usize = 128;
+
+/// The longest name of a field manager. Source: `apimachinery/pkg/apis/meta/v1/validation/validation.go`,
+/// `FieldManagerMaxLength`.
+const LONGEST_MANAGER: usize = 128;
 
 /// Why policies never write to objects of a kind.
 fn never_written(kind: &KindName) -> Option<&'static str> {
@@ -26,6 +31,10 @@ fn never_written(kind: &KindName) -> Option<&'static str> {
             Some("these objects decide what the API server accepts")
         }
         ("coordination.k8s.io", _) => Some("the scheduler's own lease is of this kind"),
+        ("", "Binding") => Some("the scheduler binds pods"),
+        ("", "ServiceAccount") | ("authentication.k8s.io" | "authorization.k8s.io", _) => {
+            Some("these objects tell who a user is and what the user may do")
+        }
         _ => None,
     }
 }
@@ -131,6 +140,31 @@ impl<'a> Checker<'a> {
             return None;
         }
         Some(Target::Object(object, kind))
+    }
+
+    /// The name of the policy becomes a part of what it writes: of the mark on the pod, and of the field manager.
+    pub(super) fn name_in_writes(&mut self, policy: &ast::Policy, all: &[Acts]) {
+        let (name, span) = (&*policy.name.text, policy.name.span);
+        let writes = |point: Option<Point>, verb: Option<WriteVerb>| {
+            let acts = all.iter().filter(|acts| point.is_none_or(|point| acts.point == point));
+            acts.flat_map(|acts| &acts.acts)
+                .any(|act| matches!(&act.does, Does::Write(_, of, _) if verb.is_none_or(|verb| *of == verb)))
+        };
+        if writes(Some(Point::PostBind), None)
+            && let Some(problem) = key_problem(&after_bind_mark(name))
+        {
+            let message =
+                format!("a policy that writes in `after bind` cannot be called `{name}`: {problem}");
+            let help = "until everything is written, the pod has an annotation whose key ends in the name: choose one \
+                        of 63 characters at most that begins and ends with a letter or digit";
+            self.mistake(&codes::WRONG_WRITE, span, message, help);
+        }
+        if writes(None, Some(WriteVerb::Patch)) && field_manager(name).len() > LONGEST_MANAGER {
+            let most = LONGEST_MANAGER - field_manager("").len();
+            let message = "the name of a policy that uses `patch` is too long";
+            let help = format!("it is the name of the field manager: choose one of {most} bytes at most");
+            self.mistake(&codes::WRONG_WRITE, span, message, help);
+        }
     }
 
     /// An act. What its condition shows is known in it, and only there.

@@ -58,8 +58,8 @@ impl<'a> Checker<'a> {
             if known {
                 continue;
             }
-            let names: Vec<String> = self.params.iter().map(|param| param.name.to_string()).collect();
-            let near = super::types::nearest(&argument.name, names.iter().map(String::as_str));
+            let names: Vec<&str> = self.params.iter().map(|param| &*param.name).collect();
+            let near = self.nearest(&argument.name, names.iter().copied());
             let help = match near {
                 Some(near) => format!("did you mean `{near}`?"),
                 None if names.is_empty() => "it has none".to_owned(),

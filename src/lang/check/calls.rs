@@ -191,7 +191,10 @@ impl Checker<'_> {
         self.mistake(
             &codes::WRONG_ARGUMENTS,
             name.span,
-            format!("`{}` does not take {}", name.text, arguments(given)),
+            match given {
+                0 => format!("`{}` is called without arguments", name.text),
+                given => format!("`{}` does not take {}", name.text, arguments(given)),
+            },
             format!("write `{form}`"),
         );
     }

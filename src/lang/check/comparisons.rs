@@ -4,7 +4,8 @@ use super::Checker;
 use super::expr::strip;
 use super::types::{is_zero, unit_help};
 use crate::diag::{Diagnostic, Span, codes};
-use crate::lang::syntax::ast::{self, BinaryOp};
+use crate::lang::syntax::ast::{self, BinaryOp, Literal};
+use crate::lang::syntax::literal::with_unit;
 use crate::lang::typed::{ArithmeticOp, CompareOp, Expr, ExprKind};
 use crate::lang::types::Type;
 use crate::lang::types::value::Value;
@@ -152,6 +153,18 @@ impl Checker<'_> {
         if self.minutes_meant(left, b) || self.minutes_meant(right, a) {
             return;
         }
+        for (time, other) in [(left, right), (right, left)] {
+            let written = self.excerpt(other.span).to_owned();
+            if *time.ty.present() == Type::Time && is_day(written.trim_matches(['"', '\''])) {
+                let right = format!("time(\"{}T00:00:00Z\")", written.trim_matches(['"', '\'']));
+                let message = format!("cannot {verb} `{a}` with `{b}`");
+                let said = Diagnostic::new(&codes::TYPE_MISMATCH, other.span, message)
+                    .with_label("a day is not a time")
+                    .with_help(format!("write `{right}`"));
+                self.report(said.with_fix(format!("write `{right}`"), other.span, right));
+                return;
+            }
+        }
         let number = |ty: &Type| matches!(ty, Type::Int | Type::Float);
         for (unit, other) in [(left, right), (right, left)] {
             let ty = unit.ty.present();
@@ -282,7 +295,6 @@ impl Checker<'_> {
             BinaryOp::Gt => CompareOp::Greater,
             _ => CompareOp::GreaterEqual,
         };
-        self.share_above_two(&left, &right, of.op);
         self.whole_division(&left, &right);
         self.make(ExprKind::Compare(op, Box::new(left), Box::new(right)), Type::Bool, span)
     }
@@ -295,6 +307,21 @@ impl Checker<'_> {
             (n, Type::String) if n.is_numeric() => (right, left),
             _ => return false,
         };
+        if let Some(Value::String(written)) = self.constant(text)
+            && let Some(meant) = amount_meant(written.as_str(), number.ty.present())
+        {
+            let message = format!("cannot compare `{a}` with `{b}`");
+            let said = Diagnostic::new(&codes::TYPE_MISMATCH, text.span, message)
+                .with_label("this is a text")
+                .with_place(number.span, format!("this is `{}`", number.ty.present()))
+                .with_help(format!("write `{meant}`"));
+            let is_literal = self.excerpt(text.span).starts_with(['"', '\'']);
+            self.report(match is_literal {
+                true => said.with_fix(format!("write `{meant}`"), text.span, meant),
+                false => said,
+            });
+            return true;
+        }
         let conversion = match number.ty.present() {
             Type::Float => "float",
             Type::Cpu => "as_cpu",
@@ -316,27 +343,6 @@ impl Checker<'_> {
                 .with_help(format!("convert the text: `{fixed}`")),
         );
         true
-    }
-
-    /// `share(a, b) > 80`: a share lies in 0 to 1.
-    pub(super) fn share_above_two(&mut self, left: &Expr, right: &Expr, _op: BinaryOp) {
-        for (share, other) in [(left, right), (right, left)] {
-            if share.ty == Type::Float
-                && !matches!(share.kind, ExprKind::Constant(_))
-                && share.range.within(0.0, 1.0)
-                && let Some((low, high)) = other.range.ends()
-                && low == high
-                && low > 2.0
-            {
-                let text = self.excerpt(other.span).to_owned();
-                self.mistake(
-                    &codes::SHARE_ABOVE_TWO,
-                    other.span,
-                    "a share lies in 0 to 1",
-                    format!("did you mean `{text}%`?"),
-                );
-            }
-        }
     }
 
     /// `a / b > 50%` of ints: the quotient has been cut.
@@ -442,4 +448,35 @@ fn plain_literal(text: &str) -> Option<&str> {
         .iter()
         .all(|part| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit()));
     (is_number || matches!(bare, "true" | "false")).then_some(bare)
+}
+
+/// `2026-01-01`
+pub(super) fn is_day(text: &str) -> bool {
+    let digits = |part: &str, count| part.len() == count && part.bytes().all(|byte| byte.is_ascii_digit());
+    let parts: Vec<&str> = text.split('-').collect();
+    matches!(parts[..], [year, month, day] if digits(year, 4) && digits(month, 2) && digits(day, 2))
+}
+
+/// The amount or number that a text in quotes is meant to be: `"10Gi"` beside bytes, `"5m"` beside a duration.
+fn amount_meant(text: &str, ty: &Type) -> Option<String> {
+    let number = text.parse::<f64>().is_ok_and(f64::is_finite) && !text.starts_with('+');
+    let unit = with_unit(text).and_then(Result::ok);
+    let own = match (ty, &unit) {
+        (Type::Int | Type::Count, _) => text.parse::<i64>().is_ok(),
+        (Type::Float, Some(Literal::Share(_))) => true,
+        (Type::Float, None) => number && text.starts_with(|c: char| c.is_ascii_digit()),
+        (Type::Cpu, Some(Literal::Cpu(_)))
+        | (Type::Bytes, Some(Literal::Bytes(_)))
+        | (Type::Duration, Some(Literal::Duration(_))) => true,
+        (Type::Cpu, None) if number => return Some(format!("{text}cpu")),
+        (Type::Bytes, None) if number => return Some(format!("{text}B")),
+        // Go's minutes are `m`.
+        (Type::Duration, _) if text.ends_with('m') => {
+            let minutes = format!("{text}in");
+            let fits = matches!(with_unit(&minutes), Some(Ok(Literal::Duration(_))));
+            return fits.then_some(minutes);
+        }
+        _ => false,
+    };
+    own.then(|| text.to_owned())
 }

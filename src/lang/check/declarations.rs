@@ -2,11 +2,14 @@
 
 use super::Checker;
 use super::scope::{Decl, DeclId, DeclKind, FactScope, FileItems, LocalKind, Place, State, is_ours, twice};
-use crate::diag::{Diagnostic, Span, codes};
+use crate::diag::{Diagnostic, SourceId, Span, codes};
 use crate::lang::language::statements::{Names, StatementId};
 use crate::lang::syntax::ast::{self, Text};
 use crate::lang::typed::{self, DefId, Expr, ExprKind, LetId};
 use crate::lang::types::Type;
+use crate::lang::types::range::Range;
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
 
 impl<'a> Checker<'a> {
     /// Declares everything that the policy and its file name.
@@ -88,7 +91,10 @@ impl<'a> Checker<'a> {
             State::Param(id) => {
                 let param = &self.params[id.index()];
                 let ty = param.ty.clone();
-                let range = super::expr::constant_range(&param.value, &ty);
+                let range = match self.any_arguments {
+                    true => any_argument(param),
+                    false => super::expr::constant_range(&param.value, &ty),
+                };
                 self.with_range(ExprKind::Param(id), ty, range, span)
             }
             State::Group(id) => {
@@ -261,6 +267,34 @@ impl<'a> Checker<'a> {
         State::Def(id, uses)
     }
 
+    /// A declaration that is used with and without what the policy narrows was checked twice. A finding about it holds
+    /// where both say it: a default that one of them needs is needed.
+    pub(super) fn settle_scopes(&mut self) {
+        let both = self.decls.iter().filter(|decl| !decl.state.contains(&State::Unchecked));
+        let both: BTreeMap<(SourceId, u32), u32> = both
+            .filter_map(|decl| match decl.kind {
+                DeclKind::Let(of) => Some(of.value.span),
+                DeclKind::Def(of) => Some(of.body.span),
+                _ => None,
+            })
+            .map(|span| ((span.source, span.start), span.end))
+            .collect();
+        if both.is_empty() {
+            return;
+        }
+        let within = |said: &Diagnostic| {
+            let before = both.range(..=(said.span.source, said.span.start)).next_back();
+            before.is_some_and(|((source, _), end)| *source == said.span.source && said.span.end <= *end)
+        };
+        let mut times: FxHashMap<(Span, &str), usize> = FxHashMap::default();
+        for said in self.diagnostics.iter().filter(|said| !said.is_error()) {
+            *times.entry((said.span, said.code.id)).or_default() += 1;
+        }
+        self.diagnostics.retain(|said| {
+            said.is_error() || !within(said) || times.get(&(said.span, said.code.id)).is_none_or(|of| *of > 1)
+        });
+    }
+
     /// Checks unused declarations, so that their mistakes are reported, and reports that they are unused.
     pub(super) fn check_declarations(&mut self) {
         self.frame.fact_scope = FactScope::Narrowed;
@@ -301,5 +335,20 @@ impl<'a> Checker<'a> {
                 );
             }
         }
+    }
+}
+
+/// The values of a param for any argument. Without a range of its own a number is taken to be far from the ends of its type:
+/// a document whose rule fails for the argument that a profile gives has the lint `may-fail` then.
+fn any_argument(param: &typed::Param) -> Range {
+    const FAR: i128 = 1 << 31;
+    let default = super::expr::constant_range(&param.value, &param.ty);
+    if let Some(allowed) = param.allowed {
+        return allowed.union(default);
+    }
+    match default {
+        Range::Whole { .. } => Range::whole(-FAR, FAR).union(default).intersect(Range::of(&param.ty)),
+        Range::Real { .. } => Range::real(-1e100, 1e100).union(default),
+        Range::None => Range::None,
     }
 }

@@ -4,7 +4,7 @@
 use super::dialect::Dialect;
 use super::scope::{FactScope, Frame, Place};
 use super::{Checker, Texts};
-use crate::diag::{Diagnostic, Span, codes, suggest};
+use crate::diag::{Diagnostic, Span, codes};
 use crate::lang::eval::budget::Budget;
 use crate::lang::exceptions::{Outside, OutsideException};
 use crate::lang::language::statements::StatementId;
@@ -62,10 +62,14 @@ impl<'a> Checker<'a> {
 
     /// The rule that an exception of a document names.
     fn rule_of_exception(&mut self, rule: &ast::Name, result: &Policy) -> Option<(Option<Text>, Excepted)> {
+        if let Some((message, help)) = two_rules(result, &rule.text) {
+            self.mistake(&codes::UNKNOWN_NAME, rule.span, message, help);
+            return None;
+        }
         let about = Excepted::named(result, &rule.text);
         if about.is_none() {
             let message = format!("the policy has no rule `{}`", rule.text);
-            let help = no_rule(result, "", &rule.text);
+            let help = self.no_rule(result, "", &rule.text);
             self.mistake(&codes::UNKNOWN_NAME, rule.span, message, help);
         }
         about.map(|about| (Some(rule.text.clone()), about))
@@ -76,10 +80,15 @@ impl<'a> Checker<'a> {
         let about = match &of.rule {
             None => Excepted::Policy,
             Some(rule) => match Excepted::named(result, rule) {
-                Some(about) => about,
+                Some(about) => {
+                    if let Some((message, help)) = two_rules(result, rule) {
+                        return self.mistake(&codes::EXCEPTION_WITHOUT_EFFECT, of.target, message, help);
+                    }
+                    about
+                }
                 None => {
                     let message = format!("the policy `{}` has no rule `{rule}`", of.policy);
-                    let help = no_rule(result, &format!("{}/", of.policy), rule);
+                    let help = self.no_rule(result, &format!("{}/", of.policy), rule);
                     return self.mistake(&codes::EXCEPTION_WITHOUT_EFFECT, of.target, message, help);
                 }
             },
@@ -100,7 +109,7 @@ impl<'a> Checker<'a> {
     pub(super) fn hidden_let(&mut self, name: &str, value: Expr, span: Span) -> LetId {
         let name = Text::from(name);
         let id = LetId(self.lets.len() as u32);
-        let number = self.numbering().number_of_let(&name, id, &value, true);
+        let number = self.numbering().number_of_let(None, id, &value);
         self.let_numbers.push(number);
         self.lets.push(Let { name, value, missing: None, of_policy: true, span });
         id
@@ -171,16 +180,27 @@ impl<'a> Checker<'a> {
             span,
         })
     }
+
+    /// The way out for an exception from a rule that is not there.
+    fn no_rule(&self, policy: &Policy, before: &str, rule: &str) -> String {
+        let rule = rule.rsplit('/').next().unwrap_or(rule);
+        match self.nearest(rule, Excepted::names(policy)) {
+            Some(near) => format!("did you mean `{before}{near}`?"),
+            None => {
+                "exceptions name a filter, a score, `gate`, `prefilter`, `reserve`, `permit` or `preempt`"
+                    .to_owned()
+            }
+        }
+    }
 }
 
-/// The way out for an exception from a rule that is not there.
-fn no_rule(policy: &Policy, before: &str, rule: &str) -> String {
-    let rule = rule.rsplit('/').next().unwrap_or(rule);
-    match suggest::nearest(rule, Excepted::names(policy)) {
-        Some(near) => format!("did you mean `{before}{near}`?"),
-        None => "exceptions name a filter, a score, `gate`, `prefilter`, `reserve`, `permit` or `preempt`"
-            .to_owned(),
-    }
+/// The diagnostic about the name of an exception that a filter or score shares with a block of the policy.
+fn two_rules(policy: &Policy, name: &str) -> Option<(String, String)> {
+    let many = Excepted::names(policy).into_iter().filter(|known| *known == name).count();
+    (many > 1).then(|| {
+        let message = format!("`{name}` names a rule and the block `{name}` of the policy");
+        (message, format!("give the filter or score that is called `{name}` another name"))
+    })
 }
 
 /// Checks the exceptions at the top level of a file by themselves: they see a pod and its namespace, and no name of the

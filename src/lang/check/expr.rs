@@ -439,7 +439,14 @@ impl Checker<'_> {
                             "as_cpu" | "as_bytes" | "as_count" => "no quantity",
                             _ => "no number",
                         };
+                        let given = args.first().and_then(|arg| self.constant_str(arg));
+                        let day = given.filter(|text| super::comparisons::is_day(text));
                         match args.first().map(|arg| strip(&arg.kind)) {
+                            _ if let Some(day) = &day
+                                && matches!(name, "time" | "timestamp") =>
+                            {
+                                format!("a day is not a time: write `{name}(\"{day}T00:00:00Z\")`")
+                            }
                             Some(ExprKind::Index(map, key)) if let Some(key) = self.constant_str(key) => {
                                 let what = what_of(map);
                                 format!("`{text}` is absent where the {what} `{key}` is absent or {none}")

@@ -9,8 +9,7 @@ use super::Checker;
 use super::numbering::{Numbering, ValueId};
 use crate::lang::eval::constant::constant;
 use crate::lang::language::functions::{Absence, VALID, WRAP};
-use crate::lang::typed::operation::is_source;
-use crate::lang::typed::walk::each_part;
+use crate::lang::typed::operation::{each_exposed_part, is_source};
 use crate::lang::typed::{CompareOp, Expr, ExprKind, MacroKind, SlotId};
 use crate::lang::types::range::{Range, Relation};
 use crate::lang::types::value::{Constant, Value};
@@ -132,7 +131,7 @@ impl Checker<'_> {
         if !has_elements_with_values(list) || !matches!(list.ty.present(), Type::List(_)) {
             return false;
         }
-        let at = self.constant(index);
+        let at = self.sure_constant(index);
         let (Some(Value::Int(at)), Some(number)) = (at, self.numbering().number(list)) else { return false };
         at >= 0 && self.frame.facts.get(number).least > i128::from(at)
     }
@@ -189,6 +188,13 @@ impl Numbering<'_> {
             ExprKind::Let(id) if condition.ty == Type::Bool => {
                 let tables = self.tables;
                 self.learn(&tables.lets[id.index()].value, truth, facts);
+            }
+            ExprKind::CallDef(def, args) if condition.ty == Type::Bool => {
+                let args = args.iter().map(|arg| self.number(arg)).collect();
+                self.with_given(*def, args, |this, body| {
+                    this.learn(body, truth, facts);
+                    Some(())
+                });
             }
             ExprKind::Has(inner) if truth => self.learn_present(inner, facts),
             // An optional that holds something has a value.
@@ -309,6 +315,14 @@ impl Numbering<'_> {
                     self.learn_present(value, facts);
                 }
             }
+            // Its number is that of the path, or of the call: what it is read through is there too.
+            ExprKind::CallDef(def, args) => {
+                let args = args.iter().map(|arg| self.number(arg)).collect();
+                self.with_given(*def, args, |this, body| {
+                    this.learn_present(body, facts);
+                    Some(())
+                });
+            }
             // What conversions and methods make of an absent value is absent, unless they take it as CEL's optional.
             ExprKind::Call(function, args, _) => {
                 let def = function.def();
@@ -344,7 +358,7 @@ impl Numbering<'_> {
     /// Whether an expression of CEL may be a fault. The other side of `&&` is evaluated beside a fault too, so that a
     /// comparison with it shows nothing of another value. Of the value that is the fault it may show anything: whatever
     /// reads it is the fault as well.
-    fn may_fail(&self, expr: &Expr) -> bool {
+    pub(in crate::lang::check) fn may_fail(&self, expr: &Expr) -> bool {
         let fails = is_source(expr)
             || match &expr.kind {
                 ExprKind::Let(id) => {
@@ -353,7 +367,7 @@ impl Numbering<'_> {
                 _ => false,
             };
         let mut found = fails;
-        each_part(expr, &mut |part| found = found || self.may_fail(part));
+        each_exposed_part(expr, &mut |part| found = found || self.may_fail(part));
         found
     }
 

@@ -3,7 +3,6 @@
 use super::Checker;
 use super::expr::{constant_range, plain_type, resource_type, strip, type_range};
 use super::numbering::ValueId;
-use super::types::nearest;
 use crate::diag::{Diagnostic, Span, codes};
 use crate::lang::language::fields::{self, ChangedBy, ObjectType};
 use crate::lang::language::statements::Names;
@@ -84,7 +83,7 @@ impl Checker<'_> {
             Type::Api(api) => match fields::api::field(api, &name.text) {
                 Some((ty, range)) => self.api_field(object, name, ty, range, span),
                 None => {
-                    let known = fields::api::fields(api).iter().map(|field| field.name.to_owned()).collect();
+                    let known = fields::api::fields(api).iter().map(|field| field.name);
                     let what = api.name.to_owned();
                     self.unknown_field(&what, name, known);
                     self.unknown(span)
@@ -95,7 +94,7 @@ impl Checker<'_> {
                 Some(field) => self.api_field(object, name, field.ty.clone(), field.range, span),
                 None if of.open => self.untyped_field(object, name, span),
                 None => {
-                    let known = of.fields().iter().map(|field| field.name.to_string()).collect();
+                    let known = of.fields().iter().map(|field| &*field.name);
                     self.unknown_field(&of.name, name, known);
                     self.unknown(span)
                 }
@@ -122,8 +121,15 @@ impl Checker<'_> {
                     self.narrowed(expr)
                 }
                 None => {
-                    let known = record.fields.iter().map(|(name, _)| name.to_string()).collect();
-                    let what = Type::Record(record.clone()).to_string();
+                    /// Whose names fit into a message.
+                    const FEW_FIELDS: usize = 12;
+                    let known = record.fields.iter().map(|(name, _)| &**name);
+                    let what = match record.fields.len() {
+                        many if many > FEW_FIELDS && record.name.is_none() => {
+                            format!("a record of {many} fields")
+                        }
+                        _ => Type::Record(record.clone()).to_string(),
+                    };
                     self.unknown_field(&what, name, known);
                     self.unknown(span)
                 }
@@ -196,10 +202,7 @@ impl Checker<'_> {
             self.not_built(name.span, format_args!("`{}.{}`", owner.name(), name.text));
             return self.unknown(span);
         }
-        let known: Vec<String> = fields::fields_of(owner)
-            .map(|row| row.name.to_owned())
-            .chain(fields::api::roots(owner).map(str::to_owned))
-            .collect();
+        let known = fields::fields_of(owner).map(|row| row.name).chain(fields::api::roots(owner));
         self.unknown_field(owner.name(), name, known);
         self.unknown(span)
     }
@@ -246,12 +249,17 @@ impl Checker<'_> {
         self.narrowed(expr)
     }
 
-    pub(super) fn unknown_field(&mut self, what: &str, name: &ast::Name, known: Vec<String>) {
+    pub(super) fn unknown_field<'n>(
+        &mut self,
+        what: &str,
+        name: &ast::Name,
+        known: impl Iterator<Item = &'n str>,
+    ) {
         let message = format!("`{what}` has no field `{}`", name.text);
         let mut diagnostic = Diagnostic::new(&codes::UNKNOWN_FIELD, name.span, message);
         if let Some(meant) = field_meant(what, &name.text) {
             diagnostic = diagnostic.with_help(meant);
-        } else if let Some(near) = nearest(&name.text, known.iter().map(String::as_str)) {
+        } else if let Some(near) = self.nearest(&name.text, known) {
             diagnostic = diagnostic.with_help(format!("did you mean `{near}`?"));
         }
         self.report(diagnostic);
@@ -417,7 +425,7 @@ impl Checker<'_> {
 
     /// `{"a": 1}.a`: of constants it is known whether there is an element.
     fn known_index(&mut self, expr: Expr) -> Expr {
-        match self.constant(&expr) {
+        match self.sure_constant(&expr) {
             Some(Value::Absent) | None => self.narrowed(expr),
             Some(value) => {
                 let mut expr = self.present(expr);
@@ -445,7 +453,8 @@ impl Checker<'_> {
                         "storage" | "disk" | "ephemeral_storage" => {
                             format!("local storage is `{path}[\"ephemeral-storage\"]`")
                         }
-                        other => nearest(other, ["cpu", "memory", "pods", "ephemeral-storage"])
+                        other => self
+                            .nearest(other, ["cpu", "memory", "pods", "ephemeral-storage"])
                             .map(|near| format!("did you mean `{near}`?"))
                             .unwrap_or_else(|| {
                                 format!("extended resources have a domain: `{path}[\"example.com/{other}\"]`")
@@ -513,7 +522,7 @@ impl Checker<'_> {
             let none = self.make(ExprKind::Constant(Value::Absent), Type::Never.optional(), span);
             return (none, true);
         }
-        let absent = matches!(self.constant(&expr), Some(Value::Optional(None)));
+        let absent = matches!(self.sure_constant(&expr), Some(Value::Optional(None)));
         if absent {
             let ty = (**inner).clone().optional();
             return (self.make(ExprKind::Constant(Value::Absent), ty, span), true);

@@ -181,7 +181,7 @@ impl Checker<'_> {
             .map(|name| format!("`\"{name}\"`"))
             .collect();
         let bare: Vec<&str> = kinds::all().map(|kind| kind.name.kind()).collect();
-        let help = match (full.as_slice(), super::types::nearest(text, bare)) {
+        let help = match (full.as_slice(), self.nearest(text, bare)) {
             ([], Some(near)) => format!("did you mean `{near}`?"),
             ([], None) => "write a kind of your own as `\"group/version/Kind\"`".to_owned(),
             (full, _) => format!("write {}", full.join(" or ")),
@@ -213,9 +213,9 @@ impl Checker<'_> {
         match of.field(&name.text) {
             Some(field) => self.api_field(object, name, field.ty.clone(), field.range, span),
             None => {
-                let known = of.fields().iter().map(|field| field.name.to_string());
-                let short = fields::fields_of(ObjectType::LookedUp).map(|row| row.name.to_owned());
-                let known = known.chain(short).chain(["metadata".to_owned()]).collect();
+                let known = of.fields().iter().map(|field| &*field.name);
+                let short = fields::fields_of(ObjectType::LookedUp).map(|row| row.name);
+                let known = known.chain(short).chain(["metadata"]);
                 self.unknown_field(kind.name.kind(), name, known);
                 self.unknown(span)
             }

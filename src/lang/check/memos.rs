@@ -75,8 +75,7 @@ impl<'a> Checker<'a> {
             };
         }
         let memos = self.decls.iter().filter(|decl| matches!(decl.kind, DeclKind::Memo(_)));
-        let memos: Vec<String> = memos.map(|decl| decl.name.text.to_string()).collect();
-        let near = super::types::nearest(&name.text, memos.iter().map(String::as_str));
+        let near = self.nearest(&name.text, memos.map(|decl| &*decl.name.text));
         let message = format!("no memo is called `{}`", name.text);
         let said = Diagnostic::new(&codes::UNKNOWN_NAME, name.span, message);
         self.report(match near {

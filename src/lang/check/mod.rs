@@ -88,6 +88,27 @@ pub fn check(
     budget: &Budget,
     said: &mut Vec<Diagnostic>,
 ) -> Vec<Policy> {
+    check_all((file, source, used), (arguments, schemas, outside), false, budget, said)
+}
+
+/// The same where nothing is concluded from the values of params: for any arguments that a profile may give, as far as the
+/// policy compiles for them.
+pub fn check_for_any_arguments(
+    (file, source, used): (&ast::File, &Source, &[UsedFile<'_>]),
+    (schemas, outside): (&Schemas, &Outside),
+    budget: &Budget,
+    said: &mut Vec<Diagnostic>,
+) -> Vec<Policy> {
+    check_all((file, source, used), (&|_| Vec::new(), schemas, outside), true, budget, said)
+}
+
+fn check_all(
+    (file, source, used): (&ast::File, &Source, &[UsedFile<'_>]),
+    (arguments, schemas, outside): (Arguments<'_>, &Schemas, &Outside),
+    any_arguments: bool,
+    budget: &Budget,
+    said: &mut Vec<Diagnostic>,
+) -> Vec<Policy> {
     let mut diagnostics = Vec::new();
     let mut result = Vec::new();
     let text = Texts { text: source.text(), used, outside: Some(outside) };
@@ -117,7 +138,12 @@ pub fn check(
             continue;
         }
         let mut checker = Checker::new(text, Vec::new(), budget).with(schemas);
+        checker.any_arguments = any_arguments;
         let mut checked = checker.policy(item, policy, (&file_items, outside));
+        if any_arguments && checker.is_broken() {
+            checker = Checker::new(text, Vec::new(), budget).with(schemas);
+            checked = checker.policy(item, policy, (&file_items, outside));
+        }
         let mut broken = checker.is_broken();
         let given = arguments(&policy.name.text);
         if !broken && !given.is_empty() {
@@ -267,6 +293,10 @@ struct Checker<'a> {
     budget: &'a Budget,
     /// The values of lets that are constants.
     known: Known,
+    /// Nothing is concluded from the values of params.
+    any_arguments: bool,
+    /// The values of lets that are constants then.
+    known_for_any: Known,
     diagnostics: Vec<Diagnostic>,
     /// A part could not be read: there is no further diagnostic, but the policy is incomplete.
     incomplete: bool,
@@ -313,6 +343,8 @@ impl<'a> Checker<'a> {
             texts,
             budget,
             known: Known::default(),
+            any_arguments: false,
+            known_for_any: Known::default(),
             diagnostics: Vec::new(),
             incomplete: false,
             arguments,
@@ -371,6 +403,7 @@ impl<'a> Checker<'a> {
         self.statements(policy, &mut result);
         self.exceptions(policy, outside, &mut result);
         self.check_declarations();
+        self.settle_scopes();
         result.params = std::mem::take(&mut self.params);
         result.lets = std::mem::take(&mut self.lets);
         result.defs = std::mem::take(&mut self.defs);
@@ -444,6 +477,22 @@ impl<'a> Checker<'a> {
         let (params, lets, defs) = (&self.params, &self.lets, &self.defs);
         let known = &self.known;
         let value = constant::constant(expr, Tables { params, lets, defs, effort, known });
+        effort.note(before, expr.span);
+        value
+    }
+
+    /// The value of an expression, where nothing is concluded from params the one that it has for any arguments.
+    fn sure_constant(&self, expr: &Expr) -> Option<Constant> {
+        if !self.any_arguments {
+            return self.constant(expr);
+        }
+        let effort = &self.budget.constants;
+        let before = effort.spent();
+        let known = &Known::default();
+        let value = constant::constant(
+            expr,
+            Tables { params: &[], lets: &self.lets, defs: &self.defs, effort, known },
+        );
         effort.note(before, expr.span);
         value
     }

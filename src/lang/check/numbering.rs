@@ -5,6 +5,7 @@
 //! show under these numbers, and the unit of `r[name]` with a computed name is the number of the name.
 
 use super::Checker;
+use crate::diag::Span;
 use crate::lang::eval::constant::{Tables, constant};
 use crate::lang::language::fields::FieldId;
 use crate::lang::language::functions::{self, FunctionId};
@@ -30,8 +31,8 @@ pub(super) struct ValueId(pub u32);
 enum Key {
     Constant(Discriminant<Value<'static>>, String),
     Param(ParamId),
-    /// A let of the policy: one value in both fact scopes.
-    Let(Text),
+    /// A let of the policy, by its declaration: one value in both fact scopes.
+    Let(Span),
     BlockLet(LetId),
     Slot(SlotId),
     /// The variable of a macro inside the expression, counted from the innermost one.
@@ -74,7 +75,8 @@ enum Shape {
     Record,
     Call(FunctionId),
     LookUp(LookUp),
-    CallDef(DefId),
+    /// By the declaration of the def: one meaning in both fact scopes.
+    CallDef(Span),
     /// With how many variables, and whether it has a condition and a body.
     Macro(MacroKind, usize, bool, bool, Type),
     /// The number of elements of a list or map, or of characters of a text.
@@ -128,15 +130,18 @@ pub(super) struct Numbering<'c> {
     /// The numbers of the lets.
     lets: &'c [ValueId],
     pub(super) tables: Tables<'c>,
+    /// What the parameters of the defs around stand for.
+    given: Vec<(SlotId, Option<ValueId>)>,
 }
 
 impl Checker<'_> {
     /// What numbers expressions.
     pub(super) fn numbering(&mut self) -> Numbering<'_> {
         let effort = &self.budget.constants;
-        let tables =
-            Tables { params: &self.params, lets: &self.lets, defs: &self.defs, effort, known: &self.known };
-        Numbering { numbers: &mut self.numbers, lets: &self.let_numbers, tables }
+        let params = if self.any_arguments { &[][..] } else { &self.params };
+        let known = if self.any_arguments { &self.known_for_any } else { &self.known };
+        let tables = Tables { params, lets: &self.lets, defs: &self.defs, effort, known };
+        Numbering { numbers: &mut self.numbers, lets: &self.let_numbers, tables, given: Vec::new() }
     }
 
     /// Whether a value depends on one of these variables.
@@ -165,10 +170,11 @@ impl Numbering<'_> {
     }
 
     /// The number that a let has: that of its value, so that facts about one are facts about the other.
-    pub(super) fn number_of_let(&mut self, name: &Text, id: LetId, value: &Expr, of_policy: bool) -> ValueId {
+    /// `declared` is the place of its name where it is a let of the policy that has one.
+    pub(super) fn number_of_let(&mut self, declared: Option<Span>, id: LetId, value: &Expr) -> ValueId {
         let mut walk = Walk { bound: Vec::new(), parts: 0 };
         self.number_of(value, &mut walk).unwrap_or_else(|| {
-            let key = if of_policy { Key::Let(name.clone()) } else { Key::BlockLet(id) };
+            let key = declared.map_or(Key::BlockLet(id), Key::Let);
             self.numbers.number(key)
         })
     }
@@ -211,10 +217,15 @@ impl Numbering<'_> {
             ExprKind::Let(id) => return self.lets.get(id.index()).copied(),
             ExprKind::Constant(value) => Key::Constant(discriminant(value), value.to_string()),
             ExprKind::Param(id) => Key::Param(*id),
-            ExprKind::Slot(slot) => match walk.bound.iter().rev().position(|bound| bound == slot) {
-                Some(at) => Key::Bound(at),
-                None => Key::Slot(*slot),
-            },
+            ExprKind::Slot(slot) => {
+                if let Some((_, given)) = self.given.iter().rev().find(|(of, _)| of == slot) {
+                    return *given;
+                }
+                match walk.bound.iter().rev().position(|bound| bound == slot) {
+                    Some(at) => Key::Bound(at),
+                    None => Key::Slot(*slot),
+                }
+            }
             ExprKind::Root(root) => Key::Root(*root),
             ExprKind::Group(group) => Key::Group(*group),
             ExprKind::Memo(memo) => Key::Memo(*memo),
@@ -231,6 +242,17 @@ impl Numbering<'_> {
                 let parts = vec![self.number_of(object, walk)?, self.number_of_index(name, walk)?];
                 Key::Parts(Shape::Resource, parts.into())
             }
+            ExprKind::CallDef(def, args) => {
+                let of = self.tables.defs.get(def.index())?;
+                let parts: Vec<Option<ValueId>> =
+                    args.iter().map(|part| self.number_of(part, walk)).collect();
+                // A def that is a path is the path of what it is given.
+                if is_path(&of.body) {
+                    return self.with_given(*def, parts, |this, body| this.number_of(body, walk));
+                }
+                let parts: Option<Vec<ValueId>> = parts.into_iter().collect();
+                Key::Parts(Shape::CallDef(of.span), parts?.into())
+            }
             _ => {
                 let (shape, parts) = shape_of(expr)?;
                 let parts: Option<Vec<ValueId>> =
@@ -239,6 +261,21 @@ impl Numbering<'_> {
             }
         };
         Some(self.numbers.number(key))
+    }
+
+    /// Looks at the body of a def whose parameters stand for values with these numbers.
+    pub(super) fn with_given<R>(
+        &mut self,
+        def: DefId,
+        args: Vec<Option<ValueId>>,
+        look: impl FnOnce(&mut Self, &Expr) -> Option<R>,
+    ) -> Option<R> {
+        let of = self.tables.defs.get(def.index())?;
+        let outer = self.given.len();
+        self.given.extend(of.parameters.iter().copied().zip(args));
+        let seen = look(self, &of.body);
+        self.given.truncate(outer);
+        seen
     }
 
     /// An index behind its object. What is made of constants is the constant.
@@ -266,6 +303,19 @@ impl Numbering<'_> {
         let (condition, body) = (of.condition.is_some(), of.body.is_some());
         let shape = Shape::Macro(of.kind, variables, condition, body, expr.ty.present().clone());
         Some(self.intern(shape, parts))
+    }
+}
+
+/// A name, its fields, and entries under constant keys and names.
+fn is_path(expr: &Expr) -> bool {
+    match &expr.kind {
+        ExprKind::Root(_) | ExprKind::Slot(_) | ExprKind::Constant(_) | ExprKind::Param(_) => true,
+        ExprKind::Present(of)
+        | ExprKind::Field(of, _)
+        | ExprKind::ApiField(of, _)
+        | ExprKind::RecordField(of, _) => is_path(of),
+        ExprKind::Index(of, key) | ExprKind::Resource(of, key) => is_path(of) && is_path(key),
+        _ => false,
     }
 }
 
@@ -310,7 +360,6 @@ fn shape_of(expr: &Expr) -> Option<(Shape, Vec<&Expr>)> {
             [of] if function.def().counts_elements => one(Shape::Size, of),
             _ => Some((Shape::Call(*function), args.iter().collect())),
         },
-        ExprKind::CallDef(def, args) => Some((Shape::CallDef(*def), args.iter().collect())),
         ExprKind::LookUp(which, args) => Some((Shape::LookUp(*which), args.iter().collect())),
         _ => None,
     }

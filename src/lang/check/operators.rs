@@ -139,7 +139,8 @@ impl Checker<'_> {
             self.report(
                 Diagnostic::new(&codes::NEVER_ABSENT, of.op_span, why)
                     .with_help("remove the default")
-                    .with_fix("remove the default", cut, ""),
+                    .with_fix("remove the default", cut, "")
+                    .keeping_decisions(),
             );
             // It is the left side, whatever the right one is.
             return Expr { span, ..left };

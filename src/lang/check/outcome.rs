@@ -11,10 +11,7 @@ impl<'a> Checker<'a> {
     /// are switches.
     pub(super) fn always(&mut self, condition: &Expr, when_true: &str, when_false: &str) {
         let Some((truth, span)) = self.outcome(condition) else { return };
-        let said = |d: &Diagnostic| {
-            (d.code == &codes::CONTRADICTION || d.code == &codes::SHARE_ABOVE_TWO)
-                && condition.span.contains(d.span)
-        };
+        let said = |d: &Diagnostic| d.code == &codes::CONTRADICTION && condition.span.contains(d.span);
         if self.diagnostics.iter().any(said) {
             return;
         }

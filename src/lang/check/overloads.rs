@@ -302,7 +302,7 @@ impl Checker<'_> {
     /// replaced by its value, or reported when it has none.
     fn call_that_may_fail(&mut self, id: FunctionId, expr: Expr) -> Expr {
         let (def, span) = (id.def(), expr.span);
-        match self.constant(&expr) {
+        match self.sure_constant(&expr) {
             Some(Value::Absent) => {
                 let message = format!("`{}` has no value", self.excerpt(span));
                 let help = format!("`{}` is {}", def.name, def.doc);

@@ -113,22 +113,22 @@ impl<'a> Checker<'a> {
         if path.is_empty() && &*name.text == "metadata" {
             return api::structure("ObjectMeta").map_or(Type::Unknown, Type::Api);
         }
-        let (found, what, known): (Option<Type>, String, Vec<String>) = match within.ty.present() {
+        let (found, what, known): (Option<Type>, String, Vec<&str>) = match within.ty.present() {
             Type::Object(owner) => (
                 api::root(*owner, &name.text).map(|(ty, _)| ty),
                 owner.name().to_owned(),
-                api::roots(*owner).map(str::to_owned).collect(),
+                api::roots(*owner).collect(),
             ),
             Type::Api(of) => (
                 api::field(*of, &name.text).map(|(ty, _)| ty),
                 of.name.to_owned(),
-                api::fields(*of).iter().map(|field| field.name.to_owned()).collect(),
+                api::fields(*of).iter().map(|field| field.name).collect(),
             ),
             Type::Kind(kind) => match &kind.fields {
                 Some(of) => (
                     of.field(&name.text).map(|field| field.ty.clone()),
                     kind.name.kind().to_owned(),
-                    of.fields().iter().map(|field| field.name.to_string()).collect(),
+                    of.fields().iter().map(|field| &*field.name).collect(),
                 ),
                 None => return Type::Dyn,
             },
@@ -137,7 +137,7 @@ impl<'a> Checker<'a> {
                 found => (
                     found.map(|field| field.ty.clone()),
                     of.name.to_string(),
-                    of.fields().iter().map(|field| field.name.to_string()).collect(),
+                    of.fields().iter().map(|field| &*field.name).collect(),
                 ),
             },
             Type::Map(_, value) => return (**value).clone(),
@@ -145,7 +145,7 @@ impl<'a> Checker<'a> {
             _ => return Type::Unknown,
         };
         let Some(ty) = found else {
-            self.unknown_field(&what, name, known);
+            self.unknown_field(&what, name, known.into_iter());
             return Type::Unknown;
         };
         if let Type::Api(of) = ty.present()

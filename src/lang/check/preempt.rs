@@ -64,7 +64,8 @@ impl<'a> Checker<'a> {
         }
         let doc = statement.doc.as_ref().map(|doc| doc.text.clone());
         let (on_error, span) = (self.on_error(statement), statement.span);
-        Victim { protects, slot, condition, reads: Reads::default(), on_error, doc, span }
+        let to_all_pods = of.to_all_pods.is_some();
+        Victim { protects, to_all_pods, slot, condition, reads: Reads::default(), on_error, doc, span }
     }
 
     fn never(&mut self, never: &'a ast::Reject, statement: &ast::BlockStatement) -> Check {

@@ -360,6 +360,9 @@ impl<'a> Checker<'a> {
         let help = match name {
             "container" => Some("write `pod.containers.exists(c, c.image …)`"),
             "namespace" => Some("the pod's namespace is `ns`, its name `pod.namespace`"),
+            "True" | "TRUE" => Some("write `true`"),
+            "False" | "FALSE" => Some("write `false`"),
+            "nil" | "None" | "NULL" | "Null" | "undefined" => Some("write `none`, or ask `has(…)`"),
             "now" | "time" | "today" => Some(
                 "the time is `now()`; hours of the week are \
                  `within(now(), \"Mon-Fri 08:00-18:00\", \"Europe/Berlin\")`",
@@ -378,19 +381,27 @@ impl<'a> Checker<'a> {
             let message = format!("nothing is called `{name}` here");
             return self.mistake(&codes::UNKNOWN_NAME, span, message, help);
         }
-        let known: Vec<String> = self
-            .frame
-            .locals
-            .iter()
-            .map(|local| local.name.to_string())
-            .chain(self.decls.iter().map(|decl| decl.name.text.to_string()))
-            .chain(["pod", "node", "ns", "nodes", "pods", "nominated"].map(str::to_owned))
-            .collect();
+        let is_function = !functions::named(name, false).is_empty();
+        let near = match is_function {
+            true => None,
+            false => {
+                let locals = self.frame.locals.iter().map(|local| &*local.name);
+                let known = locals.chain(self.decls.iter().map(|decl| &*decl.name.text)).chain([
+                    "pod",
+                    "node",
+                    "ns",
+                    "nodes",
+                    "pods",
+                    "nominated",
+                ]);
+                self.nearest(name, known)
+            }
+        };
         let mut diagnostic =
             Diagnostic::new(&codes::UNKNOWN_NAME, span, format!("nothing is called `{name}` here"));
-        if !functions::named(name, false).is_empty() {
+        if is_function {
             diagnostic = diagnostic.with_help(format!("`{name}` is a function: write `{name}(…)`"));
-        } else if let Some(near) = super::types::nearest(name, known.iter().map(String::as_str)) {
+        } else if let Some(near) = near {
             diagnostic = diagnostic.with_help(format!("did you mean `{near}`?"));
         }
         self.report(diagnostic);

@@ -98,6 +98,7 @@ impl<'a> Checker<'a> {
             }
         }
         self.patched_at_two_points(&result.acts);
+        self.name_in_writes(policy, &result.acts);
     }
 
     /// A statement that this release does not have.
@@ -168,7 +169,8 @@ impl<'a> Checker<'a> {
             return None;
         }
         let id = LetId(self.lets.len() as u32);
-        let number = self.numbering().number_of_let(&of.name.text, id, &value, of_policy);
+        let declared = of_policy.then_some(of.name.span);
+        let number = self.numbering().number_of_let(declared, id, &value);
         self.let_numbers.push(number);
         self.lets.push(Let { name: of.name.text.clone(), value, missing, of_policy, span: of.name.span });
         Some(id)

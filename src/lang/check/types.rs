@@ -38,12 +38,12 @@ const NAMES: [(&str, Type); 22] = [
     ("load", Type::Object(ObjectType::Load)),
 ];
 
-/// The name that is nearest to a word, when it is near enough to be meant.
-pub(super) fn nearest<'n>(word: &str, names: impl IntoIterator<Item = &'n str>) -> Option<String> {
-    crate::diag::suggest::nearest(word, names).map(str::to_owned)
-}
-
 impl Checker<'_> {
+    /// The name that is nearest to a word, when it is near enough to be meant.
+    pub(super) fn nearest<'n>(&self, word: &str, names: impl IntoIterator<Item = &'n str>) -> Option<String> {
+        self.budget.suggestions.nearest(word, names).map(str::to_owned)
+    }
+
     /// The type that is written.
     pub(super) fn type_expr(&mut self, of: &ast::TypeExpr) -> Type {
         let ty = match &of.kind {
@@ -148,7 +148,7 @@ impl Checker<'_> {
             "timestamp" => Some("time"),
             _ => None,
         };
-        if let Some(near) = other.map(str::to_owned).or_else(|| nearest(&name.text, known)) {
+        if let Some(near) = other.map(str::to_owned).or_else(|| self.nearest(&name.text, known)) {
             diagnostic = diagnostic.with_help(format!("did you mean `{near}`?"));
         }
         self.report(diagnostic);

@@ -1,7 +1,6 @@
 //! Calls that no row fits: what was probably meant.
 
 use super::Checker;
-use super::types::nearest;
 use crate::diag::{Diagnostic, Span, codes};
 use crate::lang::language::functions::{self};
 use crate::lang::language::macros::{self};
@@ -45,18 +44,12 @@ impl Checker<'_> {
         if let Some(instead) = instead {
             diagnostic = diagnostic.with_help(instead);
         } else {
-            let known: Vec<String> = functions::names(method)
-                .map(str::to_owned)
-                .chain(macros::names().filter(|_| method).map(str::to_owned))
-                .chain((!method).then(|| "has".to_owned()))
-                .chain(
-                    self.decls
-                        .iter()
-                        .filter(|decl| matches!(decl.kind, super::scope::DeclKind::Def(_)))
-                        .map(|decl| decl.name.text.to_string()),
-                )
-                .collect();
-            if let Some(near) = nearest(text, known.iter().map(String::as_str)) {
+            let defs = self.decls.iter().filter(|decl| matches!(decl.kind, super::scope::DeclKind::Def(_)));
+            let mut known: Vec<&str> = defs.map(|decl| &*decl.name.text).collect();
+            let of_language = functions::names(method).chain(macros::names().filter(|_| method));
+            of_language.chain((!method).then_some("has")).for_each(|name| known.push(name));
+            let near = self.nearest(text, known);
+            if let Some(near) = near {
                 diagnostic = diagnostic.with_help(format!("did you mean `{near}`?"));
             }
         }
@@ -103,6 +96,8 @@ impl Checker<'_> {
             format!("`{}` has no method `{}`", args[0].ty.present(), name.text)
         } else if method {
             format!("`{}` has no method `{}` with {}", args[0].ty.present(), name.text, types.join(" and "))
+        } else if types.is_empty() {
+            format!("`{}` is called without arguments", name.text)
         } else {
             format!("`{}` does not take {}", name.text, types.join(" and "))
         };

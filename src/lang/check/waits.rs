@@ -99,13 +99,8 @@ impl<'a> Checker<'a> {
                 self.resolve(id, name.span)
             }
             _ => {
-                let known = self
-                    .decls
-                    .iter()
-                    .filter(|decl| matches!(decl.kind, DeclKind::Group(_)))
-                    .map(|decl| decl.name.text.to_string())
-                    .collect::<Vec<_>>();
-                let near = super::types::nearest(&name.text, known.iter().map(String::as_str));
+                let groups = self.decls.iter().filter(|decl| matches!(decl.kind, DeclKind::Group(_)));
+                let near = self.nearest(&name.text, groups.map(|decl| &*decl.name.text));
                 let help = match near {
                     Some(near) => format!("did you mean `{near}`?"),
                     None => "declare it: `group NAME = p in pods where …`".to_owned(),

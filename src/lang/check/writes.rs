@@ -91,6 +91,9 @@ impl<'a> Checker<'a> {
     }
 
     fn entry(&mut self, write: &ast::Write, of: &'a ast::Entry, removes: bool) -> Option<WriteEntry> {
+        if self.key_without_quotes(&of.key) {
+            return None;
+        }
         let key = self.expr(&of.key, Some(&Type::String));
         let literal = matches!(of.value.kind, ast::ExprKind::Literal(Literal::None | Literal::Null));
         let removes = removes && literal && !of.optional;
@@ -109,6 +112,30 @@ impl<'a> Checker<'a> {
         self.own_key(&key, of.key.span);
         let (within, form) = (Box::default(), WriteForm::Plain);
         Some(WriteEntry { within, key, value: value?, form, removes, span: of.key.span })
+    }
+
+    /// `{example.com/a: …}`: reports it.
+    fn key_without_quotes(&mut self, key: &ast::Expr) -> bool {
+        // A key of a document is a text without quotes.
+        if matches!(key.kind, ast::ExprKind::Literal(_)) {
+            return false;
+        }
+        let written = self.excerpt(key.span).to_owned();
+        let first = written.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).next().unwrap_or("");
+        let declared = self.names.contains_key(first)
+            || self.frame.locals.iter().any(|local| *local.name == *first)
+            || super::scope::root(first).is_some();
+        if declared || !written.contains(['.', '/']) || key_problem(&written).is_some() {
+            return false;
+        }
+        let right = format!("\"{written}\"");
+        let said = Diagnostic::new(&codes::WRONG_WRITE, key.span, "a key is a text");
+        self.report(said.with_help(format!("write `{right}`")).with_fix(
+            format!("write `{right}`"),
+            key.span,
+            right,
+        ));
+        true
     }
 
     /// A key of annotations or labels that policies may write.

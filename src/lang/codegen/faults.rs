@@ -85,6 +85,13 @@ impl Lowering<'_> {
                 env.settled(value, span)
             });
         }
+        if let (Operation::Valid, [of]) = (operation, args) {
+            let of = self.value(of);
+            return as_value(move |env| match alone(env, &of) {
+                (value, None) => value,
+                (_, Some(_)) => Value::Absent,
+            });
+        }
         if let (Operation::Counted(_), [list]) = (operation, args) {
             let (list, operation) = (self.value(list), operation.clone());
             return as_value(move |env| {

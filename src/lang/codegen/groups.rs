@@ -8,6 +8,7 @@
 use crate::lang::analysis::index::can_be_indexed;
 use crate::lang::codegen::{Env, Lowering, ValueFn};
 use crate::lang::eval::context::EvalContext;
+use crate::lang::eval::meaning::Meaning;
 use crate::lang::typed::{GroupId, Policy};
 use crate::lang::types::convert;
 use crate::lang::types::value::{Ordered, Value};
@@ -71,17 +72,11 @@ impl PartialEq for GroupIndex {
     }
 }
 
-/// The key of a group's index in the snapshot. It names the declaration and the arguments: profiles
-/// with other arguments, and changed policies, have an index of their own.
+/// The key of a group's index in the snapshot. It names what the group means: profiles with other arguments, and
+/// changed groups, have an index of their own.
 pub fn index_key(policy: &Policy, group: GroupId) -> IndexKey {
-    let mut hasher = FxHasher::default();
-    for key in &policy[group].keys {
-        hasher.write(format!("{:?}", key.member.kind).as_bytes());
-    }
-    for param in &policy.params {
-        hasher.write(format!("{}={:?};", param.name, param.value).as_bytes());
-    }
-    IndexKey(Symbol::from(format!("{}/group/{}/{:016x}", policy.name, group.0, hasher.finish())))
+    let means = Meaning::new(policy).of_group(group);
+    IndexKey(Symbol::from(format!("{}/group/{}/{means:016x}", policy.name, policy[group].name)))
 }
 
 /// The number of a group in [`Moved::Group`]: of the pods whose paths have these values.

@@ -5,7 +5,6 @@ use super::{Env, Lowering};
 use crate::lang::analysis::preconditions::Preconditions;
 use crate::lang::eval::amounts::Amount;
 use crate::lang::eval::context::EvalContext;
-use crate::lang::eval::exempt::{ExemptPods, of_daemon_set};
 use crate::lang::eval::ledgers::{self, Definition, EntryFn, LedgerIndex};
 use crate::lang::typed::{Expr, LedgerId, Policy};
 use crate::lang::types::Type;
@@ -14,9 +13,9 @@ use crate::lang::types::value::{Constant, Ordered, Value};
 use std::sync::Arc;
 
 /// An empty index for a ledger of a policy.
-pub fn index(policy: &Policy, ledger: LedgerId, exempt: &ExemptPods) -> LedgerIndex {
+pub fn index(policy: &Policy, ledger: LedgerId) -> LedgerIndex {
     let precondition = Preconditions::of(policy).narrowest().cloned();
-    LedgerIndex::new(Definition::new(policy, ledger, precondition, entry(policy, ledger, exempt)))
+    LedgerIndex::new(Definition::new(policy, ledger, precondition, entry(policy, ledger)))
 }
 
 /// The closures of a ledger's expressions.
@@ -28,7 +27,7 @@ struct Parts {
 }
 
 /// What [`ledgers::entry_of`] defines, compiled.
-pub fn entry(policy: &Policy, ledger: LedgerId, exempt: &ExemptPods) -> EntryFn {
+pub fn entry(policy: &Policy, ledger: LedgerId) -> EntryFn {
     let of = &policy[ledger];
     let mut lowering = Lowering::new(policy);
     let parts = Parts {
@@ -42,11 +41,10 @@ pub fn entry(policy: &Policy, ledger: LedgerId, exempt: &ExemptPods) -> EntryFn 
             .collect(),
     };
     let preconditions = Preconditions::of(policy);
-    let (exempt, reads_node, ty) = (exempt.clone(), of.reads_node, of.ty.clone());
-    let (to_all_pods, slots, lets) = (policy.to_all_pods, policy.slots.len(), policy.lets.len());
+    let (reads_node, ty) = (of.reads_node, of.ty.clone());
+    let (slots, lets) = (policy.slots.len(), policy.lets.len());
     Box::new(move |pod, node, snapshot, looked| {
-        let left_alone = !to_all_pods && (exempt.exempts(pod) || of_daemon_set(pod));
-        if left_alone || pod.is_finished() || !preconditions.may_apply(pod) {
+        if pod.is_finished() || !preconditions.may_apply(pod) {
             return None;
         }
         let node = snapshot.node(node);
@@ -96,7 +94,7 @@ impl Lowering<'_> {
         if let Some(known) = self.ledger_entries.get(&id) {
             return known.clone();
         }
-        let made = Arc::new(entry(self.policy, id, &ExemptPods::default()));
+        let made = Arc::new(entry(self.policy, id));
         self.ledger_entries.insert(id, made.clone());
         made
     }

@@ -36,8 +36,11 @@ pub(super) fn optional(writer: &mut Writer<'_>, expr: &Expr) -> Written {
     let expr = inner(expr);
     writer.same_in_cel(expr)?;
     match &expr.kind {
-        ExprKind::Name(name) if writer.is_optional(name) => Ok(writer.name(name)),
-        ExprKind::Name(name) if writer.is_memo(name) => Ok(format!("memos.?{name}")),
+        ExprKind::Name(name) if writer.is_optional(name) => writer.name(name, expr.span),
+        ExprKind::Name(name) if writer.is_memo(name) => {
+            writer.name(name, expr.span)?;
+            Ok(format!("memos.?{name}"))
+        }
         ExprKind::Name(_) if writer.may_be_absent(expr) => Err(element(expr.span)),
         ExprKind::Field(access) if !access.optional => {
             Ok(format!("{}{}", object(writer, &access.object)?, field(&access.field.text, true)))
@@ -89,8 +92,10 @@ fn valid(writer: &mut Writer<'_>, expr: &Expr) -> Written {
     writer.same_in_cel(expr)?;
     let expr = inner(expr);
     match &expr.kind {
-        ExprKind::Name(name) if writer.is_optional(name) => Ok(format!("{}.value()", writer.name(name))),
-        ExprKind::Name(name) if writer.is_memo(name) => Ok(writer.name(name)),
+        ExprKind::Name(name) if writer.is_optional(name) => {
+            Ok(format!("{}.value()", writer.name(name, expr.span)?))
+        }
+        ExprKind::Name(name) if writer.is_memo(name) => writer.name(name, expr.span),
         ExprKind::Field(access) if !access.optional => {
             Ok(format!("{}{}", valid(writer, &access.object)?, field(&access.field.text, false)))
         }
@@ -183,7 +188,7 @@ pub(super) fn has(writer: &mut Writer<'_>, expr: &Expr) -> Written {
     let keyed = is_keyed(writer, expr);
     let expr = inner(expr);
     match &expr.kind {
-        ExprKind::Name(name) if writer.is_memo(name) => Ok(format!("has({})", writer.name(name))),
+        ExprKind::Name(name) if writer.is_memo(name) => Ok(format!("has({})", writer.name(name, expr.span)?)),
         ExprKind::Field(access) if !writer.may_be_absent(&access.object) => {
             Ok(format!("has({}.{})", writer.expr(&access.object)?, access.field.text))
         }
@@ -228,7 +233,7 @@ fn guarded(writer: &mut Writer<'_>, expr: &Expr) -> Result<Option<(String, Strin
     let expr = inner(expr);
     match &expr.kind {
         ExprKind::Name(name) if writer.is_memo(name) => {
-            let plain = writer.name(name);
+            let plain = writer.name(name, expr.span)?;
             Ok(Some((format!("has({plain})"), plain)))
         }
         ExprKind::Field(access) if !access.optional && !writer.may_be_absent(&access.object) => {

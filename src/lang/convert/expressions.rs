@@ -59,7 +59,7 @@ impl<'a> Writer<'a> {
         if let (ExprKind::Name(name), false) = (&expr.kind, self.in_group)
             && self.is_optional(name)
         {
-            return Ok(format!("{}.value()", self.name(name)));
+            return Ok(format!("{}.value()", self.name(name, expr.span)?));
         }
         if !types.floats.contains(&expr.span) {
             return self.as_it_is(expr);
@@ -103,7 +103,7 @@ impl<'a> Writer<'a> {
     fn as_it_is(&mut self, expr: &Expr) -> Written {
         Ok(match &expr.kind {
             ExprKind::Literal(literal) => return self.literal(literal, expr.span),
-            ExprKind::Name(name) => self.name(name),
+            ExprKind::Name(name) => return self.name(name, expr.span),
             ExprKind::Paren(inner) => format!("({})", self.expr(inner)?),
             ExprKind::Call(call) => return self.call(call, expr.span),
             ExprKind::Method(call) => return self.method(call),
@@ -161,6 +161,13 @@ impl<'a> Writer<'a> {
     /// Whether the policy language may have no value here, so that CEL needs other words.
     pub(super) fn may_be_absent(&self, expr: &Expr) -> bool {
         match self.to {
+            // Ledgers and sources are there for every key.
+            To::Cel { spaces, .. }
+                if matches!(&inner(expr).kind, ExprKind::Name(name) if !self.bound.contains(name)
+                    && matches!(spaces.get(name), Some(&"ledgers" | &"sources" | &"groups"))) =>
+            {
+                false
+            }
             To::Cel { types, .. } => !self.in_group && types.may_be_absent(expr),
             To::Language(_) => false,
         }
@@ -182,19 +189,21 @@ impl<'a> Writer<'a> {
         }
     }
 
-    pub(super) fn name(&self, name: &Text) -> String {
+    pub(super) fn name(&self, name: &Text, span: Span) -> Written {
         if self.bound.contains(name) {
-            return name.to_string();
+            return Ok(name.to_string());
         }
         if let Some(instead) = self.instead.get(name) {
-            return instead.clone();
+            return Ok(instead.clone());
         }
-        match self.to {
-            To::Cel { spaces, .. } => {
-                spaces.get(name).map_or_else(|| name.to_string(), |space| format!("{space}.{name}"))
-            }
-            To::Language(_) => name.to_string(),
+        let To::Cel { spaces, .. } = self.to else { return Ok(name.to_string()) };
+        let Some(space) = spaces.get(name) else { return Ok(name.to_string()) };
+        if self.bound.iter().any(|bound| **bound == **space) {
+            let why =
+                format!("documents write `{space}.{name}`, and `{space}` is a variable of a macro here");
+            return Err(NoTwin::new(span, why).with_help("give the variable another name"));
         }
+        Ok(format!("{space}.{name}"))
     }
 
     fn args(&mut self, args: &[Arg]) -> Written {
@@ -222,8 +231,14 @@ impl<'a> Writer<'a> {
                 return Err(NoTwin::new(span, why));
             }
         }
-        if !matches!(self.to, To::Cel { .. }) {
+        let To::Cel { types, .. } = self.to else {
             return Ok(format!("{}({})", call.function.text, self.args(&call.args)?));
+        };
+        // A whole number that is widened is written as a float.
+        if let ("float", [arg]) = (&*call.function.text, call.args.as_slice())
+            && types.floats.contains(&arg.value.span)
+        {
+            return self.expr(&arg.value);
         }
         if &*call.function.text == "has"
             && let [arg] = call.args.as_slice()

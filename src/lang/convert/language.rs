@@ -1,7 +1,7 @@
 //! Documents as policies of the policy language.
 
 use super::expressions::{To, Writer};
-use super::remarks::Remarks;
+use super::remarks::{Comments, Remarks};
 use super::{NoTwin, Types, literals};
 use crate::diag::{Source, Span};
 use crate::lang::language::statements::RESERVED;
@@ -22,13 +22,7 @@ pub(super) fn write(source: &Source, file: &File, types: &Types) -> Result<Strin
         if !writer.out.is_empty() {
             writer.out.push('\n');
         }
-        let comments = writer.remarks.take(item.span);
-        match &item.doc {
-            Some(doc) if comments.is_empty() => {
-                doc.text.lines().for_each(|line| writer.line(&format!("/// {line}")))
-            }
-            _ => writer.comments(&comments),
-        }
+        writer.above(item.span);
         let version = policy.version.map(|(version, _)| format!(" version {version}")).unwrap_or_default();
         writer.open(&format!("policy {}{version}", policy.name.text));
         for statement in &policy.statements {
@@ -37,7 +31,7 @@ pub(super) fn write(source: &Source, file: &File, types: &Types) -> Result<Strin
         writer.close();
     }
     let rest = std::mem::take(&mut writer.remarks.rest);
-    writer.comments(&rest);
+    writer.comments(&Comments { notes: rest, ..Comments::default() });
     if writer.without.is_empty() { Ok(writer.out) } else { Err(writer.without) }
 }
 
@@ -54,7 +48,8 @@ struct LanguageWriter<'a> {
 impl LanguageWriter<'_> {
     fn line(&mut self, text: &str) {
         let indent = " ".repeat(self.indent);
-        self.out.push_str(&format!("{indent}{text}\n"));
+        self.out.push_str(format!("{indent}{text}").trim_end());
+        self.out.push('\n');
     }
 
     fn open(&mut self, head: &str) {
@@ -67,11 +62,15 @@ impl LanguageWriter<'_> {
         self.line("}");
     }
 
-    fn comments(&mut self, lines: &[String]) {
-        for line in lines {
-            let marks = if line.starts_with("bayplan:") { "//" } else { "///" };
-            self.line(&format!("{marks} {line}"));
+    fn comments(&mut self, of: &Comments) {
+        // In front of the policy a note about the file keeps its distance.
+        let (notes, apart) =
+            (of.notes.iter(), self.indent == 0 && of.has_plain_notes() && !of.doc.is_empty());
+        notes.for_each(|line| self.line(format!("// {line}").trim_end()));
+        if apart {
+            self.line("");
         }
+        of.doc.iter().for_each(|line| self.line(format!("/// {line}").trim_end()));
     }
 
     fn above(&mut self, span: Span) {
@@ -116,7 +115,10 @@ impl LanguageWriter<'_> {
                 let keys: Vec<String> = keys
                     .iter()
                     .map(|key| {
-                        format!("{}{}", if key.descending { "desc " } else { "" }, self.expr(&key.value))
+                        let value = self.expr(&key.value);
+                        // A name that is the word itself would turn the order around.
+                        let value = if value.starts_with("desc") { format!("({value})") } else { value };
+                        format!("{}{value}", if key.descending { "desc " } else { "" })
                     })
                     .collect();
                 self.line(&format!("queue by {}", keys.join(", ")));
@@ -325,7 +327,8 @@ impl LanguageWriter<'_> {
                 }
                 BlockKind::Victim(of) => {
                     let when = self.expr(&of.when);
-                    self.line(&format!("victim {} when {when}", of.variable.text));
+                    let all = if of.to_all_pods.is_some() { " to all pods" } else { "" };
+                    self.line(&format!("victim {}{all} when {when}", of.variable.text));
                 }
                 BlockKind::Protect(of) => {
                     let when = self.expr(&of.when);

@@ -1,32 +1,44 @@
 //! Policies from the policy language to documents and back, for `bayplan convert`.
 //!
-//! A policy is converted from its tree, with the types of its checked form where the two languages differ. What has
-//! no twin is a [`NoTwin`]; the caller writes nothing then. The caller compiles the result before it writes it.
+//! A policy is converted from its tree, with the types of its checked form where the two languages differ: of the form in
+//! which no constant was folded, so that it is right for every value of a param. What was written is read again and
+//! compared with the policy. What has no twin, or would mean something else, is a [`NoTwin`]; the caller writes nothing
+//! then.
 //!
 //! - `expressions.rs` writes expressions in either language, `literals.rs` their literals
 //! - `absent.rs` says in CEL what the policy language means where a value may be absent
 //! - `document.rs` writes documents, `yaml.rs` their scalars; `language.rs` writes the policy language
 //! - `remarks.rs` keeps comments with the statements below them
+//! - `meaning` compares what was written with its policy
 
 mod absent;
 mod document;
 mod expressions;
 mod language;
 mod literals;
+mod meaning;
 mod remarks;
 mod yaml;
 
+use super::Given;
+use super::analysis::cost::Size;
+use super::analysis::faults;
+use super::check;
 use super::check::dialect::{exact_range, finite_range};
+use super::eval::budget::Budget;
+use super::schemas::Schemas;
 use super::syntax;
 use super::syntax::ast::{self, Text};
 use super::typed::{self, ArithmeticOp, ExprKind, Policy};
 use super::uses;
 use crate::diag::{Diagnostic, Form, Source, SourceMap, Span, codes};
+use crate::lang::exceptions::Outside;
 use crate::lang::typed::walk;
 use crate::lang::types::Type;
 use crate::lang::types::range::Range;
 use crate::lang::types::value::{Constant, Value};
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::cell::Cell;
 
 /// A part that the other language cannot say.
 #[derive(Clone, Debug)]
@@ -35,41 +47,188 @@ pub struct NoTwin {
     pub span: Span,
     /// Why.
     pub why: String,
+    /// What to write, where that is known.
+    pub help: Option<String>,
 }
 
 impl NoTwin {
     fn new(span: Span, why: impl Into<String>) -> Self {
-        NoTwin { span, why: why.into() }
+        NoTwin { span, why: why.into(), help: None }
+    }
+
+    fn with_help(self, help: impl Into<String>) -> Self {
+        NoTwin { help: Some(help.into()), ..self }
     }
 
     /// The same as a diagnostic.
     pub fn diagnostic(&self) -> Diagnostic {
-        Diagnostic::new(&codes::NO_TWIN, self.span, &self.why)
+        let said = Diagnostic::new(&codes::NO_TWIN, self.span, &self.why);
+        match &self.help {
+            Some(help) => said.with_help(help),
+            None => said,
+        }
     }
 }
 
-/// A policy text in the other language, or everything that has no twin. The text must compile.
-pub fn convert(source: &Source, policies: &[Policy]) -> Result<String, Vec<NoTwin>> {
-    convert_with(source, policies, None)
+/// A policy text in the other language.
+#[derive(Clone, Debug)]
+pub struct Converted {
+    /// The text.
+    pub text: String,
+    /// What differs for numbers at the end of their range alone: the policy language stops there, and CEL ends with an error.
+    pub remarks: Vec<NoTwin>,
 }
 
-/// The same of a text that uses others, which are among the sources: their defs are written out.
-pub fn convert_with(
-    source: &Source,
-    policies: &[Policy],
-    sources: Option<&SourceMap>,
-) -> Result<String, Vec<NoTwin>> {
+/// A policy text in the other language, or everything that has no twin. The text compiles for what is given, and was read
+/// again: it means the same. The text that is converted has no mistake.
+pub fn convert_given(source: &Source, given: Given<'_>) -> Result<Converted, Vec<NoTwin>> {
     let (file, _) = syntax::parse(source);
-    let types = Types::of(policies);
-    let used = uses::load(source, &file, sources, &mut Vec::new()).unwrap_or_default();
-    match source.form() {
-        Form::Language => document::write(source, (&file, &used), &types),
-        Form::Document => language::write(source, &file, &types),
+    if file.policies().next().is_none() {
+        let why = "the text has no policy: `def` and `type` are written out where a policy uses them";
+        return Err(vec![NoTwin::new(source.span().at_start(), why)]);
     }
+    let used = uses::load(source, &file, given.sources, &mut Vec::new()).unwrap_or_default();
+    let policies = checked(source, &file, given);
+    let mut remarks = Vec::new();
+    let mut types = Types::of(&policies);
+    let text = match source.form() {
+        Form::Language => {
+            remarks.extend(std::mem::take(&mut types.at_the_end));
+            document::write(source, (&file, &used), &types)?
+        }
+        Form::Document => {
+            remarks = without_errors(&policies)?;
+            language::write(source, &file, &types)?
+        }
+    };
+    let unknown = types.unknown.take();
+    if !unknown.is_empty() {
+        let why =
+            "nothing is known of the value of this, which is never evaluated: remove what never decides";
+        return Err(unknown.into_iter().map(|span| NoTwin::new(span, why)).collect());
+    }
+    confirm((source, &policies), &text, given, &mut remarks)?;
+    remarks.sort_by_key(|of| (of.span.start, of.span.end));
+    remarks.dedup_by_key(|of| of.span);
+    Ok(Converted { text, remarks })
+}
+
+/// The text of a source alone, for a cluster of a declared size.
+pub fn convert_for(source: &Source, size: Size) -> Result<String, Vec<NoTwin>> {
+    let schemas = Schemas::default();
+    let given =
+        Given { size, schemas: &schemas, arguments: &|_| Vec::new(), sources: None, exceptions: None };
+    convert_given(source, given).map(|converted| converted.text)
+}
+
+/// What may fail in CEL has a value in the policy language: that is another meaning. Errors at the end of a range are what
+/// remains.
+fn without_errors(policies: &[Policy]) -> Result<Vec<NoTwin>, Vec<NoTwin>> {
+    let mut said = Vec::new();
+    policies.iter().for_each(|policy| faults::check(policy, &mut said));
+    let at_the_end: Vec<Span> = policies
+        .iter()
+        .flat_map(meaning::may_fail)
+        .filter(|of| of.at_the_end_of_a_range)
+        .map(|of| of.span)
+        .collect();
+    let (remarks, without): (Vec<Diagnostic>, Vec<Diagnostic>) =
+        said.into_iter().partition(|said| at_the_end.contains(&said.span));
+    let no_twin = |said: Diagnostic| NoTwin {
+        help: said.help,
+        ..NoTwin::new(said.span, "this may end with an error in CEL only")
+    };
+    match without.is_empty() {
+        true => Ok(remarks.into_iter().map(|said| NoTwin::new(said.span, LEAVES)).collect()),
+        false => Err(without.into_iter().map(no_twin).collect()),
+    }
+}
+
+/// The policies of a text as the checker leaves them: no constant is folded, and params may have any value.
+fn checked(source: &Source, file: &ast::File, given: Given<'_>) -> Vec<Policy> {
+    let mut said = Vec::new();
+    let Some(used) = uses::load(source, file, given.sources, &mut said) else { return Vec::new() };
+    let outside = Outside::default().with(file, source);
+    let given = (given.schemas, &outside);
+    check::check_for_any_arguments((file, source, &used), given, &Budget::default(), &mut said)
+}
+
+/// Reads what was written: it compiles, nothing in it may fail, and it means what it was made of.
+fn confirm(
+    (source, policies): (&Source, &[Policy]),
+    text: &str,
+    given: Given<'_>,
+    remarks: &mut Vec<NoTwin>,
+) -> Result<(), Vec<NoTwin>> {
+    let mut sources = SourceMap::new();
+    let name = if source.form() == Form::Language { "converted.yaml" } else { "converted.bay" };
+    let id = sources.add(name, text);
+    let Some(new) = sources.get(id) else { return Ok(()) };
+    let given = Given { sources: None, exceptions: None, ..given };
+    let (_, said) = super::compile_given(new, given);
+    let at = |span: Span| {
+        let name = named_before(text, span.range().start);
+        name.and_then(|name| statement_named(source, name)).unwrap_or_else(|| source.span().at_start())
+    };
+    if let Some(error) = said.into_iter().find(Diagnostic::is_error) {
+        let why = format!("the other language refuses what this would be: {}", error.message);
+        let help = format!("it would be `{}`", sources.text(error.span));
+        return Err(vec![NoTwin::new(at(error.span), why).with_help(help)]);
+    }
+    let (file, _) = syntax::parse(new);
+    let made = checked(new, &file, given);
+    let mut without = Vec::new();
+    for of in made.iter().filter(|policy| policy.cel).flat_map(meaning::may_fail) {
+        match of.at_the_end_of_a_range {
+            true if remarks.is_empty() => remarks.push(NoTwin::new(at(of.span), LEAVES)),
+            true => {}
+            false => {
+                let why =
+                    "in CEL this may end with an error, and in the policy language it has a value or none";
+                let help = format!("it would be `{}`", sources.text(of.span));
+                without.push(NoTwin::new(at(of.span), why).with_help(help));
+            }
+        }
+    }
+    if policies.len() != made.len() {
+        let why = "the other language reads other policies in what this would be";
+        without.push(NoTwin::new(source.span().at_start(), why));
+    }
+    for (policy, made) in policies.iter().zip(&made) {
+        if let Some((part, span)) = meaning::difference(policy, made) {
+            let why = format!("this would mean something else in the other language ({part})");
+            let help =
+                "give names other words than those of the other language, such as `variables` or `params`";
+            without.push(NoTwin::new(span, why).with_help(help));
+        }
+    }
+    if without.is_empty() { Ok(()) } else { Err(without) }
+}
+
+/// The name of the item of a document that has a byte.
+fn named_before(document: &str, at: usize) -> Option<&str> {
+    let line_end = document.get(at..).and_then(|rest| rest.find('\n')).map_or(document.len(), |end| at + end);
+    let lines = document.get(..line_end)?.lines().rev();
+    let name = lines.map(str::trim_start).find_map(|line| line.strip_prefix("- name: "))?;
+    Some(name.trim_matches(['"', '\'']))
+}
+
+/// The keyword and the name of the statement of the policy language with this name.
+fn statement_named(source: &Source, name: &str) -> Option<Span> {
+    let parts = |text: &str| {
+        let (keyword, rest) = text.split_once(' ')?;
+        let end = rest.find(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '-'))).unwrap_or(rest.len());
+        (rest.get(..end) == Some(name)).then_some(keyword.len() + 1 + end)
+    };
+    super::statements(source).into_iter().find_map(|span| {
+        let text = source.text().get(span.range())?;
+        let start = span.start as usize;
+        parts(text).map(|end| Span::new(span.source, start, start + end))
+    })
 }
 
 /// What the checker knows of expressions, by their places.
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Types {
     absent: FxHashMap<Span, bool>,
     /// The same of the values of lets, wherever a condition shows that they are there.
@@ -88,8 +247,12 @@ struct Types {
     divisors: FxHashMap<Span, &'static str>,
     /// What CEL computes otherwise, and how.
     differing: FxHashMap<Span, &'static str>,
+    /// What it computes otherwise of numbers of which nothing is known, if they are at the end of their range.
+    at_the_end: Vec<NoTwin>,
     /// The defaults of params.
     defaults: FxHashMap<Text, (Constant, Type)>,
+    /// Places that might be absent, of which nothing is known.
+    unknown: Cell<Vec<Span>>,
 }
 
 /// The result of whole numbers stops at the end of the range, and CEL's is an error.
@@ -147,21 +310,33 @@ impl Types {
                     };
                     self.divisors.insert(right.span, zero);
                 }
-                self.differing.extend(differing(*op, ty, left, right).map(|why| (span, why)));
+                let sides: [(&typed::Expr, Range); 2] = [(left, left.range), (right, right.range)];
+                match differing(*op, ty, sides.map(|(of, range)| (of, likely(range)))) {
+                    Some(why) => drop(self.differing.insert(span, why)),
+                    None => {
+                        let why = differing(*op, ty, sides);
+                        self.at_the_end.extend(why.map(|why| NoTwin::new(span, why)));
+                    }
+                }
             }
             ExprKind::Negate(of) => {
-                let smallest = matches!(likely(of.range), Range::Whole { lo, .. } if lo <= i64::MIN.into());
+                let smallest = matches!(of.range, Range::Whole { lo, .. } if lo <= i64::MIN.into());
                 match ty {
-                    Type::Duration => self.differing.insert(span, DURATIONS),
-                    Type::Int if smallest => self.differing.insert(span, LEAVES),
-                    _ => None,
+                    Type::Duration => drop(self.differing.insert(span, DURATIONS)),
+                    Type::Int if smallest => self.at_the_end.push(NoTwin::new(span, LEAVES)),
+                    _ => {}
                 };
             }
             // `int` of a float or uint stops at the ends too.
             ExprKind::Call(function, args, _) if function.def().name == "int" => {
                 let number = args.first().filter(|arg| matches!(arg.ty.present(), Type::Float | Type::Uint));
-                if number.is_some_and(|arg| !int_holds(arg.range)) {
-                    self.differing.insert(span, LEAVES);
+                let unknown =
+                    |range| matches!(range, Range::Real { lo, hi, .. } if lo == f64::MIN && hi == f64::MAX);
+                match number.map(|arg| arg.range) {
+                    Some(range) if range.within(-9.2e18, 9.2e18) => {}
+                    Some(range) if unknown(range) => self.at_the_end.push(NoTwin::new(span, LEAVES)),
+                    Some(_) => drop(self.differing.insert(span, LEAVES)),
+                    None => {}
                 }
             }
             _ => {}
@@ -183,13 +358,19 @@ impl Types {
         match (self.absent.get(&expr.span), &expr.kind) {
             (Some(absent), _) => *absent,
             (None, ast::ExprKind::Paren(inner)) => self.may_be_absent(inner),
-            (None, _) => false,
+            (None, ast::ExprKind::Literal(literal)) => *literal == ast::Literal::None,
+            (None, _) => {
+                let mut unknown = self.unknown.take();
+                unknown.push(expr.span);
+                self.unknown.set(unknown);
+                false
+            }
         }
     }
 }
 
-/// A range without its ends where they are those of the type: of such a number nothing is known, and it is taken to be
-/// far from them. A document whose rule fails beyond 64 bits is named by the lint `may-fail`.
+/// A range without its ends where they are those of the type: of such a number nothing is known, and it is likely to be
+/// far from them.
 fn likely(range: Range) -> Range {
     match range {
         Range::Whole { lo, hi, nonzero } => {
@@ -206,22 +387,18 @@ fn likely(range: Range) -> Range {
     }
 }
 
-/// Whether `int` of these numbers is in its range.
-fn int_holds(range: Range) -> bool {
-    match range {
-        Range::Real { lo, hi, .. } if lo == f64::MIN && hi == f64::MAX => true,
-        range => range.within(-9.2e18, 9.2e18),
-    }
-}
-
-/// Why CEL computes something else than the policy language.
-fn differing(op: ArithmeticOp, ty: &Type, left: &typed::Expr, right: &typed::Expr) -> Option<&'static str> {
+/// Why CEL computes something else than the policy language of operands in these ranges.
+fn differing(
+    op: ArithmeticOp,
+    ty: &Type,
+    [(left, a), (right, b)]: [(&typed::Expr, Range); 2],
+) -> Option<&'static str> {
     let additive = matches!(op, ArithmeticOp::Add | ArithmeticOp::Subtract);
     let durations = [left, right].iter().any(|side| *side.ty.present() == Type::Duration);
     match ty {
         _ if durations && !additive => Some(DURATIONS),
         Type::Int => {
-            let (lo, hi) = exact_range(op, likely(left.range), likely(right.range))?;
+            let (lo, hi) = exact_range(op, a, b)?;
             let fits = lo >= i64::MIN.into() && hi <= i64::MAX.into();
             (!fits).then_some(LEAVES)
         }
@@ -229,8 +406,8 @@ fn differing(op: ArithmeticOp, ty: &Type, left: &typed::Expr, right: &typed::Exp
         Type::Float if left.ty.present().is_unit() || right.ty.present().is_unit() => None,
         Type::Float => {
             // A divisor near 0 is tested as one that is 0.
-            let divisor = if op.divides() { Range::real(1e-100, 1e100) } else { likely(right.range) };
-            finite_range(op, likely(left.range), divisor).is_none().then_some(INFINITE)
+            let divisor = if op.divides() { Range::real(1e-100, 1e100) } else { b };
+            finite_range(op, a, divisor).is_none().then_some(INFINITE)
         }
         _ => None,
     }

@@ -1,5 +1,6 @@
 //! Scalars and lines of YAML.
 
+use super::remarks::Comments;
 use serde_json::Value;
 
 /// A text as a scalar of a block: plain where that is read as the same text, else in single quotes, or in double
@@ -33,7 +34,7 @@ pub(super) enum Node {
 
 /// A map of a list, with the comments above it.
 pub(super) struct Item {
-    pub(super) comments: Vec<String>,
+    pub(super) comments: Comments,
     pub(super) fields: Vec<(String, Node)>,
 }
 
@@ -60,10 +61,20 @@ pub(super) fn map(out: &mut String, fields: &[(String, Node)], lead: &str) {
     }
 }
 
-/// Writes comments, a line each.
-pub(super) fn comments(out: &mut String, lines: &[String], indent: &str) {
+/// Writes the comments above something: a blank line keeps notes apart from its description.
+pub(super) fn comments(out: &mut String, of: &Comments, indent: &str) {
+    notes(out, &of.notes, indent);
+    if of.has_plain_notes() {
+        out.push('\n');
+    }
+    notes(out, &of.doc, indent);
+}
+
+/// Writes lines of comments.
+pub(super) fn notes(out: &mut String, lines: &[String], indent: &str) {
     for line in lines {
-        out.push_str(&format!("{indent}# {line}\n"));
+        out.push_str(format!("{indent}# {line}").trim_end());
+        out.push('\n');
     }
 }
 

@@ -4,13 +4,14 @@
 //! `lang::compile` makes one for a text, the checker and `constant` count, and [`Budget::report`] names
 //! the place that took most when a limit is exceeded.
 
+use crate::diag::suggest::Effort;
 use crate::diag::{Diagnostic, Span, codes, with_commas};
 use crate::lang::language::limits::{MOST_CHECKS, MOST_CONSTANT_EFFORT, MOST_PATTERN_BYTES_OF_ALL};
 use crate::lang::types::value::Value;
 use std::cell::Cell;
 
-/// What a value counts for beside its bytes.
-pub(super) const ELEMENT: u64 = 16;
+/// What a value counts for beside its bytes: what it takes in memory.
+pub(super) const ELEMENT: u64 = 32;
 
 /// What compiling a text may take.
 #[derive(Debug)]
@@ -21,6 +22,8 @@ pub struct Budget {
     pub constants: Counter,
     /// Bytes of compiled patterns.
     pub patterns: Counter,
+    /// Suggestions in diagnostics. Beyond it there are no more of them, and the text is not refused for that.
+    pub suggestions: Effort,
 }
 
 impl Default for Budget {
@@ -30,6 +33,7 @@ impl Default for Budget {
             checks: Counter::new(MOST_CHECKS),
             constants: Counter::new(MOST_CONSTANT_EFFORT),
             patterns: Counter::new(patterns),
+            suggestions: Effort::default(),
         }
     }
 }

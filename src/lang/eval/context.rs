@@ -4,6 +4,7 @@
 //! `plugins::policy` makes one for each call of the framework, and explanations make their own.
 //! Both evaluators read it.
 
+use super::collections::Collections;
 use super::looked::Looked;
 use crate::lang::typed::Source;
 use crate::lang::types::value::Value;
@@ -31,6 +32,8 @@ pub struct EvalContext<'a> {
     pub moved: &'a Moved,
     /// Remembers which objects were looked up by name or as owner; `None`: they are not asked for.
     pub looked: Option<&'a Looked>,
+    /// What evaluations about this pod on this snapshot share; `None`: each makes its own.
+    pub collections: Option<&'a Collections>,
 }
 
 /// What the queue knows of the pod.
@@ -93,6 +96,7 @@ impl<'a> EvalContext<'a> {
             queued: Queued::default(),
             moved: &NOTHING_MOVED,
             looked: None,
+            collections: None,
         }
     }
 
@@ -122,6 +126,24 @@ impl<'a> EvalContext<'a> {
     /// All pods that a policy sees, ordered by key: pending and placed, not finished. They include
     /// the pod being scheduled, and exclude pods that a simulation removed.
     pub fn pods(&self) -> Vec<&'a PodInfo> {
+        match self.shared_collections() {
+            Some(known) => known.pods(|| self.pods_found().into_iter().map(|pod| self.shared(pod)).collect()),
+            None => self.pods_found(),
+        }
+    }
+
+    /// What this evaluation shares with others; nothing in a simulation, which moves pods.
+    pub(super) fn shared_collections(&self) -> Option<&'a Collections> {
+        self.collections.filter(|_| self.moved.is_empty())
+    }
+
+    /// A pod of the snapshot, or the pod being scheduled, to keep.
+    pub(super) fn shared(&self, pod: &PodInfo) -> Arc<PodInfo> {
+        let known = self.snapshot.pod(&pod.key).map(|entry| entry.pod.clone());
+        known.unwrap_or_else(|| Arc::new(pod.clone()))
+    }
+
+    fn pods_found(&self) -> Vec<&'a PodInfo> {
         let mut pods: Vec<&'a PodInfo> = self.snapshot.pods().map(|entry| &*entry.pod).collect();
         if self.snapshot.pod(&self.pod.key).is_none() {
             pods.push(self.pod);

@@ -5,7 +5,6 @@
 //! numbers, `getters.rs` the fields.
 
 use super::context::EvalContext;
-use super::exempt::ExemptPods;
 use super::getters;
 use super::ledgers;
 use super::memos;
@@ -222,6 +221,14 @@ impl<'p, 'a> Evaluator<'p, 'a> {
                 },
                 _ => Value::Absent,
             },
+            ExprKind::Dynamic(Operation::Valid, args) => {
+                let value = args.first().map_or(Value::Absent, |of| self.value(of));
+                match self.raised.take() {
+                    Some(fault) if fault.kind == FaultKind::TooManySteps => Value::Cel(Cel::Fault(fault)),
+                    Some(_) => Value::Absent,
+                    None => value,
+                }
+            }
             ExprKind::Dynamic(operation @ Operation::Counted(_), args) => {
                 let args: operations::Operands<'a> = args.iter().map(|arg| self.value(arg)).collect();
                 match self.raised.take() {
@@ -330,16 +337,26 @@ impl<'p, 'a> Evaluator<'p, 'a> {
     fn group(&mut self, id: GroupId) -> Value<'a> {
         let policy = self.policy;
         let group = &policy[id];
+        // An observer sees the conditions of a group each time it is used.
+        let shared = self.context.shared_collections().filter(|_| self.observer.is_none());
+        if let Some(members) = shared.and_then(|shared| shared.members(id)) {
+            let members = Value::list(members.map(Value::Pod));
+            self.step(length(&members));
+            return members;
+        }
         let mut members = Vec::new();
         for pod in self.context.pods() {
             self.step(1);
             self.bind(group.slot, Value::Pod(pod));
             let same = group.keys.iter().all(|key| self.value(&key.member).equals(&self.value(&key.pod)));
             if same && group.rest.iter().all(|condition| self.holds(condition)) {
-                members.push(Value::Pod(pod));
+                members.push(pod);
             }
         }
-        Value::List(members.into())
+        if let Some(shared) = shared.filter(|_| self.raised.is_none()) {
+            shared.remember(id, policy.groups.len(), &members, &self.context);
+        }
+        Value::list(members.into_iter().map(Value::Pod))
     }
 
     /// The sum of a ledger under a key: of its index, else of all pods.
@@ -353,7 +370,7 @@ impl<'p, 'a> Evaluator<'p, 'a> {
         let sum = known.unwrap_or_else(|| {
             let all = policy[id].adds.len() + policy.narrows().count() + 1;
             self.step(self.context.snapshot.pod_count().saturating_mul(all));
-            ledgers::recomputed(policy, id, &ExemptPods::default(), &self.context, &key)
+            ledgers::recomputed(policy, id, &self.context, &key)
         });
         self.step(length(&sum));
         sum

@@ -8,11 +8,11 @@
 
 use super::amounts::Amount;
 use super::context::{EvalContext, Moved};
-use super::exempt::{ExemptPods, why_exempt};
 use super::interpret::Evaluator;
 use super::looked::{Looked, Place};
+use super::meaning::Meaning;
 use super::shards::Shards;
-use crate::lang::typed::{Expr, Ledger, LedgerId, Policy};
+use crate::lang::typed::{LedgerId, Policy};
 use crate::lang::types::Type;
 use crate::lang::types::convert;
 use crate::lang::types::value::{Constant, Ordered, Value};
@@ -87,16 +87,16 @@ impl Definition {
 }
 
 /// The definition of an entry: what a pod on a node adds to a ledger, and under which key. A pod is counted if the
-/// policy applies to it and does not leave it alone, it is not finished, and nothing that the ledger needs is absent.
+/// conditions of `applies` hold for it, it is not finished, and nothing that the ledger needs is absent. Pods that the
+/// policy leaves alone hold room, too, so they count.
 pub fn entry_of(
     policy: &Policy,
     ledger: LedgerId,
-    exempt: &ExemptPods,
     (pod, node): (&PodInfo, NodeId),
     snapshot: &Snapshot,
 ) -> Option<(Key, Amount)> {
     let of = &policy[ledger];
-    if pod.is_finished() || !policy.to_all_pods && why_exempt(pod, exempt).is_some() {
+    if pod.is_finished() {
         return None;
     }
     let node = snapshot.node(node);
@@ -124,41 +124,16 @@ pub fn entry_of(
 }
 
 /// The keys of the indexes of a policy's ledgers, which [`Ledger::index`](crate::lang::typed::Ledger::index) keeps. They
-/// name the declaration and the arguments: profiles with other arguments, and changed policies, have indexes of their
-/// own.
+/// name what is counted, of which pods and under which key: profiles with other arguments, and changed ledgers, have
+/// indexes of their own.
 pub fn index_keys(policy: &Policy) -> Vec<IndexKey> {
-    if policy.ledgers.is_empty() {
-        return Vec::new();
-    }
-    let mut shared = FxHasher::default();
-    let values = policy.lets.iter().map(|of| &of.value).chain(policy.defs.iter().map(|def| &def.body));
-    values.chain(policy.narrows()).for_each(|part| write_without_places(part, &mut shared));
-    // Expressions name kinds by number.
-    policy.kinds.iter().for_each(|kind| kind.hash(&mut shared));
-    for param in &policy.params {
-        shared.write(format!("{}={:?};", param.name, param.value).as_bytes());
-    }
-    policy.to_all_pods.hash(&mut shared);
-    let shared = shared.finish();
-    let key = |(at, of): (usize, &Ledger)| {
-        let mut hasher = FxHasher::default();
-        hasher.write_u64(shared);
-        of.ty.hash(&mut hasher);
-        let adds = of.adds.iter().flat_map(|add| std::iter::once(&add.value).chain(&add.when));
-        std::iter::once(&of.key).chain(adds).for_each(|part| write_without_places(part, &mut hasher));
-        IndexKey(Symbol::from(format!("{}/ledger/{at}/{:016x}", policy.name, hasher.finish())))
-    };
-    policy.ledgers.iter().enumerate().map(key).collect()
-}
-
-/// Hashes the text of an expression without the places of its parts: they move when other lines change.
-fn write_without_places(part: &Expr, hasher: &mut FxHasher) {
-    let text = format!("{:?}", part.kind);
-    let mut parts = text.split("span: Span {");
-    hasher.write(parts.next().unwrap_or_default().as_bytes());
-    for part in parts {
-        hasher.write(part.split_once('}').map_or(part, |(_, rest)| rest).as_bytes());
-    }
+    let mut meaning = Meaning::new(policy);
+    let ledgers = policy.ledgers.iter().enumerate();
+    let key = ledgers.map(|(at, ledger)| {
+        let means = meaning.of_ledger(LedgerId(at as u32));
+        IndexKey(Symbol::from(format!("{}/ledger/{}/{means:016x}", policy.name, ledger.name)))
+    });
+    key.collect()
 }
 
 /// The number of a key of a ledger in [`MovedPart::Group`].
@@ -509,17 +484,11 @@ pub fn sum(context: &EvalContext<'_>, index: &IndexKey, key: &Value<'_>) -> Opti
 }
 
 /// The sum by definition: of the entries of all pods that have a node in a context.
-pub fn recomputed(
-    policy: &Policy,
-    ledger: LedgerId,
-    exempt: &ExemptPods,
-    context: &EvalContext<'_>,
-    key: &Value<'_>,
-) -> Constant {
+pub fn recomputed(policy: &Policy, ledger: LedgerId, context: &EvalContext<'_>, key: &Value<'_>) -> Constant {
     let mut sum = Amount::nothing(&policy[ledger].ty);
     for pod in context.pods() {
         let Some((node, _)) = context.placement(pod) else { continue };
-        let entry = entry_of(policy, ledger, exempt, (pod, node), context.snapshot);
+        let entry = entry_of(policy, ledger, (pod, node), context.snapshot);
         if let Some((of, amount)) = entry
             && of.0.equals(key)
         {

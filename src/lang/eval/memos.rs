@@ -7,13 +7,12 @@
 use super::context::EvalContext;
 use super::interpret::Evaluator;
 use super::ledgers::{Key, key_number};
-use crate::lang::typed::{Expr, ExprKind, MemoId, Policy};
+use super::meaning::Meaning;
+use crate::lang::typed::{MemoId, Policy};
 use crate::lang::types::convert;
 use crate::lang::types::value::{Constant, Ordered, Value};
 use crate::model::{Delta, Duration, Feeds, Index, IndexKey, Kinds, Moved, Moves, Snapshot, Symbol, Time};
-use rustc_hash::FxHasher;
 use std::collections::BTreeMap;
-use std::hash::Hasher;
 
 /// The most keys of a memo. Beyond it the value that would end first is forgotten.
 pub const MOST_KEYS: usize = 100_000;
@@ -174,52 +173,13 @@ pub fn key_of(policy: &Policy, memo: MemoId, context: EvalContext<'_>) -> Key {
 /// The keys of the indexes of a policy's memos, which [`Memo::index`](crate::lang::typed::Memo::index) keeps. They name
 /// the memo, its type, and what its key means, so that a memo whose policy changes elsewhere keeps its values.
 pub fn index_keys(policy: &Policy) -> Vec<IndexKey> {
-    let key = |memo: &crate::lang::typed::Memo| {
-        let mut hasher = FxHasher::default();
-        std::hash::Hash::hash(&memo.ty, &mut hasher);
-        let mut written = Vec::new();
-        write(policy, &memo.key, &mut written, &mut hasher);
-        IndexKey(Symbol::from(format!("{}/memo/{}/{:016x}", policy.name, memo.name, hasher.finish())))
-    };
-    policy.memos.iter().map(key).collect()
-}
-
-/// Hashes what an expression means: its text without places and numbers of declarations, and what it names.
-fn write<'p>(policy: &'p Policy, expr: &'p Expr, written: &mut Vec<*const Expr>, hasher: &mut FxHasher) {
-    if written.iter().any(|known| std::ptr::eq(*known, expr)) {
-        return;
-    }
-    written.push(expr);
-    hasher.write(without_numbers(&format!("{:?}", expr.kind)).as_bytes());
-    each_named(policy, expr, &mut |named| write(policy, named, written, hasher));
-}
-
-/// Calls `f` for the expressions that the names in an expression stand for.
-fn each_named<'p>(policy: &'p Policy, expr: &'p Expr, f: &mut dyn FnMut(&'p Expr)) {
-    match &expr.kind {
-        ExprKind::Let(id) => f(&policy[*id].value),
-        ExprKind::CallDef(id, _) => f(&policy[*id].body),
-        ExprKind::Memo(id) => f(&policy[*id].key),
-        ExprKind::Group(id) => {
-            let keys = policy[*id].keys.iter().flat_map(|key| [&key.member, &key.pod]);
-            keys.chain(&policy[*id].rest).for_each(&mut *f);
-        }
-        _ => {}
-    }
-    crate::lang::typed::walk::parts(expr).into_iter().for_each(|part| each_named(policy, part, f));
-}
-
-/// A text of a tree without the places of its parts and the numbers of what it names: they move when other lines change.
-fn without_numbers(text: &str) -> String {
-    let mut kept = String::with_capacity(text.len());
-    for (at, part) in text.split("span: Span {").enumerate() {
-        kept.push_str(if at == 0 { part } else { part.split_once('}').map_or(part, |(_, rest)| rest) });
-    }
-    let mut without = String::with_capacity(kept.len());
-    for (at, part) in kept.split("Id(").enumerate() {
-        without.push_str(if at == 0 { part } else { part.trim_start_matches(|c: char| c.is_ascii_digit()) });
-    }
-    without
+    let mut meaning = Meaning::new(policy);
+    let memos = policy.memos.iter().enumerate();
+    let key = memos.map(|(at, memo)| {
+        let means = meaning.of_memo(MemoId(at as u32));
+        IndexKey(Symbol::from(format!("{}/memo/{}/{means:016x}", policy.name, memo.name)))
+    });
+    key.collect()
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 
 pub mod amounts;
 pub mod budget;
+pub mod collections;
 pub mod constant;
 pub mod context;
 pub mod exempt;
@@ -11,6 +12,7 @@ pub mod interpret;
 pub mod ledgers;
 mod limits;
 pub mod looked;
+pub mod meaning;
 pub mod memos;
 pub mod operations;
 pub mod shards;

@@ -162,7 +162,7 @@ static METADATA: ObjectDef = ObjectDef {
         field(
             "annotations",
             Shape::Texts,
-            "`kubernetes.io/description` says what the policy is for; a comment above the document does as well.",
+            "`kubernetes.io/description` says what the policy is for; a comment right above the document does as well.",
         ),
         field("labels", Shape::Texts, "Labels; the scheduler does not read them."),
     ],
@@ -513,9 +513,14 @@ static RESERVE: ObjectDef = ObjectDef {
 
 static PREEMPT: ObjectDef = ObjectDef {
     name: "statement of `preempt`",
-    forms: &[&["victim"], &["protect"], &["never", "when", "with"], &["guard", "else", "with"]],
+    forms: &[&["victim", "toAllPods"], &["protect"], &["never", "when", "with"], &["guard", "else", "with"]],
     fields: &[
         needed("victim", Shape::Expression, "Whether the pod `v` may be evicted."),
+        field(
+            "toAllPods",
+            Shape::Bool,
+            "With `true` also pods that policies leave alone, pods of DaemonSets and static pods.",
+        ),
         needed("protect", Shape::Expression, "Whether the pod `v` must not be evicted."),
         needed("never", Shape::Reason, "The reason why the pod evicts no other pod."),
         needed("when", Shape::Expression, "The pod evicts no other pod while this holds."),

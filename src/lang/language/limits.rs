@@ -29,7 +29,7 @@ pub const MOST_PATTERN_BYTES_OF_ALL: u128 = 16 << 20;
 
 /// What constants of a text may take to compute: expressions, bytes and elements that are read or made, and
 /// the states that a pattern visits.
-pub const MOST_CONSTANT_EFFORT: u64 = 128 << 20;
+pub const MOST_CONSTANT_EFFORT: u64 = 64 << 20;
 
 /// What checking a text may take: expressions, fields of records that are made, declarations that are visible in
 /// a policy, and diagnostics.

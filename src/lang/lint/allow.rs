@@ -57,6 +57,6 @@ fn unknown(slug: &Name) -> Diagnostic {
         Diagnostic::new(&codes::BAD_ALLOW, slug.span, format!("no lint is called `{}`", slug.text));
     match suggest::nearest(&slug.text, allowed) {
         Some(near) => diagnostic.with_help(format!("did you mean `{near}`?")),
-        None => diagnostic.with_help("the name of a lint is printed with its finding, in brackets"),
+        None => diagnostic.with_help("name a lint by its code, which is printed in brackets, or by its name; `bayplan help codes` has both"),
     }
 }

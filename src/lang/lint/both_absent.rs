@@ -233,7 +233,8 @@ impl<'p> Walk<'p> {
                     .with_help(format!(
                         "if that is meant, write `{meant}`; else say what is to happen without `{path}`"
                     ))
-                    .with_fix("say that it is meant", span, meant);
+                    .with_fix("say that it is meant", span, meant)
+                    .keeping_decisions();
             }
             _ => said = said.with_help("say with `has(…)` what is to happen without both"),
         }

@@ -5,11 +5,16 @@
 //! has a row for each. A comment `// bayplan: allow(slug) because …` silences one (`allow.rs`).
 
 mod allow;
+mod any_victim;
 mod both_absent;
+mod closed_values;
 mod contradiction;
 mod due;
 mod gate_alone;
+mod late_by_node;
 mod missing_doc;
+mod percent_and_share;
+mod own_kind;
 mod rests_on_memo;
 mod shadow;
 mod table;
@@ -40,9 +45,14 @@ pub fn lint(
         shadow::check(policy, diagnostics);
         contradiction::check(policy, diagnostics);
         both_absent::check(policy, source, diagnostics);
+        percent_and_share::check(policy, source, diagnostics);
+        closed_values::check(policy, diagnostics);
         rests_on_memo::check(policy, diagnostics);
         gate_alone::check(policy, source, diagnostics);
+        late_by_node::check(policy, source, diagnostics);
+        any_victim::check(policy, diagnostics);
         written_already::check(policy, source, diagnostics);
+        own_kind::check(policy, diagnostics);
     }
     due::suppose(policies, diagnostics);
     without_policy::suppose(file, diagnostics);
@@ -84,11 +94,7 @@ mod tests {
     fn every_lint_speaks_alone_for_its_bad_example_and_none_for_its_good_one() {
         for lint in LINTS {
             let slug = lint.code.slug;
-            let mut bad = reported_in(lint.code.example_file, lint.code.bad);
-            if *lint.code == codes::SHARE_ABOVE_TWO {
-                // Such a comparison has the same result on every node, which is a finding of its own.
-                bad.retain(|said| *said != codes::ALWAYS.slug);
-            }
+            let bad = reported_in(lint.code.example_file, lint.code.bad);
             assert_eq!(bad, [slug], "the bad example of {slug}");
             assert_eq!(
                 reported_in(lint.code.example_file, lint.code.good),
@@ -128,6 +134,39 @@ mod tests {
             let text =
                 format!("/// A.\n// bayplan: allow({allowed}) because it is a test\npolicy a {{ {RULE} }}");
             assert_eq!(reported(&text), [slug], "allow({allowed})");
+        }
+    }
+
+    #[test]
+    fn victims_of_any_priority_are_reported_and_no_others() {
+        let said = |condition: &str| {
+            reported(&format!(
+                "/// A.\npolicy a {{ def lower(p: pod) = p.priority < pod.priority\n\
+                 preempt {{ victim v when v.namespace == \"batch\" && ({condition}) }} }}"
+            ))
+        };
+        for bounded in [
+            "v.priority < pod.priority",
+            "pod.priority > v.priority",
+            "!(v.priority >= pod.priority)",
+            "v.priority <= 100",
+            "v.priority_class == \"batch\"",
+            "v.priority_class in [\"batch\", \"trial\"]",
+            "v.labels[\"a\"] == \"b\" && v.priority < 10",
+            "v.priority < 10 || v.priority_class == \"batch\"",
+            "pod.priority > 10 ? v.priority < 10 : v.priority < 0",
+            "lower(v)",
+        ] {
+            assert!(!said(bounded).contains(&"victim-without-bound"), "{bounded}");
+        }
+        for open in [
+            "v.labels[\"a\"] == \"b\"",
+            "v.priority > 10",
+            "v.priority < 10 || v.labels[\"a\"] == \"b\"",
+            "!(v.priority < pod.priority)",
+            "v.priority_class != \"system\"",
+        ] {
+            assert!(said(open).contains(&"victim-without-bound"), "{open}");
         }
     }
 

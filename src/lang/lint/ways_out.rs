@@ -5,7 +5,7 @@
 //! policy language; where no condition is around the expression, a missing value is the empty one of its type, and
 //! the quotient of 0 is 0. What the checker cannot prove by a test has help and no fix.
 
-use crate::diag::{Diagnostic, Edit, Embedded, Fix, Span, codes};
+use crate::diag::{Diagnostic, Edit, Embedded, Span, codes};
 use crate::lang::language::macros;
 use crate::lang::syntax::ast::{BinaryOp, Expr, ExprKind};
 use crate::lang::syntax::cel;
@@ -56,8 +56,9 @@ pub fn offer(document: &str, scalars: &[Scalar], policies: &[Policy], diagnostic
                 let span = Span::new(said.span.source, site.outer(start), site.outer(end));
                 Edit { span, text }
             });
-            let fix = Fix { message, edits: edits.collect() };
-            said.fixes.extend(scalar.fix(document, fix));
+            // The test that precedes what may fail decides what a missing value is taken for, which `onError` decided before.
+            let mut with = said.clone().with_edits(message, edits.collect());
+            said.fixes.extend(with.fixes.pop().and_then(|fix| scalar.fix(document, fix)));
         }
     }
 }
@@ -85,22 +86,24 @@ impl Known {
     fn of(policies: &[Policy]) -> Self {
         let mut known = Known::default();
         for policy in policies.iter().filter(|policy| policy.cel) {
-            policy.for_each_expr(&mut |whole| known.look(whole));
+            policy.for_each_expr(&mut |whole| known.look(whole, true));
         }
         known
     }
 
-    fn look(&mut self, expr: &typed::Expr) {
+    /// `exposed`: nothing around takes in the fault.
+    fn look(&mut self, expr: &typed::Expr, exposed: bool) {
         if expr.ty == Type::Bool {
             self.conditions.insert(expr.span);
         }
         if matches!(expr.ty.present(), Type::List(_) | Type::Set(_)) {
             self.lists.insert(expr.span);
         }
-        if is_source(expr) {
+        if exposed && is_source(expr) {
             self.lacks.entry(expr.span).or_insert_with(|| lack(expr));
         }
-        each_part(expr, &mut |part| self.look(part));
+        let exposed = exposed && !matches!(expr.kind, typed::ExprKind::Dynamic(Operation::Valid, _));
+        each_part(expr, &mut |part| self.look(part, exposed));
     }
 }
 

@@ -26,7 +26,9 @@ pub(super) fn check(policy: &Policy, source: &Source, diagnostics: &mut Vec<Diag
                 .with_place(part.span, "because of this")
                 .with_help("remove it: it changes nothing");
             diagnostics.push(match statement(source, write) {
-                Some(span) if !policy.cel => said.with_fix("remove the statement", span, ""),
+                Some(span) if !policy.cel => {
+                    said.with_fix("remove the statement", span, "").keeping_decisions()
+                }
                 _ => said,
             });
         }

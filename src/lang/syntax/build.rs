@@ -496,7 +496,9 @@ impl<'a> Builder<'a> {
             Rule::add => BlockKind::Add(Give { value: self.need(exprs.next(), span)?, when }),
             Rule::victim | Rule::protect => {
                 let variable = self.need(names.next(), span)?;
-                let victim = Victim { variable, when: self.need(when, span)? };
+                let to_all_pods =
+                    inner.filter(|part| part.rule() == Rule::all_pods).map(|part| self.place(&part)).next();
+                let victim = Victim { variable, to_all_pods, when: self.need(when, span)? };
                 if rule == Rule::victim { BlockKind::Victim(victim) } else { BlockKind::Protect(victim) }
             }
             Rule::wait => BlockKind::Wait(Wait {

@@ -91,9 +91,15 @@ impl Docs<'_> {
         let mut place: Option<Span> = None;
         while let Some(remark) = index.checked_sub(1).and_then(|index| self.comments.get(index)) {
             let gap = self.source.text().get(remark.end..until).unwrap_or("x");
-            let gap = gap.trim();
-            let gap = if self.marks == Marks::Yaml && lines.is_empty() { gap.trim_matches('-') } else { gap };
-            if !remark.first || !gap.trim().is_empty() {
+            let inner = gap.trim();
+            let inner =
+                if self.marks == Marks::Yaml && lines.is_empty() { inner.trim_matches('-') } else { inner };
+            if !remark.first || !inner.trim().is_empty() {
+                break;
+            }
+            // A comment before a blank line is a note about the file, such as its licence. The gap is blank here: looking
+            // for the line in any gap would read the text once for each item.
+            if self.marks == Marks::Yaml && has_blank_line(gap) {
                 break;
             }
             if remark.kind == CommentKind::Doc {
@@ -108,6 +114,12 @@ impl Docs<'_> {
         lines.reverse();
         place.map(|span| Doc { text: Text::from(lines.join("\n")), span })
     }
+}
+
+/// Whether there is a blank line between the line that a text begins on and the one that it ends on.
+fn has_blank_line(between: &str) -> bool {
+    let lines = between.split('\n').count();
+    between.split('\n').take(lines.saturating_sub(1)).skip(1).any(|line| line.trim().is_empty())
 }
 
 /// `allow(slug, …) because …` behind `bayplan:`.

@@ -74,7 +74,17 @@ pub fn field_manager(policy: &str) -> String {
     format!("bayplan/{policy}")
 }
 
+/// Kinds that the scheduler writes for its own work. A policy that writes them can undo it, so the operator allows it kind
+/// by kind.
+pub const OWN_KINDS: [&str; 2] = ["PersistentVolume", "PersistentVolumeClaim"];
+
 impl Target {
+    /// The kind, if it is one of [`OWN_KINDS`].
+    pub fn own_kind(&self) -> Option<&'static str> {
+        let Target::Object(_, kind) = self else { return None };
+        OWN_KINDS.into_iter().find(|own| kind.name.group().is_empty() && kind.name.kind() == *own)
+    }
+
     /// The object, where it is looked up.
     pub fn expr(&self) -> Option<&Expr> {
         match self {
@@ -111,6 +121,14 @@ impl Acts {
 }
 
 impl Does {
+    /// The kind that it writes, if it is one of [`OWN_KINDS`].
+    pub fn writes_own_kind(&self) -> Option<&'static str> {
+        match self {
+            Does::Write(target, ..) => target.own_kind(),
+            _ => None,
+        }
+    }
+
     /// The object that it is about.
     pub fn target(&self) -> Option<&Target> {
         match self {

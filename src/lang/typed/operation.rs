@@ -1,6 +1,7 @@
 //! [`Operation`]: what CEL computes from values whose types are known when it is evaluated, or with an outcome
 //! that may be a fault.
 
+use super::walk::each_part;
 use super::{ArithmeticOp, CompareOp, Expr, ExprKind, Macro, MacroKind};
 use crate::lang::language::functions::FunctionId;
 use crate::lang::syntax::ast::Text;
@@ -11,7 +12,7 @@ use std::sync::Arc;
 
 /// An operation with the meaning that it has in CEL, chosen by the values of its operands. Where CEL has an
 /// error, the result is a fault.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Operation {
     /// The operand, or a fault where it is absent.
     Demand(FaultKind),
@@ -48,6 +49,8 @@ pub enum Operation {
     Plain,
     /// What CEL's optional holds; absent where it is empty, a fault for any other value.
     Held,
+    /// `optional.ofValid(a)`, which takes in every fault: the operand, absent where it is one. Never fails.
+    Valid,
     /// The operand as a value of CEL: a field of the cluster whose type CEL has in another form. Never fails.
     Exact(Type),
     /// `a + b` and so on; never saturates.
@@ -91,6 +94,7 @@ impl Operation {
         !matches!(
             self,
             Operation::Exact(_)
+                | Operation::Valid
                 | Operation::Branch
                 | Operation::Plain
                 | Operation::NotEqual
@@ -108,6 +112,13 @@ pub fn is_source(expr: &Expr) -> bool {
         ExprKind::Call(function, ..) => expr.ty.is_optional() && !function.def().dialects.policy,
         ExprKind::Macro(of) => of.kind == MacroKind::TransformMapEntry && !has_own_keys(of),
         _ => false,
+    }
+}
+
+/// Calls `f` for the parts whose fault the expression may be: for none of an expression that takes in every fault.
+pub fn each_exposed_part<'e>(expr: &'e Expr, f: &mut dyn FnMut(&'e Expr)) {
+    if !matches!(expr.kind, ExprKind::Dynamic(Operation::Valid, _)) {
+        each_part(expr, f);
     }
 }
 

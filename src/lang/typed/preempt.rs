@@ -46,11 +46,13 @@ impl Preempt {
     }
 }
 
-/// `victim v when E`, `protect v when E`
+/// `victim v [to all pods] when E`, `protect v when E`
 #[derive(Clone, Debug)]
 pub struct Victim {
     /// It is `protect`.
     pub protects: bool,
+    /// A `victim` also of the pods that policies leave alone, of DaemonSets, and static ones.
+    pub to_all_pods: bool,
     /// The variable for the pod that may be evicted.
     pub slot: SlotId,
     /// Whether the pod may, or must not, be evicted.

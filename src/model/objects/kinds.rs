@@ -4,12 +4,14 @@
 use super::super::changes::Kinds;
 use super::super::node::Node;
 use super::super::pod::PodInfo;
+use super::problems::{Problems, as_far_as_possible, decode_as_far_as_possible};
 use super::typed::{Typed, parsed};
 use super::{
-    CsiDriver, CsiNode, CsiStorageCapacity, KindName, Object, ObjectError, PersistentVolume,
-    PersistentVolumeClaim, PodDisruptionBudget, ReplicaSet, ReplicationController, Service, StatefulSet,
-    StorageClass, VolumeAttachment, decode, decode_json, namespace, node, pod,
+    CsiDriver, CsiNode, CsiStorageCapacity, DaemonSet, KindName, Object, ObjectError, PersistentVolume,
+    PersistentVolumeClaim, PodDisruptionBudget, ReplicaSet, ReplicationController, Seen, Service,
+    StatefulSet, StorageClass, VolumeAttachment, decode, decode_json, namespace, node, pod,
 };
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -60,6 +62,8 @@ kinds! {
     ReplicaSet,
     /// `apps/v1/StatefulSet`.
     StatefulSet,
+    /// `apps/v1/DaemonSet`.
+    DaemonSet,
 }
 
 /// A kind of object: what the API calls it, and how it is read.
@@ -79,8 +83,8 @@ pub struct KindRow {
     pub namespaced: bool,
     /// The bits of a change of such an object in the log.
     pub kinds: Kinds,
-    /// Reads an object from JSON; only the fields that are read are kept.
-    pub parse: fn(&[u8]) -> Result<Object, ObjectError>,
+    /// Reads an object of an API server from JSON, as far as it can be read; only the fields that are read are kept.
+    pub parse: fn(&[u8]) -> Result<Seen, ObjectError>,
     /// Reads an object that is held as a tree, with the API server's defaults, because files leave them out. Pods,
     /// nodes and namespaces keep the tree for policies.
     pub from_value: fn(Arc<Value>) -> Result<Object, ObjectError>,
@@ -96,7 +100,9 @@ pub static KINDS: &[KindRow] = &[
         plural: "pods",
         namespaced: true,
         kinds: Kinds::OF_PODS,
-        parse: |bytes| Ok(Object::Pod(Arc::new(PodInfo::from_object(&decode_json::<pod::Pod>(bytes)?)?))),
+        parse: |bytes| {
+            seen::<pod::Pod>(bytes, |pod, problems| Ok(Object::Pod(Arc::new(PodInfo::read(pod, problems)?))))
+        },
         from_value: |value| Ok(Object::Pod(Arc::new(PodInfo::from_file(value)?))),
     },
     KindRow {
@@ -107,7 +113,11 @@ pub static KINDS: &[KindRow] = &[
         plural: "nodes",
         namespaced: false,
         kinds: Kinds::LIFE,
-        parse: |bytes| Ok(Object::Node(Arc::new(Node::from_object(&decode_json::<node::Node>(bytes)?)?))),
+        parse: |bytes| {
+            seen::<node::Node>(bytes, |node, problems| {
+                Ok(Object::Node(Arc::new(Node::read(node, problems)?)))
+            })
+        },
         from_value: |value| Ok(Object::Node(Arc::new(Node::from_value(value)?))),
     },
     KindRow {
@@ -119,8 +129,9 @@ pub static KINDS: &[KindRow] = &[
         namespaced: false,
         kinds: Kinds::NAMESPACES,
         parse: |bytes| {
-            let object = decode_json::<namespace::Namespace>(bytes)?;
-            Ok(Object::Namespace(Arc::new(super::Namespace::from_object(&object)?)))
+            seen::<namespace::Namespace>(bytes, |namespace, _| {
+                Ok(Object::Namespace(Arc::new(super::Namespace::from_object(namespace)?)))
+            })
         },
         from_value: |value| Ok(Object::Namespace(Arc::new(super::Namespace::from_value(value)?))),
     },
@@ -142,6 +153,7 @@ pub static KINDS: &[KindRow] = &[
     of::<ReplicationController>("ReplicationController", "", "replicationcontrollers", true, Kinds::SERVICES),
     of::<ReplicaSet>("ReplicaSet", "apps", "replicasets", true, Kinds::SERVICES),
     of::<StatefulSet>("StatefulSet", "apps", "statefulsets", true, Kinds::SERVICES),
+    of::<DaemonSet>("DaemonSet", "apps", "daemonsets", true, Kinds::DAEMON_SETS),
 ];
 
 /// The row of a kind of the table at version `v1` of its group.
@@ -160,12 +172,51 @@ const fn of<T: Typed + Clone>(
         plural,
         namespaced,
         kinds,
-        parse: |bytes| parsed::<T>(&decode_json(bytes)?),
+        parse: |bytes| match decode_json(bytes).and_then(|slim| parsed::<T>(&slim)) {
+            Ok(object) => Ok(object.into()),
+            Err(_) => seen_in_parts(decode_json(bytes)?, |object| parsed::<T>(&decode(object)?)),
+        },
         from_value: |value| parsed::<T>(&decode(&value)?),
     }
 }
 
+/// Reads an object whose kind notes its problems itself.
+fn seen<T: DeserializeOwned>(
+    bytes: &[u8],
+    read: impl Fn(&T, &mut Problems) -> Result<Object, ObjectError>,
+) -> Result<Seen, ObjectError> {
+    let mut problems = Problems::default();
+    let slim: T = match decode_json(bytes) {
+        Ok(slim) => slim,
+        Err(_) => decode_as_far_as_possible(&decode_json(bytes)?, &mut problems)?,
+    };
+    let object = read(&slim, &mut problems)?;
+    Ok(Seen { object, problem: problems.into_first() })
+}
+
+/// Reads an object without the parts that cannot be read.
+fn seen_in_parts(
+    object: Value,
+    read: impl Fn(&Value) -> Result<Object, ObjectError>,
+) -> Result<Seen, ObjectError> {
+    let mut problems = Problems::default();
+    let object = as_far_as_possible(object, &mut problems, read)?;
+    Ok(Seen { object, problem: problems.into_first() })
+}
+
 impl KindRow {
+    /// Reads an object of an API server that is held as a tree, as far as it can be read. Not for pods and nodes, which
+    /// note their problems themselves (`PodInfo::read`, `Node::read`).
+    pub fn seen(&self, object: Value) -> Result<Seen, ObjectError> {
+        let whole = Arc::new(object);
+        match (self.from_value)(whole.clone()) {
+            Ok(object) => Ok(object.into()),
+            Err(_) => seen_in_parts(Arc::unwrap_or_clone(whole), |object| {
+                (self.from_value)(Arc::new(object.clone()))
+            }),
+        }
+    }
+
     /// The row of a kind in files: `apps/v1` and `ReplicaSet`.
     pub fn named(api_version: &str, kind: &str) -> Option<&'static Self> {
         KINDS.iter().find(|row| row.name == kind && row.is_version(api_version))

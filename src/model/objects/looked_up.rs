@@ -54,7 +54,7 @@ impl LookedUp {
             kept.owners = metadata.owners();
         }
         kept.annotations = metadata.annotations.clone();
-        kept.annotations.retain(|key| keep.annotations.keeps(key));
+        kept.annotations.retain(|key, _| keep.annotations.keeps(key));
         let created = if keeps("creationTimestamp") { metadata.created()? } else { None };
         let mut fields = keep.fields.of(object);
         if let Some(metadata) = fields.get_mut("metadata").and_then(Value::as_object_mut) {
@@ -79,7 +79,7 @@ impl LookedUp {
         if !keeps("creationTimestamp") {
             less.created = None;
         }
-        less.metadata.annotations.retain(|key| keep.annotations.keeps(key));
+        less.metadata.annotations.retain(|key, _| keep.annotations.keeps(key));
         less.fields = Arc::new(keep.fields.of((*self.fields).clone()));
         less
     }

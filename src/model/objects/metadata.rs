@@ -154,7 +154,7 @@ impl ObjectMeta {
     /// Everything, but only the annotations with these keys: others may be long, and nothing reads them.
     pub fn of(metadata: &Metadata, annotations: &[&str]) -> Result<Self, ObjectError> {
         let mut kept = metadata.annotations.clone();
-        kept.retain(|key| annotations.contains(&key));
+        kept.retain(|key, _| annotations.contains(&key));
         Ok(Self {
             labels: metadata.labels.clone(),
             annotations: kept,

@@ -19,6 +19,7 @@ pub mod persistent_volume_claim;
 pub mod pod;
 pub mod pod_disruption_budget;
 pub mod pod_volumes;
+pub mod problems;
 pub mod projection;
 pub mod read;
 pub mod selecting;
@@ -38,7 +39,7 @@ pub use metadata::ObjectMeta;
 pub use persistent_volume::{ClaimReference, PersistentVolume, PersistentVolumeSource};
 pub use persistent_volume_claim::PersistentVolumeClaim;
 pub use pod_disruption_budget::{Demand, IntOrPercent, PodDisruptionBudget};
-pub use selecting::{ReplicaSet, ReplicationController, Service, StatefulSet};
+pub use selecting::{DaemonSet, ReplicaSet, ReplicationController, Service, StatefulSet};
 pub use slim::Slim;
 pub use storage_class::{StorageClass, TopologyTerm};
 pub use typed::{ApiObject, Typed, Unread, downcast};
@@ -143,6 +144,21 @@ impl Object {
             Self::Other(object) => return object.key(),
         };
         ObjectKey { kind: self.kind(), namespace, name, uid }
+    }
+}
+
+/// An object that an API server gave.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Seen {
+    /// The object, as far as it can be read.
+    pub object: Object,
+    /// The first part of it that cannot be read.
+    pub problem: Option<ObjectError>,
+}
+
+impl From<Object> for Seen {
+    fn from(object: Object) -> Self {
+        Self { object, problem: None }
     }
 }
 

@@ -1,6 +1,7 @@
 //! `v1/Namespace` with the fields that are read, and its conversion to a [`super::Namespace`].
 
 use super::metadata::Metadata;
+use super::projection::kept_whole;
 use super::read::or_default;
 use super::{ObjectError, decode};
 use serde::Deserialize;
@@ -29,6 +30,6 @@ impl super::Namespace {
     /// The namespace of an object that is kept whole beside it, for policies that read beyond its fields.
     pub fn from_value(value: Arc<serde_json::Value>) -> Result<Self, ObjectError> {
         let namespace = Self::from_object(&decode(&value)?)?;
-        Ok(Self { raw: Some(value), ..namespace })
+        Ok(Self { raw: Some(kept_whole(value)), ..namespace })
     }
 }

@@ -1,14 +1,19 @@
 //! `v1/Node` with the fields that are read, and its conversion to a [`node::Node`].
 
 use super::super::node::{self, Image};
-use super::super::requests;
+use super::super::requests::{self, Amounts, AmountsOf};
 use super::super::symbol::Symbol;
 use super::super::taints::{Effect, Taint};
+use super::problems::Problems;
+use super::projection::kept_whole;
 use super::read::{ResourceList, or_default};
 use super::slim::Slim;
 use super::{ObjectError, decode, selectors};
 use serde::Deserialize;
 use std::sync::Arc;
+
+/// The key of the taint of a node of which it cannot be read what it has.
+pub const UNREADABLE: &str = "bayplan.dev/unreadable";
 
 /// `v1.Node`, as far as we read it.
 pub type Node = Slim<Spec, Status>;
@@ -72,19 +77,37 @@ pub struct Condition {
 impl node::Node {
     /// The node of an object. Fails where the API server would have refused the object.
     pub fn from_object(object: &Node) -> Result<Self, ObjectError> {
+        let mut problems = Problems::default();
+        let node = Self::read(object, &mut problems)?;
+        problems.refuse(node)
+    }
+
+    /// The node of an object that an API server gave: what cannot be read is noted, and the rest is taken. If that hides
+    /// what it has, it has nothing, and a taint says so. Fails only without a name.
+    pub fn read(object: &Node, problems: &mut Problems) -> Result<Self, ObjectError> {
         let Node { metadata, spec, status } = object;
-        let taints = spec.taints.iter().enumerate().map(|(at, taint)| {
-            let effect = Effect::parse(&taint.effect).ok_or_else(|| {
+        let name = metadata.required_name()?;
+        let mut taints = Vec::with_capacity(spec.taints.len());
+        for (at, taint) in spec.taints.iter().enumerate() {
+            let effect = Effect::parse(&taint.effect).unwrap_or_else(|| {
                 let path = format!("spec.taints[{at}].effect");
-                ObjectError::unsupported(path, &taint.effect, &Effect::NAMES)
-            })?;
-            Ok(Taint { key: taint.key.clone(), value: taint.value.clone(), effect })
-        });
+                problems.note(ObjectError::unsupported(path, &taint.effect, &Effect::NAMES));
+                // An effect that is not known keeps pods away that do not tolerate every effect of the key.
+                Effect::NoSchedule
+            });
+            taints.push(Taint { key: taint.key.clone(), value: taint.value.clone(), effect });
+        }
         let (allocatable, path) = match &status.allocatable {
             Some(allocatable) => (allocatable, "status.allocatable"),
             None => (&status.capacity, "status.capacity"),
         };
-        let allocatable = requests::read(allocatable, path)?;
+        let mut allocatable = requests::read(allocatable, path, AmountsOf::Node, problems);
+        if problems.hiding().is_some() {
+            allocatable = Amounts::default();
+            let (key, value) = (Symbol::new(UNREADABLE), Symbol::default());
+            taints.push(Taint { key, value, effect: Effect::NoSchedule });
+        }
+        let capacity = requests::read(&status.capacity, "status.capacity", AmountsOf::Limits, problems);
         let mut conditions: Vec<_> = status
             .conditions
             .iter()
@@ -92,19 +115,19 @@ impl node::Node {
             .collect();
         conditions.sort();
         Ok(Self {
-            name: metadata.required_name()?,
+            name,
             uid: metadata.uid.clone(),
             resource_version: metadata.resource_version.clone(),
             labels: metadata.labels.clone(),
             annotations: metadata.annotations.clone(),
             owners: metadata.owners(),
-            created: metadata.created()?,
-            deleted: metadata.deleted()?,
+            created: problems.or_none(metadata.created()),
+            deleted: problems.or_none(metadata.deleted()),
             unschedulable: spec.unschedulable,
-            taints: taints.collect::<Result<_, ObjectError>>()?,
+            taints: taints.into(),
             allocatable: allocatable.to_resource(),
             allocatable_written: allocatable,
-            capacity: requests::read(&status.capacity, "status.capacity")?.to_resource(),
+            capacity: capacity.to_resource(),
             images: status
                 .images
                 .iter()
@@ -119,6 +142,6 @@ impl node::Node {
     /// The node of an object that is kept whole beside it, for policies that read beyond its fields.
     pub fn from_value(value: Arc<serde_json::Value>) -> Result<Self, ObjectError> {
         let node = Self::from_object(&decode(&value)?)?;
-        Ok(Self { raw: Some(value), ..node })
+        Ok(Self { raw: Some(kept_whole(value)), ..node })
     }
 }

@@ -10,6 +10,8 @@ use super::super::{labels::Labels, resource::Resource};
 use super::constraints::{PodAffinity, RestartRule, SpreadConstraint};
 use super::metadata::instant;
 use super::pod_volumes::Volume;
+use super::problems::{Problems, decode_as_far_as_possible};
+use super::projection::kept_whole;
 use super::read::{ResourceList, or_default};
 use super::slim::Slim;
 use super::{ObjectError, decode, selectors};
@@ -254,11 +256,12 @@ impl Pod {
                 port.host_port = port.container_port;
             }
         }
-        let asked = PodResources::read(self).map(|resources| resources.asked_by_containers());
+        let mut problems = Problems::default();
+        let asked = PodResources::read(self, &mut problems).asked_by_containers();
         let Some(whole) = self.spec.resources.as_mut().filter(|whole| !whole.limits.0.is_empty()) else {
             return;
         };
-        if let Ok(asked) = asked {
+        if problems.hiding().is_none() {
             whole.requests.fill_from(&asked.to_list(), |name| matches!(name, "cpu" | "memory"));
         }
         whole.requests.fill_from(&whole.limits, pod_level);
@@ -322,6 +325,14 @@ impl PodInfo {
     /// The pod of an object. Fails where the API server would have refused the object; invalid selectors do not
     /// fail, they are kept as terms that match nothing and say why.
     pub fn from_object(object: &Pod) -> Result<Self, ObjectError> {
+        let mut problems = Problems::default();
+        let pod = Self::read(object, &mut problems)?;
+        problems.refuse(pod)
+    }
+
+    /// The pod of an object that an API server gave: what cannot be read is noted, and the rest is taken. Fails only
+    /// without a name.
+    pub fn read(object: &Pod, problems: &mut Problems) -> Result<Self, ObjectError> {
         let Pod { metadata, spec, status } = object;
         let name = metadata.required_name()?;
         let namespace = or(&metadata.namespace, "default");
@@ -329,7 +340,7 @@ impl PodInfo {
             Some(uid) => PodKey(uid),
             None => PodKey(Symbol::from(format!("{namespace}/{name}"))),
         };
-        let resources = PodResources::read(object)?;
+        let resources = PodResources::read(object, problems);
         let (nonzero_milli_cpu, nonzero_memory) = resources.nonzero();
         let without_pods = |mut resource: Resource| {
             resource.pods = 0;
@@ -346,20 +357,20 @@ impl PodInfo {
                     sidecar: amounts.sidecar,
                 }
             });
-        let tolerations =
-            spec.tolerations.iter().enumerate().map(|(at, toleration)| {
-                Toleration::from_object(toleration, &format!("spec.tolerations[{at}]"))
-            });
-        let tolerations: Arc<[Toleration]> = tolerations.collect::<Result<_, ObjectError>>()?;
-        let scheduled = status.conditions.iter().enumerate().find(|(_, it)| it.kind == "PodScheduled");
-        let scheduled_condition = match scheduled {
-            Some((at, it)) => {
-                let path = format!("status.conditions[{at}].lastTransitionTime");
-                let since = instant(&path, it.last_transition_time.as_deref())?;
-                Some(Box::new((it.status.clone(), it.reason.clone(), it.message.clone(), since)))
+        let mut tolerations = Vec::with_capacity(spec.tolerations.len());
+        for (at, toleration) in spec.tolerations.iter().enumerate() {
+            match Toleration::from_object(toleration, &format!("spec.tolerations[{at}]")) {
+                Ok(toleration) => tolerations.push(toleration),
+                // As upstream: an effect or operator that is not known tolerates nothing.
+                Err(problem) => problems.note(problem),
             }
-            None => None,
-        };
+        }
+        let scheduled = status.conditions.iter().enumerate().find(|(_, it)| it.kind == "PodScheduled");
+        let scheduled_condition = scheduled.map(|(at, it)| {
+            let path = format!("status.conditions[{at}].lastTransitionTime");
+            let since = problems.or_none(instant(&path, it.last_transition_time.as_deref()));
+            Box::new((it.status.clone(), it.reason.clone(), it.message.clone(), since))
+        });
         let disrupted = status.conditions.iter().find(|it| it.kind == "DisruptionTarget");
         let affinity = &spec.affinity.node_affinity;
         let constraints = spec.constraints(&namespace, &metadata.labels);
@@ -373,8 +384,8 @@ impl PodInfo {
             labels: metadata.labels.shared(),
             annotations: metadata.annotations.clone(),
             owners: OWNERS.with(|table| table.same(metadata.owners().into())),
-            created: metadata.created()?,
-            deleted: metadata.deleted()?,
+            created: problems.or_none(metadata.created()),
+            deleted: problems.or_none(metadata.deleted()),
             scheduler_name: or(&spec.scheduler_name, "default-scheduler"),
             node_name: some(&spec.node_name),
             priority: spec.priority.unwrap_or(0),
@@ -390,7 +401,7 @@ impl PodInfo {
             containers: CONTAINERS.with(|table| table.same(containers.collect())),
             images: IMAGES.with(|table| table.same(spec.images())),
             host_ports: spec.host_ports(),
-            tolerations: TOLERATIONS.with(|table| table.same(tolerations)),
+            tolerations: TOLERATIONS.with(|table| table.same(tolerations.into())),
             node_affinity: NodeAffinity::parse(spec.node_selector.shared(), affinity),
             constraints,
             qos: match status.qos_class.as_str() {
@@ -401,10 +412,11 @@ impl PodInfo {
             },
             phase: or(&status.phase, "Pending"),
             nominated_node: some(&status.nominated_node_name),
-            started: instant("status.startTime", status.start_time.as_deref())?,
+            started: problems.or_none(instant("status.startTime", status.start_time.as_deref())),
             scheduled_condition,
             disruption_target: disrupted
                 .is_some_and(|it| it.status == "True" && it.reason == "PreemptionByScheduler"),
+            unreadable: problems.hiding().cloned().map(Arc::new),
             raw: None,
         })
     }
@@ -413,12 +425,21 @@ impl PodInfo {
     pub fn from_file(value: Arc<serde_json::Value>) -> Result<Self, ObjectError> {
         let mut object: Pod = decode(&value)?;
         object.set_defaults();
-        Ok(Self { raw: Some(value), ..Self::from_object(&object)? })
+        Ok(Self { raw: Some(kept_whole(value)), ..Self::from_object(&object)? })
     }
 
     /// The pod of an object that is kept whole beside it, for policies that read beyond its fields.
     pub fn from_value(value: Arc<serde_json::Value>) -> Result<Self, ObjectError> {
         let pod = Self::from_object(&decode(&value)?)?;
-        Ok(Self { raw: Some(value), ..pod })
+        Ok(Self { raw: Some(kept_whole(value)), ..pod })
+    }
+
+    /// The pod of an object that an API server gave, as far as it can be read, kept whole beside it; with the first part
+    /// that cannot.
+    pub fn seen(value: Arc<serde_json::Value>) -> Result<(Self, Option<ObjectError>), ObjectError> {
+        let mut problems = Problems::default();
+        let slim = decode_as_far_as_possible(&value, &mut problems)?;
+        let pod = Self::read(&slim, &mut problems)?;
+        Ok((Self { raw: Some(kept_whole(value)), ..pod }, problems.into_first()))
     }
 }

@@ -6,6 +6,7 @@
 
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 /// What is kept of each object of a kind. By default nothing: in-tree plugins
 /// read slim fields only.
@@ -33,6 +34,45 @@ pub enum Fields {
     All,
     /// Of a structure these fields only.
     Only(BTreeMap<Box<str>, Fields>),
+}
+
+/// The longest text that is kept of an annotation or of a field that rules read, in bytes. Memory is not to grow with what
+/// users write: a longer text counts as absent.
+pub const MOST_KEPT: usize = 16 * 1024;
+
+/// Takes the texts out of a tree that are too long to be kept.
+fn take_long_texts(value: &mut Value) {
+    let is_long = |value: &Value| value.as_str().is_some_and(|text| text.len() > MOST_KEPT);
+    match value {
+        Value::Object(fields) => {
+            if fields.values().any(is_long) {
+                fields.retain(|_, value| !is_long(value));
+            }
+            fields.values_mut().for_each(take_long_texts);
+        }
+        Value::Array(items) => {
+            items.retain(|item| !is_long(item));
+            items.iter_mut().for_each(take_long_texts);
+        }
+        other if is_long(other) => *other = Value::Null,
+        _ => {}
+    }
+}
+
+/// A whole object of a file as a watch would keep it.
+pub fn kept_whole(mut object: Arc<Value>) -> Arc<Value> {
+    fn has_long_texts(value: &Value) -> bool {
+        match value {
+            Value::String(text) => text.len() > MOST_KEPT,
+            Value::Array(items) => items.iter().any(has_long_texts),
+            Value::Object(fields) => fields.values().any(has_long_texts),
+            _ => false,
+        }
+    }
+    if has_long_texts(&object) {
+        take_long_texts(Arc::make_mut(&mut object));
+    }
+    object
 }
 
 impl Default for AnnotationKeys {
@@ -70,8 +110,12 @@ impl AnnotationKeys {
     pub fn keeps(&self, key: &str) -> bool {
         match self {
             Self::All => true,
-            // The scheduler itself reads what is left to do for bound pods.
-            Self::Only(keys) => keys.contains(key) || key.starts_with(crate::model::AFTER_BIND),
+            // The scheduler itself reads what is left to do for bound pods, and which pods are static.
+            Self::Only(keys) => {
+                keys.contains(key)
+                    || key.starts_with(crate::model::AFTER_BIND)
+                    || key == crate::model::STATIC_POD
+            }
         }
     }
 
@@ -138,7 +182,7 @@ impl Fields {
         all
     }
 
-    /// What remains of a value.
+    /// What remains of a value. Texts longer than [`MOST_KEPT`] do not.
     pub fn of(&self, value: Value) -> Value {
         match (self, value) {
             (Self::Only(fields), Value::Object(mut object)) => {
@@ -151,7 +195,10 @@ impl Fields {
             (Self::Only(_), Value::Array(items)) => {
                 Value::Array(items.into_iter().map(|item| self.of(item)).collect())
             }
-            (_, value) => value,
+            (_, mut value) => {
+                take_long_texts(&mut value);
+                value
+            }
         }
     }
 
@@ -207,6 +254,21 @@ mod tests {
         assert_eq!(Fields::default().of(pod), json!({}));
         let paths = kept.paths();
         assert_eq!(paths, ["spec.containers.image", "spec.hostname", "spec.none", "spec.x", "status.podIPs"]);
+    }
+
+    #[test]
+    fn long_texts_are_absent() {
+        let (long, longest) = ("x".repeat(MOST_KEPT + 1), "x".repeat(MOST_KEPT));
+        let object = json!({
+            "data": {"a": long, "b": longest, "c": ["y", long]}, "spec": {"a": long}, "list": [{"a": long, "b": 1}],
+        });
+        let kept = json!({"data": {"b": longest, "c": ["y"]}, "spec": {}, "list": [{"b": 1}]});
+        assert_eq!(Fields::All.of(object.clone()), kept);
+        assert_eq!(*kept_whole(Arc::new(object.clone())), kept);
+        assert_eq!(
+            fields(&["data", "spec.a"]).of(object),
+            json!({"data": kept["data"], "spec": {"a": null}})
+        );
     }
 
     #[test]

@@ -4,6 +4,7 @@ use super::super::labels::{Annotations, Labels};
 use super::super::quantity::{Quantity, QuantityError};
 use super::super::symbol::Symbol;
 use super::ObjectError;
+use super::projection::MOST_KEPT;
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
 use std::fmt;
 use std::marker::PhantomData;
@@ -132,6 +133,10 @@ impl<'de> Deserialize<'de> for Annotations {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let pairs: Vec<(Symbol, Option<Arc<str>>)> =
             from.deserialize_any(Pairs("a map from annotation keys to values", PhantomData))?;
-        Ok(pairs.into_iter().map(|(key, value)| (key, value.unwrap_or_else(|| Arc::from("")))).collect())
+        let pairs = pairs.into_iter().map(|(key, value)| (key, value.unwrap_or_else(|| Arc::from(""))));
+        let mut annotations: Annotations = pairs.collect();
+        // What is too long to be kept counts for what the API server takes.
+        annotations.retain(|_, value| value.len() <= MOST_KEPT);
+        Ok(annotations)
     }
 }

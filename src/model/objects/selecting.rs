@@ -95,6 +95,15 @@ selecting!(
     replicas
 );
 
+selecting!(
+    /// `apps/v1/DaemonSet` with the fields that are read. Policies do not refuse its pods.
+    DaemonSet,
+    Option<selectors::LabelSelector>,
+    /// `spec.selector`; `None` when it is absent or invalid: it selects no pod.
+    Option<LabelSelector>,
+    valid
+);
+
 /// The replicas that are written; 1 when there is no such number.
 fn number(replicas: Option<&Value>) -> i32 {
     replicas.and_then(Value::as_i64).and_then(|number| i32::try_from(number).ok()).unwrap_or(1)

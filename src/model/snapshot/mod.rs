@@ -23,8 +23,8 @@ use super::node_set::NodeId;
 use super::objects::Namespace;
 use super::pod::{PodInfo, PodKey};
 use super::pod_counts::{PodCounts, labels_of};
-use super::resource::Resource;
 use super::selector_index::SelectorIndex;
+use super::sums::Sums;
 use super::symbol::Symbol;
 use super::time::{Duration, Time};
 use indexes::Indexes;
@@ -43,8 +43,8 @@ pub(super) struct NodeRow {
     pub(super) pods: Vec<Arc<PodInfo>>,
     /// When this scheduler assumed each of them: [`PodEntry::assumed_at`] to read it with all pods of a node.
     pub(super) assumed_at: Vec<Option<Time>>,
-    pub(super) requested: Resource,
-    pub(super) nonzero: (i64, i64),
+    /// What the pods request together.
+    pub(super) sums: Sums,
     /// How many of the pods use host ports.
     pub(super) port_pods: usize,
 }

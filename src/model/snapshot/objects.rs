@@ -229,6 +229,16 @@ impl Snapshot {
         objects.filter(|object| object.selects(&pod.labels))
     }
 
+    /// How many objects of each kind there are beside pods, nodes and namespaces; kinds without any may be left out.
+    pub fn object_counts(&self) -> impl Iterator<Item = (&Kind, usize)> {
+        self.objects.tables.iter().map(|(kind, table)| (kind, table.len()))
+    }
+
+    /// How many namespaces there are.
+    pub fn namespace_count(&self) -> usize {
+        self.namespaces.len()
+    }
+
     /// How many objects of a kind there are.
     pub fn object_count(&self, kind: &Kind) -> usize {
         self.objects.table(kind).map_or(0, Table::len)

@@ -7,6 +7,7 @@ use crate::model::columns::Columns;
 use crate::model::marks::PodMarks;
 use crate::model::node_set::NodeId;
 use crate::model::pod::{PodInfo, PodKey};
+use crate::model::sums::Sums;
 use crate::model::symbol::Symbol;
 use crate::model::time::Time;
 use rustc_hash::FxHashMap;
@@ -78,25 +79,44 @@ impl PodTable {
 
 impl NodeRow {
     fn add(&mut self, pod: &Arc<PodInfo>) {
-        self.requested.add(&pod.requests);
-        self.nonzero.0 = self.nonzero.0.saturating_add(pod.nonzero_milli_cpu);
-        self.nonzero.1 = self.nonzero.1.saturating_add(pod.nonzero_memory);
+        self.sums.add(&self.node, pod);
         self.port_pods += usize::from(!pod.host_ports.is_empty());
     }
 
-    /// Takes a pod, which is not in `pods`, out of the sums. Resources that no other pod names are left out.
+    /// Takes a pod, which is not in `pods`, out of the sums.
     fn subtract(&mut self, pod: &PodInfo) {
-        self.requested.sub(&pod.requests);
-        if self.requested.scalars.iter().any(|(_, amount)| *amount == 0) {
-            let pods = &self.pods;
+        if !self.sums.subtract(pod) {
+            self.add_up();
+        }
+        self.leave_out_unnamed();
+        self.port_pods = self.port_pods.saturating_sub(usize::from(!pod.host_ports.is_empty()));
+    }
+
+    /// A pod, which is in `pods`, takes the place of an earlier version of itself in the sums.
+    fn replace(&mut self, before: &PodInfo, pod: &PodInfo) {
+        match self.sums.subtract(before) {
+            true => self.sums.add(&self.node, pod),
+            false => self.add_up(),
+        }
+        self.leave_out_unnamed();
+        self.port_pods += usize::from(!pod.host_ports.is_empty());
+        self.port_pods = self.port_pods.saturating_sub(usize::from(!before.host_ports.is_empty()));
+    }
+
+    /// Leaves resources out that no pod names.
+    fn leave_out_unnamed(&mut self) {
+        let (scalars, pods) = (&mut self.sums.requested.scalars, &self.pods);
+        if scalars.iter().any(|(_, amount)| *amount == 0) {
             let named = |name: &Symbol| {
                 pods.iter().any(|pod| pod.requests.scalars.iter().any(|(other, _)| other == name))
             };
-            self.requested.scalars.retain(|(name, amount)| *amount != 0 || named(name));
+            scalars.retain(|(name, amount)| *amount != 0 || named(name));
         }
-        self.nonzero.0 = self.nonzero.0.saturating_sub(pod.nonzero_milli_cpu);
-        self.nonzero.1 = self.nonzero.1.saturating_sub(pod.nonzero_memory);
-        self.port_pods = self.port_pods.saturating_sub(usize::from(!pod.host_ports.is_empty()));
+    }
+
+    /// Makes the sums anew.
+    pub(super) fn add_up(&mut self) {
+        self.sums = Sums::of(&self.node, self.pods.iter());
     }
 }
 
@@ -212,8 +232,7 @@ impl Snapshot {
                 *place = pod.clone();
             }
             if sums {
-                row.subtract(before);
-                row.add(pod);
+                row.replace(before, pod);
             }
         }
         if sums {
@@ -296,10 +315,10 @@ impl Snapshot {
     }
 
     /// Writes the sums of a row to the columns.
-    fn write_sums(&mut self, id: NodeId) {
+    pub(super) fn write_sums(&mut self, id: NodeId) {
         let Some(row) = self.rows.get(id.row()) else { return };
         if row.alive {
-            self.columns.set_requested(id.row(), &row.requested, row.pods.len(), row.nonzero);
+            self.columns.set_requested(id.row(), &row.sums.requested, row.pods.len(), row.sums.nonzero);
             Columns::set_flag(&mut self.columns.host_ports, id, row.port_pods > 0);
         }
     }

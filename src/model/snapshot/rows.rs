@@ -7,6 +7,7 @@ use crate::model::labels::Labels;
 use crate::model::node::Node;
 use crate::model::node_set::NodeId;
 use crate::model::resource::Resource;
+use crate::model::sums::Sums;
 use crate::model::symbol::Symbol;
 use std::sync::Arc;
 
@@ -28,11 +29,19 @@ impl Snapshot {
         let Some(row) = self.row_mut(id) else { return false };
         let was_alive = std::mem::replace(&mut row.alive, true);
         let before = std::mem::replace(&mut row.node, node.clone());
+        // A pod that takes everything takes what the node has now.
+        let all_taken = row.sums.is_at_the_end();
+        if all_taken {
+            row.add_up();
+        }
         if !was_alive {
             self.enter_columns(id);
             self.note(Moved::Node(id), Kinds::LIFE, None);
             self.note(Moved::Global, Kinds::NODES, None);
             return true;
+        }
+        if all_taken {
+            self.write_sums(id);
         }
         let kinds = before.difference(node);
         self.write_parts(id, &before, node, kinds);
@@ -55,8 +64,7 @@ impl Snapshot {
             alive,
             pods: Vec::new(),
             assumed_at: Vec::new(),
-            requested: Resource::default(),
-            nonzero: (0, 0),
+            sums: Sums::default(),
             port_pods: 0,
         });
         let rows = Arc::make_mut(&mut self.rows);
@@ -128,7 +136,7 @@ impl Snapshot {
         let Some(row) = self.rows.get(id.row()).cloned() else { return };
         Columns::set_flag(&mut self.columns.alive, id, true);
         Columns::set_flag(&mut self.columns.host_ports, id, row.port_pods > 0);
-        self.columns.set_requested(id.row(), &row.requested, row.pods.len(), row.nonzero);
+        self.columns.set_requested(id.row(), &row.sums.requested, row.pods.len(), row.sums.nonzero);
         self.write_parts(id, &nothing(), &row.node, Kinds::ALL);
     }
 

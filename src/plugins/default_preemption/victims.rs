@@ -7,7 +7,7 @@ use crate::framework::{
     AppliedRules, Candidate, Code, PluginId, PluginsRunner, Simulation, Status, TakeOffError, Verdict,
     sort_by_importance,
 };
-use crate::model::{NodeInfo, PodInfo, Symbol};
+use crate::model::{NodeInfo, ObjectMeta, PodInfo, Symbol};
 use smallvec::SmallVec;
 use std::sync::Arc;
 
@@ -77,8 +77,10 @@ impl Search<'_, '_> {
             victims.push(pod);
             if let Some(budget) = protected {
                 violations += 1;
-                if !names.contains(&budget.name) {
-                    names.push(budget.name.clone());
+                let ObjectMeta { namespace, name, .. } = &budget.metadata;
+                let name = Symbol::from(format!("{namespace}/{name}"));
+                if !names.contains(&name) {
+                    names.push(name);
                 }
             }
         }

@@ -6,11 +6,12 @@ use crate::framework::{
     Code, Handle, PreEnqueue, PreFilter, PreFilterExtensions, PreFilterOutcome, StateSlot, Status,
 };
 use crate::lang::codegen::{Answers, CompiledPrefilter, Env, compute};
+use crate::lang::eval::collections::Collections;
 use crate::lang::eval::context::{EvalContext, Moved, NOTHING_MOVED};
 use crate::lang::eval::exempt::of_daemon_set;
 use crate::lang::typed::{Missing, Reason};
 use crate::lang::types::value::{Constant, Fault, Value};
-use crate::model::{NodeInfo, NodeSet, PodInfo, Symbol};
+use crate::model::{NodeInfo, NodeSet, PodInfo, Snapshot, Symbol};
 use crate::plugins::default_preemption::held_while_evicting;
 use std::sync::Arc;
 
@@ -28,6 +29,8 @@ pub(super) struct Attempt {
     pub(super) answers: Arc<[Answers]>,
     /// Pods that a simulation moved.
     pub(super) moved: Moved,
+    /// What explanations of all nodes share.
+    pub(super) collections: Collections,
     /// The scores of the feasible nodes.
     pub(super) scores: Option<Arc<super::score::Scores>>,
     /// Waiting pods with the same key wait for the same conditions; `None`: no other pod can.
@@ -45,6 +48,7 @@ impl Attempt {
             registers: Arc::from([]),
             answers: (0..parts).map(|_| Answers::default()).collect(),
             moved: Moved::default(),
+            collections: Collections::default(),
             scores: None,
             equivalence_key: None,
             deadlines: Vec::new(),
@@ -98,8 +102,8 @@ impl PolicyPlugin {
     }
 
     /// Whether gates, prefilters, filters and waits do not apply to the pod.
-    pub(super) fn never_refuses(&self, pod: &PodInfo) -> bool {
-        !self.compiled.policy.to_all_pods && of_daemon_set(pod)
+    pub(super) fn never_refuses(&self, pod: &PodInfo, snapshot: &Snapshot) -> bool {
+        !self.compiled.policy.to_all_pods && of_daemon_set(pod, snapshot)
     }
 
     /// Whether the policy applies to the pod.
@@ -166,12 +170,12 @@ impl PolicyPlugin {
             (false, _) => return Begun::skips(parts),
             (true, None) => {}
             // Pods that the policy may not refuse are left alone.
-            (true, Some(_)) if self.never_refuses(h.pod) => return Begun::skips(parts),
+            (true, Some(_)) if self.never_refuses(h.pod, h.snapshot) => return Begun::skips(parts),
             (true, Some(fault)) => {
                 return Begun::refuses(self.failed(numbers::APPLIES, on_error, &fault, false), parts);
             }
         }
-        let refuses = !self.never_refuses(h.pod);
+        let refuses = !self.never_refuses(h.pod, h.snapshot);
         match self.missing(context) {
             Absent::Nothing => {}
             Absent::Skip => return Begun::skips(parts),
@@ -257,7 +261,14 @@ impl PolicyPlugin {
             queued: queued(h),
             moved: attempt.map_or(&NOTHING_MOVED, |attempt| &attempt.moved),
             looked: None,
+            collections: None,
         }
+    }
+
+    /// The same, for the reference evaluator, which many nodes ask.
+    pub(super) fn explained<'a>(&self, h: &Handle<'a>, attempt: Option<&'a Attempt>) -> EvalContext<'a> {
+        let collections = attempt.map(|attempt| &attempt.collections);
+        EvalContext { collections, ..self.context(h, attempt) }
     }
 
     /// Whether rules read pods that a simulation moves, other than those of the node.
@@ -304,7 +315,7 @@ impl PreEnqueue for PolicyPlugin {
             held_while_evicting(h)?;
         }
         let context = self.context(h, None);
-        if self.never_refuses(h.pod) || !self.applies(context) {
+        if self.never_refuses(h.pod, h.snapshot) || !self.applies(context) {
             return Ok(());
         }
         match self.missing(context) {

@@ -110,10 +110,14 @@ impl Side {
         let ledgers = read_by(policy, parts.iter().copied(), reads);
         let any = |of: fn(&Ledger) -> bool| ledgers.iter().any(|read| of(&policy[read.ledger]));
         let mut more = None;
-        for (path, polarity) in &reads.paths {
-            if path.of == ReadOf::Group && !reads.keys.contains(path) {
-                more = Some(more.map_or(*polarity, |known: Polarity| known.join(*polarity)));
-            }
+        for (path, polarity) in reads.paths.iter().filter(|(path, _)| path.of == ReadOf::Group) {
+            let polarity = match reads.keys.contains(path) {
+                false => *polarity,
+                // A pod that is placed joins the group, or leaves it.
+                true if is_placement(path) => Polarity::Any,
+                true => continue,
+            };
+            more = Some(more.map_or(polarity, |known: Polarity| known.join(polarity)));
         }
         Self {
             local: reads.groups.is_empty()
@@ -157,12 +161,33 @@ fn is_node_of_pod(path: &ReadPath) -> bool {
     path.field.is_some_and(|field| field.def().name == "node")
 }
 
+/// Whether the path changes when a pod is placed or loses its node.
+fn is_placement(path: &ReadPath) -> bool {
+    path.field.is_some_and(|field| field.def().changed_by == ChangedBy::Placement)
+}
+
+/// Whether the path is of another pod, and what this scheduler decides about a pod moves it beside the pod's node.
+fn is_decided(path: &ReadPath) -> bool {
+    let name = path.field.map(|field| field.def().name);
+    match path.of {
+        ReadOf::Nominated => true,
+        ReadOf::NodePods | ReadOf::Pods | ReadOf::Group => {
+            matches!(name, Some("bound" | "waiting" | "nominated"))
+        }
+        _ => false,
+    }
+}
+
 impl Events {
     pub(super) fn of(compiled: &CompiledPolicy) -> Self {
         let mut reads = framework_reads(&compiled.policy, &compiled.reads);
         reads.label_keys.extend(compiled.statements.inputs.label_keys().iter().cloned());
         let (registrations, early, late) = registered(compiled, compiled.policy.rules());
         let policy = &compiled.policy;
+        if !policy.to_all_pods {
+            // Whether the policy may refuse a pod that names a DaemonSet.
+            reads.kinds |= Kinds::DAEMON_SETS;
+        }
         let at = |point: Point, mut all: reads::Reads| {
             policy.rules_at(point).flat_map(Rule::reads).for_each(|more| all.merge(more));
             let rules = policy.rules_at(Point::Applies).chain(policy.rules_at(point));
@@ -278,11 +303,21 @@ fn registered<'p>(
 }
 
 fn register(all: &mut Vec<EventRegistration>, resource: EventResource, actions: ActionType) {
+    // To rules a pod is placed, and has its marks, before a watch shows it.
+    let decided = ActionType(actions.0 & DECIDED.0);
+    if matches!(resource, EventResource::Pod | EventResource::AssignedPod) && decided != ActionType::default()
+    {
+        register(all, EventResource::DecidedPod, decided);
+    }
     match all.iter_mut().find(|known| known.resource == resource) {
         Some(known) => known.actions = known.actions.with(actions),
         None => all.push(EventRegistration { resource, actions }),
     }
 }
+
+/// What this scheduler decides about a pod is what a watch shows later: it is placed, and it has other labels and
+/// annotations.
+const DECIDED: ActionType = ActionType::ADD.with(ActionType::UPDATE_POD_LABEL);
 
 /// Pods with and without a node.
 fn register_all_pods(all: &mut Vec<EventRegistration>, actions: ActionType) {
@@ -368,6 +403,9 @@ fn register_path(all: &mut Vec<EventRegistration>, path: &ReadPath, polarity: Po
     }
     if is_node_of_pod(path) {
         register(all, EventResource::Node, ActionType::ADD.with(ActionType::DELETE));
+    }
+    if is_decided(path) {
+        register(all, EventResource::DecidedPod, ActionType::UPDATE_OTHER);
     }
 }
 

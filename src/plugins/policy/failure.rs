@@ -32,7 +32,7 @@ impl PolicyPlugin {
         // An attempt may end before the policy had its turn.
         let applies = match h.state::<Attempt>() {
             Some(attempt) => attempt.applies && (attempt.refuses || !refuses),
-            None => self.applies(context) && !(refuses && self.never_refuses(h.pod)),
+            None => self.applies(context) && !(refuses && self.never_refuses(h.pod, h.snapshot)),
         };
         applies && matches!(self.missing(context), Absent::Nothing)
     }

@@ -113,7 +113,7 @@ impl Filter for PolicyPlugin {
 
     fn violations(&self, h: &Handle, node: NodeInfo, out: &mut Vec<Violation>) {
         let Some(attempt) = self.filtering(h) else { return };
-        let context = self.context(h, Some(attempt)).on(node);
+        let context = self.explained(h, Some(attempt)).on(node);
         let mut tracer = Tracer::new(&self.compiled.policy, Point::Filter, context);
         while let Some(finding) = tracer.next() {
             if let Statement::Check(check) = finding.statement

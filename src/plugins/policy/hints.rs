@@ -17,11 +17,12 @@ use super::events::Side;
 use super::memo_reads::memo_numbers;
 use super::queued;
 use crate::framework::{
-    ClusterEvent, CycleState, EnqueueExtensions, EventObjects, EventRegistration, EventResource, Filter,
-    Handle, QueueingHint,
+    ActionType, ClusterEvent, CycleState, EnqueueExtensions, EventObjects, EventRegistration, EventResource,
+    Filter, Handle, QueueingHint,
 };
 use crate::lang::analysis::index::can_be_indexed;
 use crate::lang::eval::context::EvalContext;
+use crate::lang::eval::exempt::daemon_set_named_by;
 use crate::lang::eval::interpret::Evaluator;
 use crate::lang::typed::GroupId;
 use crate::lang::typed::reads::Polarity;
@@ -125,7 +126,7 @@ impl PolicyPlugin {
                     return true;
                 }
                 match self.node_of(h, new).or_else(|| self.node_of(h, old)) {
-                    Some(node) if asks_nodes && event.resource == EventResource::AssignedPod => {
+                    Some(node) if asks_nodes && event.resource != EventResource::UnschedulablePod => {
                         self.would_pass(h, node)
                     }
                     _ => true,
@@ -146,6 +147,10 @@ impl PolicyPlugin {
                 side.ledgers_of_namespaces
                     || side.namespace && name.is_none_or(|name| *name == h.pod.namespace)
             }
+            EventObjects::Object { new, .. } if event.resource == EventResource::DaemonSet => {
+                let named = daemon_set_named_by(h.pod);
+                named.zip(new.as_deref()).is_some_and(|(named, set)| named.uid == set.metadata().uid)
+            }
             EventObjects::Object { old, new } => self.helps_by_object(side, old.as_deref(), new.as_deref()),
             EventObjects::Moved(numbers) => self.helps_by_moves(h, side, numbers),
             EventObjects::None => true,
@@ -155,7 +160,13 @@ impl PolicyPlugin {
 
 impl EnqueueExtensions for PolicyPlugin {
     fn events(&self) -> Vec<EventRegistration> {
-        self.events.registrations.clone()
+        let mut events = self.events.registrations.clone();
+        if !self.compiled.policy.to_all_pods {
+            // A pod may be seen before its DaemonSet, and is refused until then.
+            let actions = ActionType::ADD.with(ActionType::UPDATE);
+            events.push(EventRegistration { resource: EventResource::DaemonSet, actions });
+        }
+        events
     }
 
     fn hint(&self, h: &Handle, event: &ClusterEvent) -> QueueingHint {

@@ -145,7 +145,8 @@ impl PolicyPlugin {
         (old, new): (Option<&PodInfo>, Option<&PodInfo>),
     ) -> bool {
         // A pod without a node counts nothing; one that lost its promised node did in simulations.
-        if ledgers.is_empty() || resource != EventResource::AssignedPod {
+        let placed = matches!(resource, EventResource::AssignedPod | EventResource::DecidedPod);
+        if ledgers.is_empty() || !placed {
             return false;
         }
         let policy = &self.compiled.policy;

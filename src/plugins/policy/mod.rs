@@ -39,12 +39,12 @@ mod score;
 mod waits;
 mod writes;
 
-pub use crate::lang::eval::exempt::{ExemptPods, SYSTEM_PRIORITY, why_exempt};
+pub use crate::lang::eval::exempt::{ExemptPods, Exemption, daemon_set_named_by, why_exempt};
 pub use events::registrations;
 pub use waits::Waits;
 
 use crate::framework::{
-    AfterBind, Counting, Edit, Failure, Filter, Handle, LeftAlone, Need, Permit, Plugin, PostBind,
+    AfterBind, Counting, Edit, Failure, Filter, Framework, Handle, LeftAlone, Need, Permit, Plugin, PostBind,
     PostFilter, PreBind, PreEnqueue, PreFilter, PreScore, PreemptionRules, QueueSort, Reads, Reserve, Score,
     Status,
 };
@@ -61,6 +61,7 @@ use crate::lang::typed::{GroupId, LedgerId, Reason};
 use crate::lang::types::Type;
 use crate::lang::types::value::{Ordered, Value};
 use crate::model::{Duration, Index, IndexKey, NodeInfo, PodPrecondition, Resource, Snapshot, Symbol, Time};
+use std::any::Any;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
@@ -139,6 +140,16 @@ pub fn plugins(set: &PolicySet, exempt: &ExemptPods) -> Vec<Arc<dyn Plugin>> {
     set.iter()
         .map(|policy| Arc::new(PolicyPlugin::new(policy.clone(), exempt.clone())) as Arc<dyn Plugin>)
         .collect()
+}
+
+/// The policies of a profile as they were written, with the arguments that the profile gives them.
+pub fn of_profile(framework: &Framework) -> PolicySet {
+    let plugins = framework.plugins().iter();
+    let policies = plugins.filter_map(|plugin| {
+        let plugin: &dyn Any = &**plugin;
+        plugin.downcast_ref::<PolicyPlugin>().map(|policy| policy.written().clone())
+    });
+    PolicySet::new(policies)
 }
 
 impl PolicyPlugin {
@@ -246,7 +257,7 @@ impl Plugin for PolicyPlugin {
             })
             .collect();
         for at in 0..policy.ledgers.len() as u32 {
-            let index = ledgers::index(policy, LedgerId(at), &self.exempt);
+            let index = ledgers::index(policy, LedgerId(at));
             indexes.push((policy[LedgerId(at)].index.clone(), Box::new(index)));
         }
         for memo in &policy.memos {

@@ -131,7 +131,7 @@ impl PolicyPlugin {
             // An attempt that began before the policy was loaded kept nothing.
             let applies = match h.state::<Attempt>() {
                 Some(attempt) => attempt.applies && attempt.refuses,
-                None => self.applies(context) && !self.never_refuses(h.pod),
+                None => self.applies(context) && !self.never_refuses(h.pod, h.snapshot),
             };
             if !applies {
                 return Ok(Look::Nothing);

@@ -10,10 +10,11 @@ use crate::framework::{
 use crate::lang::analysis::reads::reads_of_condition;
 use crate::lang::codegen::{CompiledCheck, CompiledPreempt, CompiledVictim, Env};
 use crate::lang::eval::context::EvalContext;
+use crate::lang::eval::exempt::of_daemon_set;
 use crate::lang::policy_set::CompiledPolicy;
 use crate::lang::syntax::ast::{OnError, Resolvable};
 use crate::lang::typed::{Let, Missing, PrefilterStatement, Unless};
-use crate::model::{NodeInfo, PodInfo};
+use crate::model::{NodeInfo, PodInfo, Snapshot};
 use crate::plugins::default_preemption::Evaluator;
 use std::sync::Arc;
 
@@ -64,6 +65,12 @@ impl PolicyPlugin {
         Env::simulating(&self.compiled.policy, context, self.answers(attempt))
     }
 
+    /// Whether a pod is a victim only by a rule that says `to all pods`: policies leave it alone, or refuse it nothing; a
+    /// static pod does not go when it is deleted.
+    fn spares(&self, pod: &PodInfo, snapshot: &Snapshot) -> bool {
+        self.exempt.exempts(pod) || of_daemon_set(pod, snapshot) || pod.is_static()
+    }
+
     /// Whether one of these holds for a pod on a node.
     fn any_holds<'a>(
         &self,
@@ -72,8 +79,13 @@ impl PolicyPlugin {
         pod: &'a PodInfo,
         faults: &mut RuleFaults,
     ) -> Result<bool, Status> {
+        // Asked at most once, and only where a rule holds.
+        let mut spared = None;
         for rule in rules {
-            let holds = rule.holds(env, pod);
+            let mut holds = rule.holds(env, pod);
+            if holds && !rule.victim.protects && !rule.victim.to_all_pods {
+                holds = !*spared.get_or_insert_with(|| self.spares(pod, env.context.snapshot));
+            }
             let number = if rule.victim.protects { numbers::PROTECT } else { numbers::VICTIM };
             faults.extend(env.ignored.take().map(|fault| self.fault_of(number, &fault)));
             if let Some(fault) = env.failed.take() {

@@ -2,15 +2,25 @@
 //! the pod that the refusing conditions read, and exceptions. `explain` tries them.
 
 use super::PolicyPlugin;
+use super::attempt::Absent;
 use crate::framework::{Edit, Exempted, Handle};
 use crate::lang::eval::context::EvalContext;
 use crate::lang::eval::interpret::Evaluator;
 use crate::lang::typed::reads::{ReadOf, ReadPath};
 use crate::lang::typed::walk;
-use crate::lang::typed::{Check, ExprKind, PrefilterStatement};
-use crate::lang::types::value::Value;
-use crate::model::{NodeInfo, Symbol};
+use crate::lang::typed::{Check, ExprKind, Point, PrefilterStatement};
+use crate::lang::types::value::{Value, named_resources};
+use crate::model::{NodeInfo, Symbol, rounded_down, value_problem};
 use std::sync::Arc;
+
+/// The fields of a pod that hold what it requests.
+const REQUESTS: [&str; 2] = ["requests", "gpu"];
+
+/// A request up to which every smaller one is proposed: a number of devices.
+const SMALL: i64 = 64;
+
+/// Of larger requests at least this part is proposed.
+const SLIVER: i64 = 16;
 
 /// How many values of a key are proposed.
 const VALUES: usize = 16;
@@ -21,7 +31,7 @@ const NODES: usize = 1_000;
 impl PolicyPlugin {
     /// Edits against the refusal of a node, or of the pod before nodes are evaluated.
     pub(super) fn edits(&self, h: &Handle<'_>, node: Option<NodeInfo<'_>>) -> Vec<Edit> {
-        let mut context = self.context(h, None);
+        let mut context = self.explained(h, h.state());
         if let Some(node) = node {
             context = context.on(node);
         }
@@ -30,6 +40,9 @@ impl PolicyPlugin {
         for (rule, check) in self.checks_at(node.is_some()) {
             let holds = check.condition.as_ref().map(|condition| evaluator.holds(condition));
             if holds.unwrap_or(check.refuses_when) == check.refuses_when {
+                if node.is_none() || matches!(rule, Some("reserve" | "permit")) {
+                    self.less(check, &context, &mut edits);
+                }
                 self.edits_for(check, &context, &mut edits);
                 let rule = rule.map(Symbol::new);
                 if !from.contains(&rule) {
@@ -42,17 +55,76 @@ impl PolicyPlugin {
         }
         let policy = Symbol::new(self.compiled.name());
         let except = |rule| Edit::Except(Exempted { policy: policy.clone(), rule });
+        edits.retain(|edit| !self.is_left_by(edit, &context));
         edits.extend(from.into_iter().map(except));
         edits
     }
 
-    /// The checks of filters with the names of these, or the checks that refuse a pod before nodes are evaluated.
+    /// Whether the policy does not apply to the pod after an edit: that does not follow it.
+    fn is_left_by(&self, edit: &Edit, context: &EvalContext<'_>) -> bool {
+        let (field, key) = match edit {
+            Edit::PodLabel { key, .. } => ("labels", key),
+            Edit::PodAnnotation { key, .. } => ("annotations", key),
+            _ => return false,
+        };
+        let reads = |path: &ReadPath| {
+            let same_key = path.key.as_deref().is_none_or(|of| of == key.as_str());
+            path.of == ReadOf::Pod && same_key && path.field.is_none_or(|of| of.def().name == field)
+        };
+        if !self.compiled.deciding.paths.keys().any(reads) {
+            return false;
+        }
+        let Some(pod) = Edit::edited_pod(context.pod, std::slice::from_ref(edit)) else { return true };
+        let context = EvalContext { pod: &pod, ..*context };
+        !self.applies(context) || matches!(self.missing(context), Absent::Skip)
+    }
+
+    /// The largest request of each resource that a check lets pass, where it reads requests, and how much must come free
+    /// for the whole request.
+    fn less(&self, check: &Check, context: &EvalContext<'_>, edits: &mut Vec<Edit>) {
+        let of_requests = |path: &ReadPath| {
+            path.of == ReadOf::Pod && path.field.is_some_and(|field| REQUESTS.contains(&field.def().name))
+        };
+        if !check.reads.paths.keys().any(of_requests) {
+            return;
+        }
+        for (resource, requested) in named_resources(&context.pod.requests) {
+            let passes = |amount: i64| {
+                let edit = Edit::Request { resource: resource.clone(), amount };
+                let Some(pod) = Edit::edited_pod(context.pod, &[edit]) else { return false };
+                let context = EvalContext { pod: &pod, ..*context };
+                let condition = check.condition.as_ref();
+                let holds = condition.map(|of| Evaluator::new(&self.compiled.policy, context).holds(of));
+                holds.unwrap_or(check.refuses_when) != check.refuses_when
+            };
+            if resource.as_str() == "pods" || requested < 2 || !passes(0) {
+                continue;
+            }
+            let (mut low, mut high) = (0, requested);
+            while high - low > 1 {
+                let middle = low + (high - low) / 2;
+                if passes(middle) { low = middle } else { high = middle }
+            }
+            let amount = rounded_down(&resource, low);
+            // A pod has little use for a sliver of its request.
+            if amount > 0 && (requested <= SMALL || amount >= requested / SLIVER) {
+                edits.push(Edit::Request { resource: resource.clone(), amount });
+            }
+            if !check.reads.ledgers.is_empty() || !check.reads.groups.is_empty() {
+                edits.push(Edit::ComesFree { resource, amount: requested - amount });
+            }
+        }
+    }
+
+    /// The checks of a node, before and after it is chosen, with the names of their rules, or the checks that refuse a
+    /// pod before nodes are evaluated.
     fn checks_at(&self, of_nodes: bool) -> Vec<(Option<&str>, &Check)> {
         let policy = &self.compiled.policy;
         if of_nodes {
-            let filters = policy.filters.iter();
-            return filters
-                .flat_map(|filter| filter.checks.iter().map(|check| (Some(&*filter.name), check)))
+            let rules = [Point::Filter, Point::Reserve, Point::Permit].into_iter();
+            return rules
+                .flat_map(|point| policy.rules_at(point))
+                .flat_map(|rule| rule.checks().map(move |check| (Some(rule.name()), check)))
                 .collect();
         }
         let statements = policy.prefilters.iter().flat_map(|prefilter| &prefilter.statements);
@@ -66,14 +138,18 @@ impl PolicyPlugin {
     /// Another value for each label or annotation that a refusing check reads.
     fn edits_for(&self, check: &Check, context: &EvalContext<'_>, edits: &mut Vec<Edit>) {
         let constants = self.constants(check);
-        for path in check.reads.paths.keys() {
+        // A label by which a ledger counts says who pays.
+        let pays = !check.reads.ledgers.is_empty();
+        for path in check.reads.paths.keys().filter(|path| !pays || path.of != ReadOf::Pod) {
             let (Some(field), Some(key)) = (path.field, path.key.as_deref()) else { continue };
             let key = Symbol::new(key);
             match (path.of, field.def().name) {
                 (ReadOf::Node, "labels") => {
                     let Some(node) = context.node else { continue };
                     let has = node.label(&key).cloned();
-                    let values = node_values(&constants, context, &key).into_iter().map(Some);
+                    let values = node_values(&constants, check.reads.paths.keys(), context, &key)
+                        .into_iter()
+                        .map(Some);
                     let values = [None].into_iter().chain(values).filter(|value| *value != has);
                     edits.extend(values.map(|value| Edit::NodeLabel { key: key.clone(), value }));
                 }
@@ -124,17 +200,32 @@ fn texts(value: &Value<'_>, found: &mut Vec<Symbol>) {
     }
 }
 
-/// Values for a label of the node: what the condition names, what the pod and other nodes have, and
-/// the usual ones.
-fn node_values(constants: &[Symbol], context: &EvalContext<'_>, key: &Symbol) -> Vec<Symbol> {
-    let own = context.pod.labels.get(key).into_iter();
+/// Values for a label of the node: what the pod has under the labels that the condition reads, what the condition names,
+/// and what other nodes have.
+fn node_values<'r>(
+    constants: &[Symbol],
+    reads: impl Iterator<Item = &'r ReadPath>,
+    context: &EvalContext<'_>,
+    key: &Symbol,
+) -> Vec<Symbol> {
+    let of_pod: Vec<Symbol> = reads
+        .filter(|path| path.of == ReadOf::Pod)
+        .filter_map(|path| {
+            let of = path.key.as_deref()?;
+            match path.field?.def().name {
+                "labels" => context.pod.labels.get(&Symbol::new(of)).cloned(),
+                "annotations" => context.pod.annotations.get(&Symbol::new(of)).map(Symbol::new),
+                _ => None,
+            }
+        })
+        .collect();
     let of_nodes = context.snapshot.nodes().take(NODES).filter_map(|info| info.label(key));
-    let of_pod = context.pod.labels.iter().map(|(_, value)| value);
-    distinct(own.chain(constants).chain(of_nodes).chain(of_pod))
+    let values = distinct(of_pod.iter().chain(constants).chain(of_nodes));
+    values.into_iter().filter(|value| value_problem(value).is_none()).collect()
 }
 
 /// Values for a label or annotation of the pod: what the condition names, what the node has under
-/// the labels that the condition reads, and the usual ones.
+/// the labels that the condition reads.
 fn pod_values<'r>(
     constants: &[Symbol],
     reads: impl Iterator<Item = &'r ReadPath>,
@@ -149,11 +240,10 @@ fn pod_values<'r>(
     distinct(constants.iter().chain(of_node))
 }
 
-/// The first distinct values, followed by the usual ones.
+/// The first distinct values.
 fn distinct<'v>(values: impl Iterator<Item = &'v Symbol>) -> Vec<Symbol> {
-    let usual = [Symbol::new("1"), Symbol::new("true")];
     let mut found: Vec<Symbol> = Vec::new();
-    for value in values.cloned().chain(usual) {
+    for value in values.cloned() {
         if found.len() < VALUES && !found.contains(&value) {
             found.push(value);
         }

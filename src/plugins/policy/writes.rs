@@ -116,12 +116,11 @@ impl PolicyPlugin {
 }
 
 impl AfterBind for PolicyPlugin {
-    fn mark(&self, h: &Handle<'_>) -> Option<Symbol> {
-        let applies = match h.state::<Attempt>() {
+    fn marks(&self, h: &Handle<'_>) -> bool {
+        match h.state::<Attempt>() {
             Some(attempt) => attempt.applies,
             None => self.applies(EvalContext::new(h.pod, h.snapshot, h.now)),
-        };
-        applies.then(|| Symbol::from(format!("{:016x}", self.compiled.hash)))
+        }
     }
 
     fn writes(&self, h: &Handle<'_>, node: NodeId) -> Writes {
@@ -174,6 +173,9 @@ impl BindTask for WriteTask {
             }
         }
         let Some(write) = self.rest.front().cloned() else { return Ok(TaskPoll::Done) };
+        if let Some(problem) = write.problem() {
+            return Err(Status::error(format!("{}/before bind: {problem}", self.policy)));
+        }
         a.call(write.call());
         waits(None)
     }

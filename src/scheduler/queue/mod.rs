@@ -13,6 +13,7 @@
 mod active;
 mod alarms;
 mod backoff;
+mod census;
 mod held;
 mod in_flight;
 mod incoming;
@@ -23,6 +24,7 @@ mod queued;
 mod tests;
 mod unschedulable;
 
+pub(super) use census::Cause;
 pub(super) use interest::{ProfileHints, handle};
 pub(super) use nominator::Nominator;
 pub(super) use queued::Queued;
@@ -35,12 +37,13 @@ use crate::framework::{
 use crate::model::{Duration, Generation, PodInfo, PodKey, Snapshot, Symbol, Time};
 use active::{Active, Rank};
 use backoff::Backoff;
-use held::Held;
+use census::Census;
+use held::{Held, Notices};
 use in_flight::{InFlight, Since};
 use incoming::Incoming;
 use interest::{RequeueStrategy, Served};
 use rustc_hash::FxHashMap;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use unschedulable::Unschedulable;
@@ -130,8 +133,10 @@ pub(super) struct SchedulingQueue {
     /// Pods in the active and back-off queues, by what can change their sort keys.
     sorted: Interested<PodKey>,
     served: Served,
+    /// The queued pods by what keeps them waiting.
+    census: Census,
     /// When the condition of a held pod is to be written.
-    notices: BTreeSet<(Time, PodKey)>,
+    notices: Notices,
     /// Pods whose gates opened after their condition was given the text of a gate.
     freed: Vec<Arc<PodInfo>>,
     /// Rules that failed at PreEnqueue, with their plugins.
@@ -153,7 +158,8 @@ impl SchedulingQueue {
             keys_at: Generation::default(),
             sorted: Interested::default(),
             served: Served::default(),
-            notices: BTreeSet::new(),
+            census: Census::default(),
+            notices: Notices::default(),
             freed: Vec::new(),
             failed_gates: Vec::new(),
         }
@@ -214,14 +220,15 @@ impl SchedulingQueue {
     /// Removes a pod that was deleted or has a node.
     pub(super) fn remove(&mut self, pod: &PodKey) -> Option<Queued> {
         let entry = self.entries.remove(pod)?;
+        self.census.remove(&entry.queued);
         self.sorted.remove(&entry.interest, pod);
         match &entry.place {
             Place::Active(rank) => self.active.remove(rank),
             Place::Backoff { failed, expiry, rank } => self.backoff.remove(*failed, *expiry, rank),
             Place::Unschedulable => self.unschedulable.remove(entry.queued.number),
         }
-        if let Some(due) = entry.queued.held.as_ref().and_then(Held::due) {
-            self.notices.remove(&(due, pod.clone()));
+        if let Some(held) = &entry.queued.held {
+            self.notices.remove(held, pod);
         }
         Some(entry.queued)
     }
@@ -309,7 +316,12 @@ impl SchedulingQueue {
             Since::Unknown | Since::TooMuch => (RequeueStrategy::AfterBackoff, false),
             Since::Events(events) => {
                 let (mut strategy, mut full_backoff) = (RequeueStrategy::Skip, true);
-                for (event, scope) in events.filter(|(_, scope)| scope.reaches(&info.pod)) {
+                // A pod that waits at Permit is asked anew whenever a pod is assumed, up to its refusal. Members of a group
+                // that time out together would wake each other for ever.
+                let is_known =
+                    |event: &ClusterEvent| info.refused_late && event.resource == EventResource::DecidedPod;
+                let events = events.filter(|(event, scope)| scope.reaches(&info.pod) && !is_known(event));
+                for (event, scope) in events {
                     let helps = scope.limit(queued.hints.strategy(info, event, snapshot, now));
                     full_backoff &= scope.after_backoff || helps == RequeueStrategy::Skip;
                     strategy = strategy.max(helps);
@@ -342,8 +354,8 @@ impl SchedulingQueue {
             _ => self.gates_open(&mut queued),
         }
         if let Gates::Hold { panicked, .. } = gates {
-            if let Some(due) = queued.held.as_ref().and_then(Held::due) {
-                self.notices.insert((due, key.clone()));
+            if let Some(held) = &queued.held {
+                self.notices.insert(held, &key);
             }
             self.unschedulable.insert(&queued.hints, &queued.info, queued.number);
             let alarms = &mut self.unschedulable.alarms;
@@ -352,6 +364,7 @@ impl SchedulingQueue {
                 false => alarms.compute(&queued, queued.judged_at(now), snapshot, now),
             }
             let interest = Interest::default();
+            self.census.add(&queued);
             self.entries.insert(key, Entry { queued, place: Place::Unschedulable, interest });
             return incoming::UNSCHEDULABLE;
         }
@@ -384,6 +397,7 @@ impl SchedulingQueue {
     fn enter(&mut self, key: PodKey, queued: Queued, place: Place, snapshot: &Snapshot) {
         let interest = queued.sort_interest(snapshot);
         self.sorted.insert(&interest, key.clone());
+        self.census.add(&queued);
         self.entries.insert(key, Entry { queued, place, interest });
     }
 
@@ -585,12 +599,20 @@ impl SchedulingQueue {
 
     /// A pod that a gate has held long enough, with the text of the gate.
     pub(super) fn next_held(&mut self, now: Time) -> Option<(Arc<PodInfo>, String)> {
-        let (_, key) = self.notices.first().filter(|(due, _)| *due <= now)?.clone();
-        self.notices.pop_first();
-        let queued = &mut self.entries.get_mut(&key)?.queued;
-        let text = queued.held.as_mut()?.told(now);
-        queued.says_held = true;
-        Some((queued.info.pod.clone(), text))
+        while let Some(key) = self.notices.pop(now) {
+            let Some(Entry { queued, .. }) = self.entries.get_mut(&key) else { continue };
+            let Some(held) = &mut queued.held else { continue };
+            let gate = queued.info.gating_plugin.map(|gate| queued.hints.framework.plugin_name(gate));
+            let budget = self.notices.budget(&Symbol::new(gate.unwrap_or_default()));
+            if !held.has_turn(budget, now) {
+                self.notices.insert(held, &key);
+                continue;
+            }
+            let text = held.told(now);
+            queued.says_held = true;
+            return Some((queued.info.pod.clone(), text));
+        }
+        None
     }
 
     /// Takes the pods that no gate holds since the last call, of those that [`SchedulingQueue::next_held`] gave out.
@@ -605,7 +627,7 @@ impl SchedulingQueue {
 
     /// When [`SchedulingQueue::next_held`] has the next pod.
     pub(super) fn next_notice(&self) -> Option<Time> {
-        self.notices.first().map(|(due, _)| *due)
+        self.notices.next()
     }
 
     /// When the next [`SchedulingQueue::tick`] may do something.
@@ -618,7 +640,8 @@ impl SchedulingQueue {
     }
 
     /// Replaces the plugins of profiles: `served` has those of each profile. A pod without a profile is dropped. Pods
-    /// whose rejecting plugins are unchanged keep waiting, with the new plugins' ids; all others are retried.
+    /// whose rejecting plugins are unchanged, and for which no more pods may be evicted, keep waiting, with the new
+    /// plugins' ids; all others are retried.
     pub(super) fn replace_judges(&mut self, served: &[Arc<ProfileHints>], snapshot: &Snapshot, now: Time) {
         self.served = Served::default();
         served.iter().for_each(|hints| self.served.include(hints));
@@ -641,8 +664,9 @@ impl SchedulingQueue {
                 self.gates_open(&mut queued);
                 continue;
             };
-            let same = queued.rename(hints);
-            let strategy = match (waits, same && queued.info.gating_plugin.is_none()) {
+            let before = queued.hints.clone();
+            let same = queued.rename(hints) && queued.info.gating_plugin.is_none();
+            let strategy = match (waits, same && !queued.may_evict_more(&before, snapshot, now)) {
                 (true, true) => RequeueStrategy::Skip,
                 _ => RequeueStrategy::AfterBackoff,
             };
@@ -706,6 +730,11 @@ impl SchedulingQueue {
         self.entries.get(pod).map(|entry| &entry.queued.info)
     }
 
+    /// The instant at which time alone may help an unschedulable pod.
+    pub(super) fn alarm(&self, pod: &PodKey) -> Option<Time> {
+        self.unschedulable.alarms.of(self.entries.get(pod)?.queued.number)
+    }
+
     /// The name of the PreEnqueue plugin that keeps a pod out.
     pub(super) fn gate(&self, pod: &PodKey) -> Option<&str> {
         let queued = &self.entries.get(pod)?.queued;
@@ -731,20 +760,19 @@ impl SchedulingQueue {
     /// The number of queued pods that each plugin refused in their last attempt: profile, plugin, count.
     pub(super) fn refused(&self) -> BTreeMap<(String, String), usize> {
         let mut refused = BTreeMap::new();
-        for Entry { queued, .. } in self.entries.values() {
-            let (info, framework) = (&queued.info, &queued.hints.framework);
-            let refusers = info.unschedulable_plugins.iter().chain(info.pending_plugins.iter());
-            for plugin in refusers.collect::<crate::framework::PluginSet>().iter() {
+        for (cause, count) in self.causes() {
+            let framework = &cause.hints.framework;
+            for plugin in cause.refused_by.iter() {
                 let labels = (framework.scheduler_name.to_string(), framework.plugin_name(plugin).to_owned());
-                *refused.entry(labels).or_default() += 1;
+                *refused.entry(labels).or_default() += count;
             }
         }
         refused
     }
 
-    /// Every queued pod, in no particular order.
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Queued> {
-        self.entries.values().map(|entry| &entry.queued)
+    /// What keeps the queued pods waiting, each with the number of pods, in no particular order.
+    pub(super) fn causes(&self) -> impl Iterator<Item = (&Cause, usize)> {
+        self.census.iter()
     }
 
     /// The number of events kept for pods in flight.
@@ -765,6 +793,7 @@ impl SchedulingQueue {
             let (waiting, gated) = self.unschedulable.counts();
             waiting + gated
         });
+        debug_assert!(self.census.is(&Census::of(self.entries.values().map(|entry| &entry.queued))));
         all.into_iter().map(|(_, key)| key.clone()).collect()
     }
 }

@@ -3,7 +3,8 @@
 use super::ProfileHints;
 use super::active::Rank;
 use super::held::Held;
-use crate::framework::{Interest, PluginId, QueuedPodInfo};
+use super::interest::handle;
+use crate::framework::{CycleState, Interest, PluginId, QueuedPodInfo};
 use crate::model::{Kinds, Snapshot, Time};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -55,6 +56,14 @@ impl Queued {
         let framework = &self.hints.framework;
         let interest = catch_unwind(AssertUnwindSafe(|| framework.sort_interest(&self.info, snapshot)));
         interest.unwrap_or_else(|_| Interest { kinds: Kinds::ALL, groups: Vec::new() })
+    }
+
+    /// Whether more pods may be evicted for it than with the plugins that it had `before`; also where a rule panics.
+    pub(super) fn may_evict_more(&self, before: &ProfileHints, snapshot: &Snapshot, now: Time) -> bool {
+        let state = CycleState::default();
+        let handle = handle(&self.info, snapshot, now, &state);
+        let (framework, before) = (&self.hints.framework, &before.framework);
+        catch_unwind(AssertUnwindSafe(|| framework.evicts_more(before, handle))).unwrap_or(true)
     }
 
     /// Translates the plugins that refused a pod to those of the new framework. Returns whether all of them are unchanged.

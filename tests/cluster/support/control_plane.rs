@@ -132,6 +132,15 @@ impl ControlPlane {
         let mut plane =
             Self { api_server: None, etcd, folder, binaries, options, etcd_port, port: free_port() };
         plane.start_api_server()?;
+        // The account in whose name policies write in tests that are not about its rights.
+        let account = "--serviceaccount=kube-system:policy-writer";
+        plane.kubectl_ok([
+            "create",
+            "clusterrolebinding",
+            "policy-writer",
+            "--clusterrole=cluster-admin",
+            account,
+        ]);
         Ok(plane)
     }
 

@@ -7,7 +7,7 @@ mod statements;
 use super::fixtures::files;
 use bayplan::diag::{Diagnostic, Fix, Source, SourceMap, fix};
 use bayplan::lang;
-use bayplan::lang::convert::convert;
+use bayplan::lang::convert::convert_for;
 use bayplan::testing::Random;
 use faults::{Fault, KINDS};
 use std::collections::BTreeMap;
@@ -55,9 +55,9 @@ fn documents() -> Vec<String> {
             let id = sources.add("p.bay", std::fs::read_to_string(path).unwrap());
             let source = sources.get(id).unwrap();
             let size = lang::analysis::cost::Size::of(100, 1_000);
-            let (policies, said) = lang::compile_for(source, size, &|_| Vec::new());
+            let (_, said) = lang::compile_for(source, size, &|_| Vec::new());
             if errors(&said) == 0
-                && let Ok(document) = convert(source, &policies)
+                && let Ok(document) = convert_for(source, size)
             {
                 texts.push(document);
             }

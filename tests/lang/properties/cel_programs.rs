@@ -132,7 +132,10 @@ impl<'r> CelPrograms<'r> {
     /// A key of the queue: it must not fail.
     fn queue_key(&mut self) -> Json {
         let key = self.random.of(&KEYS);
-        let expression = match self.random.below(6) {
+        let expression = match self.random.below(9) {
+            6 => format!("optional.ofValid(string(int(pod.annotations['{key}']) + 1)).orValue('none')"),
+            7 => format!("optional.ofValid(100 / size(pod.labels['{key}'])).orValue(7)"),
+            8 => format!("optional.ofValid(pod.labels['{key}'] == 'a' && pod.priority > 0).hasValue()"),
             0 => "pod.priority".to_owned(),
             1 => format!("pod.labels[?'{key}'].orValue('x')"),
             2 => format!("'{key}' in pod.labels ? size(pod.labels['{key}']) : 0"),

@@ -56,8 +56,7 @@ fn twin(text: &str) -> Option<String> {
     let mut sources = SourceMap::new();
     let id = sources.add("p.bay", text);
     let source = sources.get(id).unwrap();
-    let (policies, _) = bayplan::lang::compile_for(source, Size::of(20, 20), &|_| Vec::new());
-    bayplan::lang::convert::convert(source, &policies).ok()
+    bayplan::lang::convert::convert_for(source, Size::of(20, 20)).ok()
 }
 
 /// Compares every rule in one simulation of an attempt, with what the attempt keeps and without.

@@ -4,7 +4,6 @@
 use super::Random;
 use crate::support::policies::{NOW, compile, framework_of, snapshot};
 use bayplan::lang::eval::context::{EvalContext, Moved};
-use bayplan::lang::eval::exempt::ExemptPods;
 use bayplan::lang::eval::ledgers::{LedgerIndex, recomputed, sum};
 use bayplan::lang::policy_set::{CompiledPolicy, PolicySet};
 use bayplan::lang::typed::LedgerId;
@@ -14,6 +13,7 @@ use bayplan::model::{
     ApiObject, Change, KindName, Labels, LookedUp, Namespace, NodeId, Placement, PodInfo, PodKey, Snapshot,
     Symbol,
 };
+use bayplan::plugins::policy::ExemptPods;
 use bayplan::plugins::policy::plugins;
 use bayplan::testing::{node, pod};
 use std::sync::Arc;
@@ -201,8 +201,7 @@ fn a_ledger_is_the_recomputed_sum_after_every_change() {
                 assert!(looking <= placed, "seed {seed}, turn {turn}");
                 for key in keys(at) {
                     let known = sum(&context, &ledger.index, &key).unwrap();
-                    let defined =
-                        recomputed(&of.policy, LedgerId(at as u32), &ExemptPods::default(), &context, &key);
+                    let defined = recomputed(&of.policy, LedgerId(at as u32), &context, &key);
                     assert_eq!(known, defined, "seed {seed}, turn {turn}: {}[{key}]", ledger.name);
                     // Others read sums of resources by one text, and no other sums.
                     let shown = match &key {
@@ -280,8 +279,7 @@ fn a_simulation_gives_the_sums_of_the_same_changes() {
                         "seed {seed}, turn {turn}: {}[{key}]",
                         ledger.name
                     );
-                    let defined =
-                        recomputed(&of.policy, LedgerId(at as u32), &ExemptPods::default(), &simulated, &key);
+                    let defined = recomputed(&of.policy, LedgerId(at as u32), &simulated, &key);
                     assert_eq!(found, defined, "seed {seed}, turn {turn}: {}[{key}]", ledger.name);
                     moved_sums += usize::from(sum(&before, &ledger.index, &key).as_ref() != Some(&found));
                 }

@@ -106,6 +106,14 @@ impl<'r> Programs<'r> {
         }
         self.nodes = nodes;
         text.push_str(&self.exception("  "));
+        if self.for_documents {
+            let nodes = std::mem::take(&mut self.nodes);
+            let desc = self.random.of(&["", "desc "]);
+            // A let with the word of an order.
+            text.push_str(&format!("  let desc = {} ?? 0\n", self.maybe_int(1)));
+            text.push_str(&format!("  queue by {desc}({} ?? 3), (desc), pod.priority\n", self.maybe_int(2)));
+            self.nodes = nodes;
+        }
         for filter in 0..1 + self.random.below(2) {
             text.push_str(&format!("  filter f{filter} {{\n"));
             text.push_str(&self.mode());
@@ -119,10 +127,18 @@ impl<'r> Programs<'r> {
             for check in 0..1 + self.random.below(2) {
                 let condition = self.expr(Ty::Bool, 3);
                 let hole = if self.random.one_in(5) { " {node.zone}" } else { "" };
+                let with = match self.for_documents {
+                    true => {
+                        format!(" with {{ w: {}, v: {} }}", self.maybe_int(2), self.expr(Ty::MaybeText, 1))
+                    }
+                    false => String::new(),
+                };
                 if self.random.one_in(2) {
-                    text.push_str(&format!("    require {condition} else \"r{filter}{check}{hole}\"\n"));
+                    text.push_str(&format!(
+                        "    require {condition} else \"r{filter}{check}{hole}\"{with}\n"
+                    ));
                 } else {
-                    text.push_str(&format!("    reject \"r{filter}{check}{hole}\" when {condition}\n"));
+                    text.push_str(&format!("    reject \"r{filter}{check}{hole}\"{with} when {condition}\n"));
                 }
             }
             self.lets.truncate(before);
@@ -431,8 +447,7 @@ impl<'r> Programs<'r> {
     }
 
     fn with_pod(&mut self, make: impl FnOnce(&mut Self) -> String) -> (String, String) {
-        self.fresh += 1;
-        let name = format!("p{}", self.fresh);
+        let name = self.variable("p");
         self.pods.push(name.clone());
         let text = make(self);
         self.pods.pop();
@@ -440,12 +455,64 @@ impl<'r> Programs<'r> {
     }
 
     fn with_node(&mut self, make: impl FnOnce(&mut Self) -> String) -> (String, String) {
-        self.fresh += 1;
-        let name = format!("n{}", self.fresh);
+        let name = self.variable("n");
         self.nodes.push(name.clone());
         let text = make(self);
         self.nodes.pop();
         (name, text)
+    }
+
+    /// A name for a variable: in policies for documents sometimes a word of theirs.
+    fn variable(&mut self, begin: &str) -> String {
+        self.fresh += 1;
+        const WORDS: [&str; 6] = ["variables", "params", "groups", "ledgers", "memos", "sources"];
+        if self.for_documents && self.random.one_in(6) {
+            let word = self.random.of(&WORDS).to_owned();
+            let taken = self.pods.contains(&word) || self.nodes.contains(&word);
+            if !taken {
+                return word;
+            }
+        }
+        format!("{begin}{}", self.fresh)
+    }
+
+    /// An `int?` of conversions, choices, maps of constants and other parts, each of which may have no value.
+    fn maybe_int(&mut self, d: usize) -> String {
+        let key = self.random.of(&KEYS);
+        if d == 0 {
+            let text = self.leaf(Ty::MaybeText);
+            return format!("int({text})");
+        }
+        match self.random.below(8) {
+            // The int of any float may leave its range, which has no twin.
+            0 | 1 => format!("int(string({}))", self.maybe_int(d - 1)),
+            2 => {
+                let (c, a, b) = (self.leaf(Ty::Bool), self.maybe_int(d - 1), self.maybe_int(d - 1));
+                format!("({c} ? {a} : {b})")
+            }
+            3 => format!("({} ?? {})", self.maybe_int(d - 1), self.maybe_int(d - 1)),
+            4 => format!("{{\"team\": 1, \"{key}\": 4}}[key]"),
+            5 => format!("[3, 4][limit - {}]", self.random.below(4)),
+            6 => format!("int({{\"a\": \"5\", \"b\": \"x\"}}[{}])", self.leaf(Ty::Text)),
+            _ => {
+                let pods = self.leaf(Ty::Pods);
+                let (name, text) = self.with_pod(|this| this.leaf(Ty::MaybeText));
+                format!("int({pods}.map({name}, {text}).present().max())")
+            }
+        }
+    }
+
+    /// What is made of one, with or without a default.
+    fn of_maybe_int(&mut self, d: usize) -> String {
+        let maybe = self.maybe_int(d);
+        match self.random.below(6) {
+            0 => format!("({maybe} ?? {}) > 2", self.random.below(4)),
+            1 => format!("(float({maybe}) ?? 1.0) >= 1.5"),
+            2 => format!("(string({maybe}) ?? \"30\") != \"0\""),
+            3 => format!("{maybe} == {}", self.random.below(6)),
+            4 => format!("{maybe} != {}", self.maybe_int(d.min(1))),
+            _ => format!("has({maybe})"),
+        }
     }
 
     /// CEL's optional of a text.
@@ -462,6 +529,10 @@ impl<'r> Programs<'r> {
     }
 
     fn bool(&mut self, d: usize) -> String {
+        if self.for_documents && self.random.one_in(4) {
+            let depth = 1 + self.random.below(3);
+            return format!("({})", self.of_maybe_int(depth));
+        }
         match self.random.below(23) {
             19 => format!("({} == {})", self.held(), self.held()),
             20 => format!("{}.hasValue()", self.held()),

@@ -17,7 +17,7 @@ pub fn check(policy: &Policy, size: Size, diagnostics: &mut Vec<Diagnostic>) -> 
             together = together.saturating_add(cost.steps);
         }
         fits &= cost.too_large.is_empty();
-        judge((name, rule), cost, size, declared, diagnostics);
+        judge((name, rule, policy.cel), cost, size, declared, diagnostics);
     };
     let mut asked = 0;
     for rule in policy.rules() {
@@ -79,7 +79,7 @@ const MOST_ASKED: usize = 8;
 /// The findings about a rule. They are placed at the rule, so that a comment above it can lift
 /// them; the expensive part may be in a let or def elsewhere.
 fn judge(
-    (name, rule): (&str, Rule<'_>),
+    (name, rule, cel): (&str, Rule<'_>, bool),
     cost: RuleCost,
     size: Size,
     declared: Option<&str>,
@@ -124,9 +124,13 @@ fn judge(
         of_objects
     } else if cost.of_texts {
         "an annotation may have 262,144 bytes and a label 63: match a label, or once per pod"
+    } else if cel {
+        "an `==` between something of the elements and something of the node makes them a lookup if neither side can be an \
+         error: `s.?node.?labels[?\"rack\"] == node.labels[?\"rack\"]`; a ledger `by: [pod.namespace, node.labels[?\"rack\"].orValue(\"\")]` \
+         counts pods by what they and their node are, a `group` keeps pods by a value, `take(n)` bounds a collection"
     } else {
-        "an `==` between something of the elements and something of the node makes them a lookup, a `group` keeps pods by \
-         a value, `take(n)` bounds a collection"
+        "an `==` between something of the elements and something of the node makes them a lookup, a `ledger` counts pods by \
+         what they and their node are, a `group` keeps pods by a value, `take(n)` bounds a collection"
     };
     if cost.steps > most {
         let message = format!("{name} may take {steps} steps for one pod on {nodes} nodes with {pods} pods");

@@ -8,12 +8,10 @@ use super::names::qualified;
 use crate::diag::{Diagnostic, Span, codes};
 use crate::lang::check::Checker;
 use crate::lang::check::expr::{type_range, with_held};
-use crate::lang::check::types::nearest;
 use crate::lang::language::functions::{self, Absence, FunctionId, Prepared};
 use crate::lang::language::macros;
 use crate::lang::language::statements::Names;
 use crate::lang::syntax::ast;
-use crate::lang::typed::operation::is_source;
 use crate::lang::typed::{Expr, ExprKind, Operation};
 use crate::lang::types::range::Range;
 use crate::lang::types::value::{Constant, FaultKind};
@@ -118,7 +116,7 @@ impl Checker<'_> {
         let named = self.is_local(variable)
             || self.names.contains_key(&**variable)
             || crate::lang::check::scope::root(variable).is_some();
-        let near = nearest(text, macros::names()).filter(|_| !known && !named && call.args.len() > 1);
+        let near = self.nearest(text, macros::names()).filter(|_| !known && !named && call.args.len() > 1);
         let Some(near) = near else { return false };
         let message = format!("no method is called `{text}`");
         let said = Diagnostic::new(&codes::UNKNOWN_FUNCTION, call.method.span, message);
@@ -297,8 +295,7 @@ impl Checker<'_> {
         functions::Pattern::compile_large(&text).ok().map(|pattern| Prepared::Pattern(Arc::new(pattern)))
     }
 
-    /// `optional.ofValid(E)`: the value of E as an optional, empty where E, or a field, an element or a conversion that
-    /// E begins with, has no value.
+    /// `optional.ofValid(E)`: the value of E as an optional, empty where E has none or is a fault.
     fn cel_valid(&mut self, call: &ast::MethodCall, span: Span) -> Expr {
         let [ast::Arg { name: None, value }] = call.args.as_slice() else {
             self.mistake(&codes::WRONG_ARGUMENTS, span, "`optional.ofValid` takes one value", "");
@@ -308,19 +305,24 @@ impl Checker<'_> {
         if self.ty(&value).is_unknown() {
             return self.unknown(span);
         }
-        let value = self.that_may_be_absent(value);
+        let value = self.valid(value);
         let value = match value.ty.present() {
             Type::Duration => self.exact_or_absent(value, CelType::Duration),
             Type::Time => self.exact_or_absent(value, CelType::Timestamp),
             _ => value,
         };
-        if is_source(&value) {
-            let message = "the types of this operation are known only when it is evaluated";
-            let help = "`optional.ofValid` takes conversions, functions, fields and elements of known types";
-            self.mistake(&codes::WRONG_ARGUMENTS, value.span, message, help);
-            return self.unknown(span);
-        }
         self.wrapped(value, span)
+    }
+
+    /// The value of an expression, absent where it has none or is a fault: as the policy language has it where that
+    /// leaves nothing that may fail.
+    pub(super) fn valid(&mut self, value: Expr) -> Expr {
+        let plain = self.that_may_be_absent(value.clone());
+        if !self.numbering().may_fail(&plain) {
+            return plain;
+        }
+        let (ty, range, span) = (self.ty(&value).optional(), value.range, value.span);
+        self.with_range(ExprKind::Dynamic(Operation::Valid, vec![value]), ty, range, span)
     }
 
     pub(super) fn exact_or_absent(&self, value: Expr, form: CelType) -> Expr {
@@ -451,7 +453,7 @@ impl Checker<'_> {
                 }
                 _ => {
                     let known = self.cel_names(method);
-                    let near = crate::diag::suggest::nearest(&name.text, known);
+                    let near = self.nearest(&name.text, known);
                     near.map(|near| format!("did you mean `{near}`?")).unwrap_or_default()
                 }
             };

@@ -8,8 +8,7 @@ use super::is_static;
 use crate::diag::Span;
 use crate::lang::check::Checker;
 use crate::lang::syntax::ast::Text;
-use crate::lang::typed::operation::is_source;
-use crate::lang::typed::walk::each_part;
+use crate::lang::typed::operation::{each_exposed_part, is_source};
 use crate::lang::typed::{Expr, SlotId};
 use crate::lang::types::Type;
 use rustc_hash::FxHashSet;
@@ -94,6 +93,6 @@ pub(super) fn is_open(ty: &Type) -> bool {
 /// Whether the value of an expression may be a fault.
 pub(super) fn can_fail(expr: &Expr) -> bool {
     let mut found = is_source(expr);
-    each_part(expr, &mut |part| found = found || can_fail(part));
+    each_exposed_part(expr, &mut |part| found = found || can_fail(part));
     found
 }

@@ -7,6 +7,7 @@ use super::operators::Overload;
 use super::{Library, is_static};
 use crate::diag::{Span, codes};
 use crate::lang::check::Checker;
+use crate::lang::language::functions;
 use crate::lang::syntax::ast;
 use crate::lang::typed::{Expr, ExprKind, Operation};
 use crate::lang::types::value::{Constant, FaultKind, Value};
@@ -181,10 +182,16 @@ impl Checker<'_> {
         if let Type::CelOptional(of) = &ty
             && has_fields(of)
         {
-            let (held, _) = self.held(Expr { ty, ..object });
+            let held = self.held_of(Expr { ty, ..object });
             let field = ast::FieldAccess { optional: false, ..access.clone() };
             let field = self.field_of(held, &field, span);
             return self.wrapped(field, span);
+        }
+        if let Some(value) = self.of_held_map(&ty, &Type::String) {
+            let key = self.text_constant(access.field.text.clone(), access.field.span);
+            let held = self.held_of(Expr { ty, ..object });
+            let found = self.map_index(held, key, &value, span);
+            return self.wrapped(found, span);
         }
         if has_fields(&ty) {
             let object = Expr { ty, ..object };
@@ -230,6 +237,29 @@ impl Checker<'_> {
             (false, false) => (Operation::Select(name, strict), field),
         };
         self.dynamic_node(operation, vec![object], result, span)
+    }
+
+    /// What an optional holds, absent where it is empty: of a field or element that was made one, that itself.
+    fn held_of(&mut self, optional: Expr) -> Expr {
+        match optional.kind {
+            ExprKind::Call(function, mut inner, _)
+                if function.def().name == functions::WRAP && inner.len() == 1 && self.cel().policy =>
+            {
+                inner.remove(0)
+            }
+            kind => self.held(Expr { kind, ..optional }).0,
+        }
+    }
+
+    /// The values of a map that an optional holds, whose keys have a type; `None` where types are not known.
+    fn of_held_map(&self, ty: &Type, key: &Type) -> Option<Type> {
+        let Type::CelOptional(of) = ty else { return None };
+        match &**of {
+            Type::Map(of, value) if **of == *key && !super::has_float(key) => {
+                (self.cel().policy && self.is_sure(ty)).then(|| (**value).clone())
+            }
+            _ => None,
+        }
     }
 
     /// `has(a.f)`
@@ -340,6 +370,11 @@ impl Checker<'_> {
                 true => self.wrapped(found, span),
                 false => self.demand(found, kind),
             };
+        }
+        if let Some(value) = self.of_held_map(&ty, &index_ty) {
+            let held = self.held_of(Expr { ty, ..object });
+            let found = self.map_index(held, index, &value, span);
+            return self.wrapped(found, span);
         }
         let (overloads, operation) = match access.optional {
             true => (OPTIONAL_INDEX, Operation::OptionalIndex),

@@ -63,29 +63,19 @@ impl Checker<'_> {
         if a.ty == b.ty && !matches!(a.ty, Type::Cel(_)) { (a, b) } else { (left, right) }
     }
 
-    /// The value of a let with `missing`: absent where an optional is empty, or where CEL would have an error
-    /// because a key or field does not exist.
+    /// The value of a let with `missing`: absent where an optional is empty, and where CEL has an error.
     pub(in crate::lang::check) fn that_may_be_missing(&mut self, expr: Expr) -> Expr {
         if self.dialect == Dialect::Policy {
             return expr;
         }
-        let Expr { kind, ty, range, span } = expr;
-        match (kind, ty) {
-            (ExprKind::Dynamic(Operation::Demand(_), mut inner), _) if inner.len() == 1 => inner.remove(0),
-            (ExprKind::Dynamic(operation @ Operation::Exact(_), mut inner), ty) if inner.len() == 1 => {
-                let inner = inner.remove(0);
-                let (was, inner) = (inner.ty.clone(), self.that_may_be_missing(inner));
-                if inner.ty == was {
-                    return Expr { kind: ExprKind::Dynamic(operation, vec![inner]), ty, range, span };
-                }
-                inner
-            }
-            (kind, Type::CelOptional(held)) => {
-                let optional = Expr { kind, ty: Type::CelOptional(held.clone()), range, span };
-                let ty = (*held).clone().optional();
-                self.make(ExprKind::Dynamic(Operation::Held, vec![optional]), ty, span)
-            }
-            (kind, ty) => Expr { kind, ty, range, span },
+        let Type::CelOptional(held) = &expr.ty else {
+            return if self.numbering().may_fail(&expr) { self.valid(expr) } else { expr };
+        };
+        let (ty, span, may_fail) = ((**held).clone().optional(), expr.span, self.numbering().may_fail(&expr));
+        let held = self.make(ExprKind::Dynamic(Operation::Held, vec![expr]), ty.clone(), span);
+        match may_fail {
+            true => self.make(ExprKind::Dynamic(Operation::Valid, vec![held]), ty, span),
+            false => held,
         }
     }
 

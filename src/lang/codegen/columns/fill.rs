@@ -65,6 +65,15 @@ impl RangeBool {
                 right.fill(scan, word, mask, &mut b);
                 mask & compare(*op, &a, &b)
             }
+            RangeBool::ByLabels(condition) => {
+                let mut truths = 0;
+                for bit in bits(mask) {
+                    let row = word * 64 + bit;
+                    truths |= condition.value(scan, row, |of, env| u64::from(of(env))) << bit;
+                    scan.keep_fault(row);
+                }
+                truths
+            }
             RangeBool::Closure(condition) => {
                 let mut truths = 0;
                 for bit in bits(mask) {
@@ -176,6 +185,11 @@ impl RangeNumber {
             RangeNumber::Percent(left, right) => {
                 combine(left, right, scan, word, mask, out, arithmetic::percent);
             }
+            RangeNumber::ByLabels(number) => {
+                for bit in bits(mask) {
+                    out[bit] = number.value(scan, word * 64 + bit, |of, env| of(env) as u64) as i64;
+                }
+            }
             RangeNumber::Closure(number) => {
                 for bit in bits(mask) {
                     if scan.turn_to(word * 64 + bit) {
@@ -239,6 +253,12 @@ impl RangeFloat {
             RangeFloat::Add(left, right) => float(left, right, scan, word, mask, out, |a, b| a + b),
             RangeFloat::Subtract(left, right) => float(left, right, scan, word, mask, out, |a, b| a - b),
             RangeFloat::Multiply(left, right) => float(left, right, scan, word, mask, out, |a, b| a * b),
+            RangeFloat::ByLabels(number) => {
+                for bit in bits(mask) {
+                    let bits = number.value(scan, word * 64 + bit, |of, env| of(env).to_bits());
+                    out[bit] = f64::from_bits(bits);
+                }
+            }
             RangeFloat::Closure(number) => {
                 for bit in bits(mask) {
                     if scan.turn_to(word * 64 + bit) {

@@ -34,7 +34,7 @@ impl Lowering<'_> {
             ),
             ExprKind::Has(inner) => match shape::node_label(policy, inner) {
                 Some(key) => RangeBool::LabelHas(inputs.label(key)),
-                None => RangeBool::Closure(self.bool(expr)),
+                None => self.bool_closure(expr, inputs),
             },
             ExprKind::Equal(left, right) if is_plain_whole(left) && is_plain_whole(right) => {
                 RangeBool::Equal(self.range_number(left, inputs), self.range_number(right, inputs))
@@ -48,7 +48,7 @@ impl Lowering<'_> {
                         return RangeBool::LabelEquals(inputs.label(key), operand);
                     }
                 }
-                RangeBool::Closure(self.bool(expr))
+                self.bool_closure(expr, inputs)
             }
             ExprKind::In(element, container) => {
                 if let Some(key) = shape::node_label(policy, element)
@@ -61,7 +61,7 @@ impl Lowering<'_> {
                 {
                     return RangeBool::LabelHas(inputs.label(key));
                 }
-                RangeBool::Closure(self.bool(expr))
+                self.bool_closure(expr, inputs)
             }
             ExprKind::Compare(op, left, right) if is_plain_whole(left) && is_plain_whole(right) => {
                 RangeBool::Compare(*op, self.range_number(left, inputs), self.range_number(right, inputs))
@@ -69,7 +69,7 @@ impl Lowering<'_> {
             ExprKind::Compare(op, left, right) if is_plain_float(left) && is_plain_float(right) => {
                 RangeBool::CompareFloat(*op, self.range_float(left, inputs), self.range_float(right, inputs))
             }
-            _ => RangeBool::Closure(self.bool(expr)),
+            _ => self.bool_closure(expr, inputs),
         }
     }
 
@@ -101,7 +101,7 @@ impl Lowering<'_> {
                     ArithmeticOp::Add => RangeNumber::Add,
                     ArithmeticOp::Subtract => RangeNumber::Subtract,
                     ArithmeticOp::Multiply => RangeNumber::Multiply,
-                    _ => return RangeNumber::Closure(self.int(expr)),
+                    _ => return self.int_closure(expr, inputs),
                 };
                 let left = Box::new(self.range_number(left, inputs));
                 make(left, Box::new(self.range_number(right, inputs)))
@@ -111,9 +111,9 @@ impl Lowering<'_> {
                     let part = Box::new(self.range_number(part, inputs));
                     RangeNumber::Percent(part, Box::new(self.range_number(of, inputs)))
                 }
-                _ => RangeNumber::Closure(self.int(expr)),
+                _ => self.int_closure(expr, inputs),
             },
-            _ => RangeNumber::Closure(self.int(expr)),
+            _ => self.int_closure(expr, inputs),
         }
     }
 
@@ -140,14 +140,14 @@ impl Lowering<'_> {
                     let left = self.range_number(left, inputs);
                     return RangeFloat::Ratio(left, self.range_number(right, inputs), otherwise);
                 }
-                RangeFloat::Closure(self.float(expr))
+                self.float_closure(expr, inputs)
             }
             ExprKind::Arithmetic(op, left, right) if is_plain_float(left) && is_plain_float(right) => {
                 let make = match op {
                     ArithmeticOp::Add => RangeFloat::Add,
                     ArithmeticOp::Subtract => RangeFloat::Subtract,
                     ArithmeticOp::Multiply => RangeFloat::Multiply,
-                    _ => return RangeFloat::Closure(self.float(expr)),
+                    _ => return self.float_closure(expr, inputs),
                 };
                 let left = Box::new(self.range_float(left, inputs));
                 make(left, Box::new(self.range_float(right, inputs)))
@@ -157,9 +157,33 @@ impl Lowering<'_> {
                     let part = self.range_number(part, inputs);
                     RangeFloat::Share(part, self.range_number(of, inputs))
                 }
-                _ => RangeFloat::Closure(self.float(expr)),
+                _ => self.float_closure(expr, inputs),
             },
-            _ => RangeFloat::Closure(self.float(expr)),
+            _ => self.float_closure(expr, inputs),
+        }
+    }
+
+    /// A condition that no column answers.
+    fn bool_closure(&mut self, expr: &Expr, inputs: &mut ColumnInputs) -> RangeBool {
+        match self.by_labels(expr, inputs, Self::bool) {
+            Some(found) => RangeBool::ByLabels(found),
+            None => RangeBool::Closure(self.bool(expr)),
+        }
+    }
+
+    /// A whole number that no column answers.
+    fn int_closure(&mut self, expr: &Expr, inputs: &mut ColumnInputs) -> RangeNumber {
+        match self.by_labels(expr, inputs, Self::int) {
+            Some(found) => RangeNumber::ByLabels(found),
+            None => RangeNumber::Closure(self.int(expr)),
+        }
+    }
+
+    /// A float that no column answers.
+    fn float_closure(&mut self, expr: &Expr, inputs: &mut ColumnInputs) -> RangeFloat {
+        match self.by_labels(expr, inputs, Self::float) {
+            Some(found) => RangeFloat::ByLabels(found),
+            None => RangeFloat::Closure(self.float(expr)),
         }
     }
 }

@@ -4,6 +4,7 @@
 //! `&&` evaluates its right side only for the nodes that are left, as the closures do. Nothing is
 //! allocated for a node. What no column answers is a closure that runs node by node.
 
+mod by_labels;
 mod fill;
 mod lower;
 
@@ -13,10 +14,12 @@ use crate::lang::eval::context::EvalContext;
 use crate::lang::typed::{CompareOp, Policy};
 use crate::lang::types::value::{Constant, Fault, Value};
 use crate::model::{NodeId, Symbol, bits, rows_where};
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
+use smallvec::SmallVec;
 use std::sync::Arc;
 
 pub(super) use crate::lang::analysis::shape::Part;
+pub(super) use by_labels::ByLabels;
 
 /// A condition over 64 nodes.
 pub enum RangeBool {
@@ -44,6 +47,8 @@ pub enum RangeBool {
     Equal(RangeNumber, RangeNumber),
     /// Floats compared.
     CompareFloat(CompareOp, RangeFloat, RangeFloat),
+    /// Computed once for each value of some labels.
+    ByLabels(ByLabels<BoolFn>),
     /// Computed node by node.
     Closure(BoolFn),
 }
@@ -64,6 +69,8 @@ pub enum RangeNumber {
     Multiply(Box<RangeNumber>, Box<RangeNumber>),
     /// `percent(a, b)`
     Percent(Box<RangeNumber>, Box<RangeNumber>),
+    /// Computed once for each value of some labels.
+    ByLabels(ByLabels<IntFn>),
     /// Computed node by node.
     Closure(IntFn),
 }
@@ -86,6 +93,8 @@ pub enum RangeFloat {
     Subtract(Box<RangeFloat>, Box<RangeFloat>),
     /// `a * b`
     Multiply(Box<RangeFloat>, Box<RangeFloat>),
+    /// Computed once for each value of some labels.
+    ByLabels(ByLabels<FloatFn>),
     /// Computed node by node.
     Closure(FloatFn),
 }
@@ -96,6 +105,8 @@ pub struct ColumnInputs {
     labels: Vec<Symbol>,
     resources: Vec<Symbol>,
     operands: Vec<Operand>,
+    /// How many closures are computed once for each value of labels.
+    by_labels: usize,
 }
 
 /// What a label is compared with.
@@ -117,6 +128,9 @@ enum LabelColumn<'a> {
     NotKept(Symbol),
 }
 
+/// The values of a few labels of one node.
+type LabelValues<'a> = SmallVec<[Option<&'a Symbol>; 2]>;
+
 /// A column by words of rows.
 type Blocks<'a> = &'a [[i64; 64]];
 
@@ -128,6 +142,8 @@ pub struct ColumnScan<'a, 'e> {
     /// Allocatable and requested, by words of rows.
     resources: Vec<(Blocks<'a>, Blocks<'a>)>,
     operands: Vec<Wanted>,
+    /// What closures gave for the values of labels, by the number of the closure.
+    by_labels: Vec<FxHashMap<LabelValues<'a>, u64>>,
     /// Nodes for which a statement failed, by row, since they were last taken.
     pub failed: Vec<(usize, Arc<Fault>)>,
 }
@@ -170,6 +186,7 @@ impl<'a, 'e> ColumnScan<'a, 'e> {
             labels: labels.collect(),
             resources: resources.collect(),
             operands: operands.collect(),
+            by_labels: vec![FxHashMap::default(); inputs.by_labels],
             env: Env::new(policy, context, registers),
             failed: Vec::new(),
         }

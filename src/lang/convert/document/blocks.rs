@@ -3,6 +3,7 @@
 use super::{Fields, PolicyWriter, put, put_raw, unquote};
 use crate::diag::Span;
 use crate::lang::convert::expressions::{Writer, Written, inner, macro_variables};
+use crate::lang::convert::remarks::Comments;
 use crate::lang::convert::yaml::{self, Item, Node};
 use crate::lang::convert::{NoTwin, absent};
 use crate::lang::syntax::ast::*;
@@ -19,8 +20,7 @@ impl PolicyWriter<'_, '_> {
                 self.reason(&mut fields, "reason", reason)?;
             }
             self.put_mode(&mut fields, mode)?;
-            let mut comments = self.remarks.take(span);
-            comments.extend(self.remarks.take(*inner));
+            let comments = self.remarks.take(span).with(self.remarks.take(*inner));
             return self.add_with("filters", comments, fields);
         }
         let mut items = Vec::new();
@@ -44,7 +44,7 @@ impl PolicyWriter<'_, '_> {
         Ok(())
     }
 
-    fn add_with(&mut self, field: &'static str, comments: Vec<String>, fields: Fields) -> Result<(), NoTwin> {
+    fn add_with(&mut self, field: &'static str, comments: Comments, fields: Fields) -> Result<(), NoTwin> {
         self.add(field, Span::default(), fields);
         if let Some(Node::List(items)) = self.fields.get_mut(field)
             && let Some(item) = items.last_mut()
@@ -93,7 +93,8 @@ impl PolicyWriter<'_, '_> {
     fn demands_optional(&self) -> bool {
         let Some(Node::List(items)) = self.fields.get("variables") else { return false };
         let (values, writer) = (self.optional.iter(), self.writer());
-        let values: Vec<String> = values.map(|name| format!("{}.value()", writer.name(name))).collect();
+        let written = values.filter_map(|name| writer.name(name, Span::default()).ok());
+        let values: Vec<String> = written.map(|name| format!("{name}.value()")).collect();
         items.last().is_some_and(|item| {
             item.fields.iter().any(|(_, node)| {
             matches!(node, Node::Scalar(text) if values.iter().any(|value| text.contains(value)))
@@ -134,8 +135,7 @@ impl PolicyWriter<'_, '_> {
         {
             put(&mut fields, "expression", &self.cel(value)?);
             unquote(&mut fields, "expression", value);
-            let mut comments = self.remarks.take(span);
-            comments.extend(self.remarks.take(*inner));
+            let comments = self.remarks.take(span).with(self.remarks.take(*inner));
             return self.add_with("scores", comments, fields);
         }
         let mut items = Vec::new();
@@ -150,8 +150,7 @@ impl PolicyWriter<'_, '_> {
                     Some(when) => left_out.push(format!("!({})", self.cel(when)?)),
                     None => break,
                 }
-                let comments = self.remarks.take(statement.span);
-                self.above.extend(comments);
+                self.above_of(statement.span);
                 continue;
             }
             let mut inner = Fields::new();
@@ -275,7 +274,12 @@ impl PolicyWriter<'_, '_> {
                     self.reason(&mut fields, "else", &wait.reason)?;
                 }
                 BlockKind::Write(write) => self.write(&mut fields, write)?,
-                BlockKind::Victim(of) => put(&mut fields, "victim", &self.victim(of)?),
+                BlockKind::Victim(of) => {
+                    put(&mut fields, "victim", &self.victim(of)?);
+                    if of.to_all_pods.is_some() {
+                        fields.push(("toAllPods".to_owned(), Node::Scalar("true".to_owned())));
+                    }
+                }
                 BlockKind::Protect(of) => put(&mut fields, "protect", &self.victim(of)?),
                 BlockKind::Never(never) => {
                     self.reason(&mut fields, "never", &never.reason)?;

@@ -39,11 +39,11 @@ pub(super) fn write(
         match &item.kind {
             ItemKind::Def(def) => {
                 of_file.insert(def.name.text.clone(), def);
-                above.extend(remarks.take(item.span));
+                above.extend(remarks.take(item.span).into_notes());
             }
             ItemKind::Type(of) => {
                 aliases.insert(of.name.text.clone(), &of.value);
-                above.extend(remarks.take(item.span));
+                above.extend(remarks.take(item.span).into_notes());
             }
             ItemKind::Policy(policy) => {
                 let mut spaces = FxHashMap::default();
@@ -74,9 +74,11 @@ pub(super) fn write(
                 if !text.is_empty() {
                     text.push_str("---\n");
                 }
-                above.extend(remarks.take(item.span));
+                let mut comments = remarks.take(item.span);
+                above.append(&mut comments.notes);
                 above.extend(inside);
-                yaml::comments(&mut text, &std::mem::take(&mut above), "");
+                comments.notes = std::mem::take(&mut above);
+                yaml::comments(&mut text, &comments, "");
                 let scalar = |text: &str| Node::Scalar(yaml::scalar(text));
                 let document = [
                     ("apiVersion".to_owned(), scalar(API_VERSION)),
@@ -86,7 +88,7 @@ pub(super) fn write(
                 ];
                 yaml::map(&mut text, &document, "");
             }
-            ItemKind::Use(_) => above.extend(remarks.take(item.span)),
+            ItemKind::Use(_) => above.extend(remarks.take(item.span).into_notes()),
             // It goes to its policy.
             ItemKind::Except(except) if exceptions::is_about_policy_of(&file.items, except) => {}
             ItemKind::Except(_) => {
@@ -99,8 +101,8 @@ pub(super) fn write(
             }
         }
     }
-    yaml::comments(&mut text, &above, "");
-    yaml::comments(&mut text, &remarks.rest, "");
+    yaml::notes(&mut text, &above, "");
+    yaml::notes(&mut text, &remarks.rest, "");
     if without.is_empty() { Ok(text) } else { Err(without) }
 }
 
@@ -231,8 +233,7 @@ impl PolicyWriter<'_, '_> {
         let span = statement.span;
         match &statement.kind {
             StatementKind::Applies(applies) => {
-                let comments = self.remarks.take(span);
-                self.above.extend(comments);
+                self.above_of(span);
                 self.to_all_pods |= applies.to_all_pods.is_some();
                 if let Some(when) = &applies.when {
                     let text = self.cel(when)?;
@@ -327,7 +328,7 @@ impl PolicyWriter<'_, '_> {
 
     fn above_of(&mut self, span: Span) {
         let comments = self.remarks.take(span);
-        self.above.extend(comments);
+        self.above.extend(comments.into_notes());
     }
 
     /// `mode`, `enforceWhen` and `modeUntil`.

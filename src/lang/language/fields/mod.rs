@@ -55,6 +55,8 @@ pub struct FieldDef {
     unit: &'static str,
     /// Where its value comes from: a field of the Kubernetes object, or a part of the scheduler.
     pub source: &'static str,
+    /// The values of a text, where there are no others.
+    pub values: &'static [&'static str],
     /// The value is read from the JSON of the object at `source`, which is kept for policies that read the field.
     pub from_json: bool,
 }

@@ -18,12 +18,12 @@ macro_rules! size {
 
 macro_rules! fields {
     ($($owner:ident $name:literal $ty:expr, $range:expr, $size:tt $(of $text:literal)?, $changed_by:ident, $eviction:ident,
-        $doc:literal $(in $unit:literal)? from $source:literal $($json:ident)?;)*) => {
+        $doc:literal $(in $unit:literal)? $(as [$($value:literal),*])? from $source:literal $($json:ident)?;)*) => {
         /// Every field with a short name.
         pub static FIELDS: &[FieldDef] = &[$(FieldDef {
             owner: ObjectType::$owner, name: $name, ty: $ty, range: $range, size: size!($size).0, part: size!($size).1, text: 0 $(+ $text)?,
             changed_by: ChangedBy::$changed_by, eviction: Eviction::$eviction, doc: $doc,
-            unit: concat!($($unit)?), source: $source, from_json: !matches!(stringify!($($json)?).as_bytes(), b""),
+            unit: concat!($($unit)?), values: &[$($($value),*)?], source: $source, from_json: !matches!(stringify!($($json)?).as_bytes(), b""),
         }),*];
     };
 }
@@ -49,11 +49,12 @@ fields! {
     Pod "priority_class" Ty::Optional(&Ty::String), None, 253, Object, None,
         "the name of the pod's PriorityClass" from "spec.priorityClassName";
     Pod "qos" Ty::String, None, 10, Object, None,
-        "the QoS class: `Guaranteed`, `Burstable` or `BestEffort`" from "spec.containers[].resources, as the kubelet computes it";
+        "the QoS class: `Guaranteed`, `Burstable` or `BestEffort`" as ["Guaranteed", "Burstable", "BestEffort"] from "spec.containers[].resources, as the kubelet computes it";
     Pod "scheduler" Ty::String, None, 253, Never, None,
         "the name of the scheduler that the pod asks for" from "spec.schedulerName";
     Pod "phase" Ty::String, None, 9, Object, None,
-        "the phase: `Pending`, `Running`, `Succeeded`, `Failed` or `Unknown`" from "status.phase";
+        "the phase: `Pending`, `Running`, `Succeeded`, `Failed` or `Unknown`"
+        as ["Pending", "Running", "Succeeded", "Failed", "Unknown"] from "status.phase";
     Pod "queued_at" Ty::Time, None, 0, Queue, None,
         "when the pod first entered the scheduling queue" from "the scheduler's queue";
     Pod "attempts" Ty::Int, Some((0, MAX)), 0, Attempts, None,
@@ -174,17 +175,19 @@ fields! {
         "the value of the taint; empty if it has none" from "spec.taints[].value";
     Taint "effect" Ty::String, None, 16, Taints, None,
         "the effect of the taint: `NoSchedule`, `PreferNoSchedule` or `NoExecute`"
+        as ["NoSchedule", "PreferNoSchedule", "NoExecute"]
         from "spec.taints[].effect";
 
     // ---- tolerations of a pod
     Toleration "key" Ty::String, None, 316, Object, None,
         "the key of the toleration; empty if it tolerates every key" from "spec.tolerations[].key";
     Toleration "operator" Ty::String, None, 6, Object, None,
-        "how values are compared: `Equal`, `Exists`, `Lt` or `Gt`" from "spec.tolerations[].operator";
+        "how values are compared: `Equal`, `Exists`, `Lt` or `Gt`" as ["Equal", "Exists", "Lt", "Gt"] from "spec.tolerations[].operator";
     Toleration "value" Ty::String, None, 63, Object, None,
         "the value of the toleration; empty if it has none" from "spec.tolerations[].value";
     Toleration "effect" Ty::String, None, 16, Object, None,
-        "the effect that is tolerated; empty if it tolerates every effect" from "spec.tolerations[].effect";
+        "the effect that is tolerated; empty if it tolerates every effect"
+        as ["NoSchedule", "PreferNoSchedule", "NoExecute", ""] from "spec.tolerations[].effect";
 
     // ---- objects of the kinds that policies look up
     LookedUp "name" Ty::String, None, 253, Never, None,

@@ -43,11 +43,12 @@ pub(crate) static FUNCTIONS: &[FunctionDef] = &[
         result: O,
         absent: Absence::Taken,
         body: |args, _| Value::Optional(args.first().filter(|of| !of.is_absent()).cloned().map(Arc::new)),
-        doc: "a CEL optional that holds x, or is empty if x has no value: a conversion, a function, a field, \
-              an element, or a choice between such; for policies in CEL, where these would end with an error",
+        doc: "a CEL optional that holds x, or is empty if x has no value; for policies in CEL, where x would end with an \
+              error: it takes in every error of x, wherever in x it is",
         examples: &[
             ("optional.ofValid(int(\"12\"))", "optional.of(12)"),
             ("optional.ofValid(int(pod.name)).orValue(1)", "1"),
+            ("optional.ofValid(string(int(pod.name))).orValue(\"none\")", "\"none\""),
         ],
         ..BASE
     },

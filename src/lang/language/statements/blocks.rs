@@ -88,8 +88,9 @@ pub(super) static VICTIM: StatementDef = StatementDef {
     words: "victim",
     stands: &[Home::Block(StatementId::Preempt)],
     rule: "victim",
-    syntax: "victim V when E",
-    doc: "The pods that may be evicted, whatever their priority. If no policy has one, those of lower priority may.",
+    syntax: "victim V [to all pods] when E",
+    doc: "The pods that may be evicted, whatever their priority. If no policy has one, those of lower priority may. Of the \
+          pods that policies leave alone, of pods of DaemonSets and of static pods only `to all pods` makes victims.",
     example: r#"/// Lets batch make room.
 policy batch-yields {
   preempt { victim v when v.namespace == "batch" && v.priority < pod.priority }

@@ -10,7 +10,7 @@ pub(super) static APPLIES: StatementDef = StatementDef {
     sees: Some(Names::OF_POD),
     doc: "The policy skips a pod for which the condition is false. Several conditions are joined by `&&`, and each \
           narrows the whole policy but `queue by`. `to all pods` also includes the pods that policies leave alone: \
-          those of kube-system, of system priority, and, for refusals, of DaemonSets.",
+          those of kube-system and other exempt namespaces, and, for refusals, of DaemonSets.",
     example: r#"/// Keeps the pods of the shop in its zone.
 policy shop-zone {
   applies when pod.namespace == "shop"
@@ -130,7 +130,7 @@ pub(super) static PREEMPT: StatementDef = StatementDef {
     words: "preempt",
     points: &["PostFilter"],
     rule: "preempt",
-    syntax: "preempt { victim V when E; protect V when E; never \"REASON\" when E; guard E else \"REASON\" }",
+    syntax: "preempt { victim V [to all pods] when E; protect V when E; never \"REASON\" when E; guard E else \"REASON\" }",
     sees: Some(Names::PER_NODE),
     doc: "Says which pods may be evicted for a pod that fits on no node: those for which a `victim` of any policy holds, or \
           pods of lower priority if no policy has one, without those that a `protect` of any policy holds for. Pods of a \

@@ -50,7 +50,7 @@ pub enum BlockKind {
     Mode(Mode),
     /// `except until … because … when …`; not built.
     Except(Except),
-    /// `victim v when E`, in `preempt`.
+    /// `victim v [to all pods] when E`, in `preempt`.
     Victim(Victim),
     /// `protect v when E`, in `preempt`.
     Protect(Victim),
@@ -154,11 +154,13 @@ pub struct Wait {
     pub reason: Reason,
 }
 
-/// `victim v when E`, `protect v when E`
+/// `victim v [to all pods] when E`, `protect v when E`
 #[derive(Clone, Debug, PartialEq)]
 pub struct Victim {
     /// The variable for the pod in the condition.
     pub variable: Name,
+    /// The place of `to all pods`: also the pods that policies leave alone.
+    pub to_all_pods: Option<Span>,
     /// Which pods.
     pub when: Expr,
 }

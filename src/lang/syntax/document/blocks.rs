@@ -135,7 +135,11 @@ impl Reader<'_> {
             let when = self.expression(node);
             self.names.declared.extend(hidden);
             let when = when?;
-            let victim = Victim { variable: Name { text: Text::from("v"), span: when.span }, when };
+            let all = self.entry(item, "toAllPods");
+            let all = all.filter(|entry| matches!(entry.value.value, TreeValue::Bool(true)));
+            let to_all_pods = all.map(|entry| self.places.entry(entry));
+            let variable = Name { text: Text::from("v"), span: when.span };
+            let victim = Victim { variable, to_all_pods, when };
             return Some(if key == "victim" {
                 BlockKind::Victim(victim)
             } else {

@@ -27,9 +27,9 @@ mod values;
 
 pub use edit::with_exception;
 pub use scalars::{Scalar, settle_fixes};
-pub use stand_in::stand_in;
+pub use stand_in::{Kept, stand_in};
 
-use crate::diag::suggest::nearest;
+use crate::diag::suggest::{Effort, nearest};
 use crate::diag::{Diagnostic, Source, codes};
 use crate::lang::language::documents::{API_VERSION, DOCUMENT, KIND, SPEC};
 use crate::lang::syntax::ast::File;
@@ -51,7 +51,12 @@ pub(super) fn parse(source: &Source) -> (File, Vec<Diagnostic>) {
     trees.iter().for_each(|tree| documents(tree, &mut found));
     for tree in &found {
         let mut mistakes = Vec::new();
-        let mut checker = shape::Checker { places, said: &mut mistakes, renamed: Vec::new() };
+        let mut checker = shape::Checker {
+            places,
+            said: &mut mistakes,
+            renamed: Vec::new(),
+            suggestions: Effort::default(),
+        };
         checker.object(tree, &DOCUMENT);
         let renamed = std::mem::take(&mut checker.renamed);
         let mut reader = Reader::new(places, !mistakes.is_empty());
@@ -119,11 +124,16 @@ fn rename(tree: &mut Tree, renamed: &[(At, &'static str)]) {
 /// Whether a document is a policy, or is meant to be one.
 fn is_ours(tree: &Tree) -> bool {
     let kind = tree.get("kind").and_then(Tree::as_str);
-    if let Some(kind) = kind {
-        return kind == KIND || nearest(kind, [KIND]).is_some();
-    }
     let version = tree.get("apiVersion").and_then(Tree::as_str);
     let group = API_VERSION.split('/').next().unwrap_or(API_VERSION);
+    if let Some(kind) = kind {
+        // What our commands print has our version too, and neither `spec` nor `metadata`.
+        let is_object = tree.get("spec").is_some() || tree.get("metadata").is_some();
+        let own = version.is_some_and(|version| version.split('/').next() == Some(group));
+        // A kind of another group may have nearly the name of ours.
+        let foreign = version.is_some_and(|version| !own && nearest(version, [API_VERSION]).is_none());
+        return kind == KIND || is_object && own || nearest(kind, [KIND]).is_some() && !foreign;
+    }
     let ours = version.is_some_and(|version| {
         version.split('/').next() == Some(group) || nearest(version, [API_VERSION]).is_some()
     });

@@ -4,7 +4,7 @@
 //! them. What would then mean something else is refused: a name without its prefix, and a variable of a macro that
 //! would hide it. Two declarations of one name are refused by the checker.
 
-use crate::diag::suggest::nearest;
+use crate::diag::suggest::Effort;
 use crate::diag::{Diagnostic, Span, codes};
 use crate::lang::language::macros::MACROS;
 use crate::lang::syntax::ast::*;
@@ -22,6 +22,8 @@ pub(super) struct Names {
     pub(super) declared: BTreeMap<Text, &'static str>,
     /// Prefixes with a declaration whose name could not be read.
     pub(super) open: Vec<&'static str>,
+    /// For the names of the policy that are unknown.
+    pub(super) suggestions: Effort,
 }
 
 /// What an expression uses.
@@ -150,7 +152,7 @@ impl<'a> Resolver<'a> {
             None => {
                 let message = format!("nothing of the {space} is called `{}`", name.text);
                 let said = Diagnostic::new(&codes::UNKNOWN_NAME, name.span, message);
-                let near = nearest(&name.text, self.of(space));
+                let near = self.names.suggestions.nearest(&name.text, self.of(space));
                 self.said.push(match near {
                     Some(near) => said.with_help(format!("did you mean `{space}.{near}`?")).with_fix(
                         format!("write `{near}`"),

@@ -2,7 +2,7 @@
 //! or do not belong together. Reports every mistake; what is right is read by `read` afterwards.
 
 use super::place::Places;
-use crate::diag::suggest::nearest;
+use crate::diag::suggest::Effort;
 use crate::diag::{Diagnostic, Span, codes};
 use crate::lang::language::documents::{ObjectDef, Shape};
 use crate::yaml::{At, Tree, TreeEntry, TreeValue};
@@ -13,6 +13,8 @@ pub(super) struct Checker<'a> {
     pub(super) said: &'a mut Vec<Diagnostic>,
     /// Keys that are misspelt, with what they are read as.
     pub(super) renamed: Vec<(At, &'static str)>,
+    /// For misspelt fields.
+    pub(super) suggestions: Effort,
 }
 
 impl Checker<'_> {
@@ -115,8 +117,10 @@ impl Checker<'_> {
         of: &'static ObjectDef,
     ) -> Option<(&'static str, bool)> {
         let names = || of.fields.iter().map(|field| field.name);
-        let free = |name: &&str| !entries.iter().any(|other| other.key == **name);
-        let near = nearest(&entry.key, names().filter(free));
+        let free = |name: &&str| {
+            self.suggestions.spend(entries.len()) && !entries.iter().any(|other| other.key == **name)
+        };
+        let near = self.suggestions.nearest(&entry.key, names().filter(free));
         let spelling = near.is_some();
         let near = near.or_else(|| foreign(&entry.key, of).filter(|name| free(name)));
         let near = near.and_then(|near| of.field(near)).map(|field| field.name);
@@ -243,7 +247,7 @@ impl Checker<'_> {
         let span = self.places.head(tree);
         let wanted = if words.len() == 1 { format!("write {all}") } else { format!("write one of {all}") };
         let message = format!("`{word}` is not known here");
-        match nearest(word, words.iter().copied()) {
+        match self.suggestions.nearest(word, words.iter().copied()) {
             Some(near) => {
                 let said = Diagnostic::new(&codes::BAD_DOCUMENT, span, message);
                 let said = said.with_help(format!("did you mean `{near}`? {wanted}"));

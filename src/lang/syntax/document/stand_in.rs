@@ -6,10 +6,28 @@ use crate::lang::syntax::mentions::mentioned;
 use crate::yaml::{self, Tree};
 use serde_json::{Value, json};
 
-/// A document with the name and `appliesWhen` of a policy of a text, and a gate with a reason that always holds.
-/// It keeps `onError`; with `definitions` it also has the params of the policy, and the variables that the condition
-/// needs. `None` if the text has no such policy, or the policy no `appliesWhen`.
-pub fn stand_in(source: &Source, policy: &str, reason: &str, definitions: bool) -> Option<String> {
+/// What a stand-in keeps of its policy.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kept {
+    /// The condition and what it needs, the mode, and what the policy leaves alone.
+    Definitions,
+    /// The condition, and a mode without one.
+    Condition,
+    /// The params, for which profiles may have arguments, and no condition: it is about all pods. A mode without a condition
+    /// stays.
+    Nothing,
+}
+
+/// A document with the name and `appliesWhen` of a policy of a text, and rules with a reason that always refuse.
+/// It keeps `onError` and what `kept` says, and `appliesToAllPods` where `to_all_pods` says so. `None` if the text has no
+/// such policy, or the policy no condition to keep.
+pub fn stand_in(
+    source: &Source,
+    policy: &str,
+    reason: &str,
+    kept: Kept,
+    to_all_pods: bool,
+) -> Option<String> {
     let (trees, _) = yaml::limited_documents(source.text());
     let mut found = Vec::new();
     trees.iter().for_each(|tree| super::documents(tree, &mut found));
@@ -18,20 +36,41 @@ pub fn stand_in(source: &Source, policy: &str, reason: &str, definitions: bool) 
         name.and_then(Tree::as_str) == Some(policy)
     };
     let spec = found.iter().find(named)?.get("spec")?;
-    let applies = spec.get("appliesWhen")?;
+    let applies = spec.get("appliesWhen");
+    if applies.is_none() && kept != Kept::Nothing {
+        return None;
+    }
     let reason = reason.replace('{', "{{").replace('}', "}}");
-    let mut held = json!({ "appliesWhen": applies.to_json(), "gates": [{ "reason": reason, "when": true }] });
+    let refusal = json!({ "reason": reason, "when": true });
+    let mut held = json!({ "gates": [refusal], "prefilter": [{ "reject": reason, "when": true }] });
     if let Some(map) = held.as_object_mut() {
-        // What an error in `appliesWhen` does stays what the policy says.
-        let kept = ["onError", "params", "variables"];
-        for field in kept.into_iter().take(if definitions { kept.len() } else { 1 }) {
+        let mut fields = vec!["onError"];
+        if to_all_pods {
+            fields.push("appliesToAllPods");
+        }
+        if kept != Kept::Nothing {
+            fields.push("appliesWhen");
+        }
+        if kept == Kept::Definitions {
+            fields.extend(["enforceWhen", "exceptions", "variables"]);
+        }
+        if kept != Kept::Condition {
+            fields.push("params");
+        }
+        if kept == Kept::Definitions || spec.get("enforceWhen").is_none() {
+            fields.extend(["mode", "modeUntil"]);
+        }
+        for field in fields {
             if let Some(tree) = spec.get(field) {
-                let mut value = tree.to_json();
-                if let (true, Value::Array(variables)) = (field == "variables", &mut value) {
-                    keep_needed(&applies.to_json(), variables);
-                }
-                map.insert(field.to_owned(), value);
+                map.insert(field.to_owned(), tree.to_json());
             }
+        }
+        if let Some(Value::Array(exceptions)) = map.get_mut("exceptions") {
+            exceptions.retain(|exception| exception.get("rule").is_none());
+        }
+        let conditions = json!([map.get("appliesWhen"), map.get("enforceWhen"), map.get("exceptions")]);
+        if let Some(Value::Array(variables)) = map.get_mut("variables") {
+            keep_needed(&conditions, variables);
         }
     }
     let document: Value =
@@ -39,12 +78,12 @@ pub fn stand_in(source: &Source, policy: &str, reason: &str, definitions: bool) 
     Some(document.to_string())
 }
 
-/// Keeps the variables that a condition needs: others may look up what is not there.
-fn keep_needed(condition: &Value, variables: &mut Vec<Value>) {
+/// Keeps the variables that conditions need: others may look up what is not there.
+fn keep_needed(conditions: &Value, variables: &mut Vec<Value>) {
     let name = |it: &Value| it.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
     let defined: Vec<(String, String)> = variables.iter().map(|it| (name(it), texts(it))).collect();
     let defined: Vec<(&str, &str)> = defined.iter().map(|(name, text)| (&**name, &**text)).collect();
-    let mut needed = mentioned(&texts(condition), &defined).into_iter();
+    let mut needed = mentioned(&texts(conditions), &defined).into_iter();
     variables.retain(|_| needed.next() == Some(true));
 }
 

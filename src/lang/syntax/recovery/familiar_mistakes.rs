@@ -110,8 +110,7 @@ fn words(builder: &Builder<'_>, tokens: &[Token], at: usize, _: &Expected) -> Op
             None => edits.push(crate::diag::Edit { span, text: sign.to_owned() }),
         }
     }
-    diagnostic.fixes.push(crate::diag::Fix { message: "write the operators as marks".to_owned(), edits });
-    Some(diagnostic)
+    Some(diagnostic.with_edits("write the operators as marks", edits))
 }
 
 /// Where the operand of a `not` ends, if it has an operator of its own outside of brackets.
@@ -260,13 +259,9 @@ fn nested_quote(builder: &Builder<'_>, tokens: &[Token], at: usize, _: &Expected
         |start: usize| crate::diag::Edit { span: builder.span(start, start + 1), text: "\\\"".to_owned() };
     let message = "a quote inside a text ends it";
     let span = builder.span(before.end - 1, next.1.start + 1);
-    let mut diagnostic =
+    let diagnostic =
         Diagnostic::new(&codes::SYNTAX, span, message).with_help("write `\\\"` for a quote inside a text");
-    diagnostic.fixes.push(crate::diag::Fix {
-        message: "escape the quotes".to_owned(),
-        edits: vec![escaped(before.end - 1), escaped(next.1.start)],
-    });
-    Some(diagnostic)
+    Some(diagnostic.with_edits("escape the quotes", vec![escaped(before.end - 1), escaped(next.1.start)]))
 }
 
 /// `reject 'text'`

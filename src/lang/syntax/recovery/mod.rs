@@ -7,6 +7,7 @@
 
 mod expected;
 mod familiar_mistakes;
+mod slips;
 pub(in crate::lang::syntax) mod segments;
 
 use super::build::Builder;
@@ -182,12 +183,17 @@ fn foreign_statement(builder: &Builder<'_>, segment: &Segment, allowed: &[&str])
     if !allowed.contains(ours) {
         return Some(diagnostic.with_help(format!("write `{syntax}` in {}", quoted(&homes_of(ours), "or"))));
     }
-    let mut diagnostic = diagnostic.with_help(format!("write `{syntax}`"));
+    let diagnostic = diagnostic.with_help(format!("write `{syntax}`"));
     let when = (segment.start + 1..segment.end).filter(|at| builder.word_at(*at) == Some("if"));
     let edits = std::iter::once((span, *ours)).chain(when.map(|at| (builder.span_of(at), "when")));
     let edits = edits.map(|(span, text)| crate::diag::Edit { span, text: text.to_owned() }).collect();
-    diagnostic.fixes.push(crate::diag::Fix { message: format!("write `{ours}`"), edits });
-    Some(diagnostic)
+    Some(diagnostic.with_edits(format!("write `{ours}`"), edits))
+}
+
+/// A word of another language at the beginning of a statement, or a name that is set.
+fn slip_at(builder: &Builder<'_>, segment: &Segment) -> Option<Diagnostic> {
+    let sets = builder.token_text(segment.start + 1) == "=";
+    slips::begins(builder.word_at(segment.start)?, builder.span_of(segment.start), sets)
 }
 
 fn unknown(span: Span, word: &str, place: &str, allowed: &[&str]) -> Diagnostic {
@@ -314,6 +320,7 @@ fn statement(builder: &mut Builder<'_>, segment: &Segment, lost: bool) -> Statem
             Some(word) => {
                 let allowed = words_in(Home::Policy);
                 foreign_statement(builder, segment, &allowed)
+                    .or_else(|| slip_at(builder, segment))
                     .unwrap_or_else(|| unknown(builder.span_of(segment.start), word, "a policy", &allowed))
             }
             None => Diagnostic::new(
@@ -461,6 +468,7 @@ fn block_statement(
             )
             .with_help(format!("`{block}` has {}", quoted(allowed, "and"))),
             Some(word) => foreign_statement(builder, segment, allowed)
+                .or_else(|| slip_at(builder, segment))
                 .unwrap_or_else(|| unknown(span, word, &format!("`{block}`"), allowed)),
             None => Diagnostic::new(&codes::SYNTAX, span, format!("`{word}` is not expected here"))
                 .with_label(format!("expected {}", quoted(allowed, "or"))),
@@ -529,6 +537,10 @@ pub(in crate::lang::syntax) fn explain(builder: &mut Builder<'_>, segment: &Segm
             Diagnostic::new(&codes::SYNTAX, span, format!("`{}` is not complete", segment.word));
         diagnostic.label = expected.sentence();
         builder.diagnostics.push(diagnostic);
+        return;
+    }
+    if let Some(said) = slips::explain(builder, tokens, index) {
+        builder.diagnostics.push(said);
         return;
     }
     if familiar_mistakes::explain(builder, tokens, index, &expected) {

@@ -37,7 +37,7 @@ impl Part {
         }
         let onlys = of.policy.prefilters.iter().flat_map(|prefilter| prefilter.onlys());
         if let Some(only) = onlys.last()
-            && !self.leaves_some(h, context, nodes)
+            && self.left_by_prefilters(h, context, nodes).is_empty()
         {
             found.push(WouldRefuse {
                 rule: Symbol::new("prefilter"),

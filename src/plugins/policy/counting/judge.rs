@@ -24,6 +24,17 @@ impl Default for Judged {
     }
 }
 
+/// What a rule would have done that leaves these of the feasible nodes.
+fn of_left(left: &NodeSet, choice: &Choice<'_>) -> WouldEffect {
+    if left.is_empty() {
+        WouldEffect::Waits
+    } else if !left.contains(choice.node) {
+        WouldEffect::Moves
+    } else {
+        WouldEffect::Same
+    }
+}
+
 impl Part {
     /// Whether a check of the pod refuses, and with which words; those of a fault, where it fails.
     pub(super) fn refuses(
@@ -66,12 +77,12 @@ impl Part {
         (!gates.is_empty()).then(|| self.checks(h, numbers::GATE, gates, context))
     }
 
-    /// `prefilter`: it refuses the pod, or leaves none of the feasible nodes.
+    /// `prefilter`: it refuses the pod, or leaves some of the feasible nodes.
     pub(super) fn prefilters(
         &self,
         h: &Handle<'_>,
         context: EvalContext<'_>,
-        feasible: &NodeSet,
+        choice: &Choice<'_>,
     ) -> Option<Judged> {
         let of = &self.rules.compiled;
         if of.statements.prefilters.is_empty() {
@@ -82,8 +93,11 @@ impl Part {
             CompiledPrefilter::Only(_) => None,
         });
         let mut judged = self.checks(h, numbers::PREFILTER, rejects, context);
-        if judged.effect == WouldEffect::Same && !self.leaves_some(h, context, feasible) {
-            judged.effect = WouldEffect::Waits;
+        if judged.effect == WouldEffect::Same {
+            let left = self.left_by_prefilters(h, context, &choice.feasible.nodes);
+            judged.effect = of_left(&left, choice);
+        }
+        if judged.effect == WouldEffect::Waits && judged.tells.is_none() {
             let onlys = of.policy.prefilters.iter().flat_map(|prefilter| prefilter.onlys());
             let text = || format!("node(s) didn't satisfy plugin(s) [{}]", of.name());
             let mut tells = onlys.filter_map(|only| self.tells(self.modes.of(only.span), text));
@@ -92,18 +106,23 @@ impl Part {
         Some(judged)
     }
 
-    /// Whether `only nodes` leaves some of these nodes.
-    pub(super) fn leaves_some(&self, h: &Handle<'_>, context: EvalContext<'_>, feasible: &NodeSet) -> bool {
+    /// The nodes that `only nodes` would leave, of these.
+    pub(super) fn left_by_prefilters(
+        &self,
+        h: &Handle<'_>,
+        context: EvalContext<'_>,
+        nodes: &NodeSet,
+    ) -> NodeSet {
         let of = &self.rules.compiled;
         let mut env = Env::new(&of.policy, context, &[]);
-        let mut left = feasible.clone();
+        let mut left = nodes.clone();
         for statement in &of.statements.prefilters {
             let CompiledPrefilter::Only(only) = statement else { continue };
             let chosen = only.when.as_ref().is_none_or(|when| when(&mut env));
             let names = if chosen { (only.nodes)(&mut env) } else { Value::Absent };
             self.rules.note_ignored(h, &mut env, numbers::PREFILTER);
             if env.failed.take().is_some() {
-                return false;
+                return NodeSet::default();
             }
             if names.is_absent() {
                 continue;
@@ -116,7 +135,7 @@ impl Part {
                 .collect();
             left.intersect(&named);
         }
-        !left.is_empty()
+        left
     }
 
     /// The nodes that a filter would leave, of these.
@@ -158,14 +177,11 @@ impl Part {
         let written = of.policy.filters.iter().zip(&of.statements.filters);
         for (at, (policy, filter)) in written.enumerate() {
             let left = self.left_by(h, (numbers::filter(at), filter), &mut scan, &choice.feasible.nodes);
-            let mut judged = Judged::default();
-            if left.is_empty() {
-                judged.effect = WouldEffect::Waits;
+            let mut judged = Judged { effect: of_left(&left, choice), tells: None };
+            if judged.effect == WouldEffect::Waits {
                 judged.tells = self.tells(self.modes.of(policy.span), || {
                     self.reason_on(h, (numbers::filter(at), filter), context, choice.node, &registers)
                 });
-            } else if !left.contains(choice.node) {
-                judged.effect = WouldEffect::Moves;
             }
             out.push(self.would(&filter.name, judged));
         }

@@ -108,7 +108,7 @@ impl Part {
     }
 
     fn speaks(&self, h: &Handle<'_>, context: EvalContext<'_>) -> Speaks {
-        let refusals = !self.rules.never_refuses(context.pod);
+        let refusals = !self.rules.never_refuses(context.pod, context.snapshot);
         match self.rules.applies_or_fails(context, Some(h)) {
             (false, _) => return Speaks::No,
             (true, None) => {}
@@ -196,7 +196,7 @@ impl Part {
         self.each(h, context, out, |this, refusals, out| {
             if refusals {
                 out.extend(this.gates(h, context).map(|judged| this.would("gate", judged)));
-                let judged = this.prefilters(h, context, &choice.feasible.nodes);
+                let judged = this.prefilters(h, context, choice);
                 out.extend(judged.map(|judged| this.would("prefilter", judged)));
                 this.filters(h, context, choice, out);
             }

@@ -5,7 +5,7 @@
 
 use super::words;
 use super::{Text, units};
-use crate::diag::{Diagnostic, Edit, Fix, Span, codes};
+use crate::diag::{Diagnostic, Edit, Span, codes};
 use crate::lang::syntax::tokens::Kind;
 
 pub(super) use super::words::reserved_word;
@@ -124,7 +124,7 @@ fn coalesce(text: Text<'_>, at: usize) -> Option<Diagnostic> {
         Edit { span: optional, text: "?".to_owned() },
         Edit { span: behind, text: format!(".orValue({default})") },
     ];
-    Some(Diagnostic { fixes: vec![Fix { message: "use an optional".to_owned(), edits }], ..diagnostic })
+    Some(diagnostic.with_edits("use an optional", edits))
 }
 
 /// `x => x > 1`, `x -> x > 1`
@@ -239,7 +239,7 @@ fn two_prefixes(text: Text<'_>, at: usize) -> Option<Diagnostic> {
         Edit { span: text.span(at + 1, at + 1).at_start(), text: "(".to_owned() },
         Edit { span: text.span(last, last).at_end(), text: ")".to_owned() },
     ];
-    Some(Diagnostic { fixes: vec![Fix { message: "write the brackets".to_owned(), edits }], ..diagnostic })
+    Some(diagnostic.with_edits("write the brackets", edits))
 }
 
 /// `C ? a`, `C ? D ? a : b : c`

@@ -27,6 +27,7 @@ pub(super) fn unit(text: Text<'_>, at: usize) -> Option<Diagnostic> {
     let written = text.slice(at, last);
     let span = text.span(at, last);
     match with_unit(written) {
+        Some(Ok(Literal::Share(share))) => Some(of_share(text, (at, last), share)),
         Some(Ok(value)) => {
             let cel = spelling(written, &value)?;
             let message = format!("`{written}` is written `{cel}` in CEL");
@@ -39,6 +40,43 @@ pub(super) fn unit(text: Text<'_>, at: usize) -> Option<Diagnostic> {
         Some(Err(message)) => Some(Diagnostic::new(&codes::BAD_NUMBER, span, message)),
         None => Some(unknown(written, span)),
     }
+}
+
+/// `80%`: 0.8 beside a share, 80 beside a number from 0 to 100. Beside anything else it may be meant as either.
+fn of_share(text: Text<'_>, (first, last): (usize, usize), share: f64) -> Diagnostic {
+    let (written, span) = (text.slice(first, last), text.span(first, last));
+    let beside = call_before(text, first).or_else(|| call_behind(text, last));
+    let number = written.trim_end_matches('%');
+    let right = if beside == Some("percent") { number.to_owned() } else { format!("{share:?}") };
+    let message = format!("`{written}` is written `{right}` in CEL");
+    let said = Diagnostic::new(&codes::FOREIGN_WORD, span, message).with_fix(
+        format!("write `{right}`"),
+        span,
+        right,
+    );
+    match beside {
+        Some("share" | "percent") => said,
+        _ => said.guessed(),
+    }
+}
+
+/// The function whose call ends before the operator in front of a token.
+fn call_before<'a>(text: Text<'a>, at: usize) -> Option<&'a str> {
+    let tokens = text.tokens;
+    let close = at.checked_sub(2).filter(|_| is_comparison(tokens.mark(at - 1)))?;
+    let open = tokens.partner(close).filter(|_| tokens.mark(close) == ")")?;
+    tokens.word(open.checked_sub(1)?)
+}
+
+/// The function that is called behind the operator that follows a token.
+fn call_behind<'a>(text: Text<'a>, at: usize) -> Option<&'a str> {
+    let tokens = text.tokens;
+    let called = is_comparison(tokens.mark(at + 1)) && tokens.mark(at + 3) == "(";
+    tokens.word(at + 2).filter(|_| called)
+}
+
+fn is_comparison(mark: &str) -> bool {
+    matches!(mark, "<" | "<=" | ">" | ">=" | "==" | "!=")
 }
 
 /// A number whose letters are not a unit.
@@ -89,7 +127,6 @@ fn spelling(written: &str, value: &Literal) -> Option<String> {
             format!("quantity(\"{plain}\")")
         }
         Literal::Duration(microseconds) => format!("duration(\"{}\")", duration(*microseconds)),
-        Literal::Share(share) => format!("{share:?}"),
         _ => return None,
     })
 }

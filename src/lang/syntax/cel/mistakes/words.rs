@@ -2,7 +2,7 @@
 
 use super::Text;
 use super::familiar::foreign;
-use crate::diag::{Diagnostic, Edit, Fix, Span, codes};
+use crate::diag::{Diagnostic, Edit, Span, codes};
 use crate::lang::syntax::tokens::Kind;
 
 /// CEL's reserved words; none of them is a name.
@@ -53,8 +53,7 @@ pub(super) fn operators(text: Text<'_>) -> Option<Diagnostic> {
             None => edits.push(Edit { span: until_next, text: "!".to_owned() }),
         }
     }
-    diagnostic.fixes.push(Fix { message: "write the operators as marks".to_owned(), edits });
-    Some(diagnostic)
+    Some(diagnostic.with_edits("write the operators as marks", edits))
 }
 
 /// A word, or `is not`, that is used as an operator.
@@ -134,7 +133,7 @@ pub(super) fn not_in(text: Text<'_>, at: usize) -> Option<Diagnostic> {
         Edit { span: text.span(at, at + 1), text: "in".to_owned() },
         Edit { span: text.span(last, last).at_end(), text: ")".to_owned() },
     ];
-    Some(Diagnostic { fixes: vec![Fix { message: "write `!(… in …)`".to_owned(), edits }], ..diagnostic })
+    Some(diagnostic.with_edits("write `!(… in …)`", edits))
 }
 
 /// The last token of the path or literal that begins at a token.

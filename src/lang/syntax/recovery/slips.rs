@@ -1,0 +1,97 @@
+//! Statements that lack a part which is easily forgotten, and words of other languages at their beginning.
+//!
+//! Called by `recovery` before it says what the grammar expected, which is named at the place *behind* the slip: `when` is
+//! taken for the name that is missing.
+
+use crate::diag::{Diagnostic, Span, codes};
+use crate::lang::syntax::build::Builder;
+use crate::lang::syntax::tokens::{Kind, Token};
+
+/// Statements whose second word is not `when`: the first word, what it needs, and how it is written.
+const NEEDS: [(&str, &str, &str); 5] = [
+    ("prefer", "a number, how much better such a node is", "prefer 10 when …"),
+    ("except", "an end and a reason", "except until 2030-01-31 because \"…\" when …"),
+    ("victim", "a name for the pod that may be evicted", "victim v when v.priority < 10"),
+    ("protect", "a name for the pod that stays", "protect v when v.priority > 10"),
+    ("guard", "the condition that must hold on the node", "guard node.pods.count() > 2 else \"…\""),
+];
+
+/// Words of other languages at the beginning of a statement, with what to write.
+const ELSEWHERE: [(&str, &str); 8] = [
+    ("for", "a condition about the elements of a list is `l.exists(x, …)` or `l.all(x, …)`"),
+    ("foreach", "a condition about the elements of a list is `l.exists(x, …)` or `l.all(x, …)`"),
+    ("while", "a condition about the elements of a list is `l.exists(x, …)` or `l.all(x, …)`"),
+    ("return", "a score gives its value with `give E when C`, a filter decides with `require` and `reject`"),
+    ("var", "write `let NAME = E`"),
+    ("const", "write `let NAME = E`, or `param NAME = E` for what a profile may change"),
+    ("function", "write `def NAME(x: int): bool = E`"),
+    ("else", "conditions are tried in their order: write another `give E when C`, or `C ? a : b`"),
+];
+
+/// `prefer when E`, `score s weight 0.5`.
+pub(super) fn explain(builder: &Builder<'_>, tokens: &[Token], at: usize) -> Option<Diagnostic> {
+    lacks(builder, tokens).or_else(|| weight(builder, tokens, at)).or_else(|| operator(builder, tokens, at))
+}
+
+fn text<'a>(builder: &Builder<'a>, token: &Token) -> &'a str {
+    builder.text.get(token.start..token.end).unwrap_or("")
+}
+
+fn lacks(builder: &Builder<'_>, tokens: &[Token]) -> Option<Diagnostic> {
+    let (first, second) = (tokens.first()?, tokens.get(1)?);
+    let (word, needs, form) = NEEDS.iter().find(|(word, ..)| builder.word(first) == Some(*word))?;
+    if builder.word(second) != Some("when") {
+        return None;
+    }
+    let span = builder.span(first.start, second.end);
+    let said = Diagnostic::new(&codes::SYNTAX, span, format!("`{word}` lacks {needs}"));
+    Some(said.with_help(format!("write `{form}`")))
+}
+
+/// A weight, or the number of `prefer`, that is not whole.
+fn weight(builder: &Builder<'_>, tokens: &[Token], at: usize) -> Option<Diagnostic> {
+    let near = [at.checked_sub(1), Some(at)].into_iter().flatten();
+    let number = near.filter_map(|at| Some((at, tokens.get(at)?))).find(|(at, token)| {
+        let before = at.checked_sub(1).and_then(|at| tokens.get(at)).and_then(|before| builder.word(before));
+        token.kind == Kind::Number && matches!(before, Some("weight" | "prefer"))
+    });
+    let (_, token) = number?;
+    let written = text(builder, token);
+    let whole = written.bytes().all(|byte| byte.is_ascii_digit());
+    (!whole).then(|| {
+        let span = builder.span(token.start, token.end);
+        Diagnostic::new(&codes::SYNTAX, span, format!("`{written}` is not a whole number")).with_help(
+            "a weight is a whole number, 1 or more: weigh others higher, as in `weight 2` beside `weight 1`",
+        )
+    })
+}
+
+/// `a like "b"`: an operator of another language.
+fn operator(builder: &Builder<'_>, tokens: &[Token], at: usize) -> Option<Diagnostic> {
+    let token = tokens.get(at)?;
+    let right = match builder.word(token)? {
+        "like" | "LIKE" | "ilike" => {
+            "`a.matches(\"^web-.*\")`, `a.startsWith(\"web-\")`, or `a.contains(\"web\")`"
+        }
+        "between" | "BETWEEN" => "`a >= 1 && a <= 5`",
+        "startsWith" | "startswith" => "`a.startsWith(b)`",
+        "endsWith" | "endswith" => "`a.endsWith(b)`",
+        _ => return None,
+    };
+    let span = builder.span(token.start, token.end);
+    let said =
+        Diagnostic::new(&codes::FOREIGN_WORD, span, format!("`{}` is not an operator", text(builder, token)));
+    Some(said.with_help(format!("write {right}")))
+}
+
+/// `return …`, `x = x + 1`: at the beginning of a statement.
+pub(super) fn begins(word: &str, span: Span, sets: bool) -> Option<Diagnostic> {
+    if let Some((_, help)) = ELSEWHERE.iter().find(|(known, _)| *known == word) {
+        let said = Diagnostic::new(&codes::UNKNOWN_STATEMENT, span, format!("`{word}` begins no statement"));
+        return Some(said.with_help(*help));
+    }
+    sets.then(|| {
+        Diagnostic::new(&codes::UNKNOWN_STATEMENT, span, format!("`{word}` is not declared here"))
+            .with_help(format!("write `let {word} = …`; it is set once: another value gets another name"))
+    })
+}
