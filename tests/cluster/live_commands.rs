@@ -299,7 +299,7 @@ fn policies_in_service_count_and_files_replace_them() {
     plane.kubectl_ok(["delete", "configmap", "young", "--namespace", &namespace]);
 
     // After a good text, the history of the scheduler is in service.
-    let ours = SchedulerProcess::start(&plane, &Setup::new("keeper").policies_from(&namespace));
+    let ours = SchedulerProcess::start(&plane, &Setup::new("default-scheduler").policies_from(&namespace));
     wait_until("the history is written", SOON, || {
         plane
             .kubectl(["get", "configmap", "bayplan-history-home", "--namespace", &namespace])

@@ -96,6 +96,16 @@ fn only_the_scheduler_writes_keys_of_its_own_and_exceptions_stay_exceptions() {
         let args = [&["patch", "pod", pod, "--type=merge", "-p", &body][..], more].concat();
         plane.kubectl_with_input(&args, "").status.success()
     };
+    // kubectl reads what it patches.
+    let role = ["create", "clusterrole", "reads-statuses", "--verb=get", "--resource=pods/status"];
+    plane.kubectl_ok(role);
+    plane.kubectl_ok([
+        "create",
+        "clusterrolebinding",
+        "reads-statuses",
+        "--clusterrole=reads-statuses",
+        "--serviceaccount=bayplan:bayplan",
+    ]);
     let ours = "--as=system:serviceaccount:bayplan:bayplan";
     assert!(!patch("plain", &[], &json!("1")) && !patch("plain", &["--subresource=status"], &json!("1")));
     assert!(patch("plain", &["--subresource=status", ours], &json!("1")), "the scheduler may");

@@ -204,7 +204,7 @@ fn rights_that_are_missed_later_come_with_verb_and_resource() {
     assert!(standby.daemon.is_running());
     drop(standby);
     // Without rights to bindings.
-    let mut ours = SchedulerProcess::start(plane, &setup);
+    let mut ours = SchedulerProcess::spawn(plane, &setup);
     load.create_pods(1, "10m");
     wait_until("it says what it may not, and the rule to add", SOON, || {
         let said = ours.said();

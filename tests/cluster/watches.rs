@@ -91,8 +91,22 @@ fn nothing_is_scheduled_while_a_watch_is_too_old() {
     std::thread::sleep(Duration::from_secs(3));
     assert_eq!(load.bound(), 1, "it decides nothing");
     let node = plane.get_json(["nodes"])["items"][0]["metadata"]["name"].as_str().unwrap().to_owned();
+    plane.create(&[json!({
+        "apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": {"name": "quiet", "namespace": load.namespace},
+        "spec": {
+            "selector": {"matchLabels": {"app": "quiet"}},
+            "template": {
+                "metadata": {"labels": {"app": "quiet"}},
+                "spec": {"containers": [{"name": "c", "image": "example.com/c"}]},
+            },
+        },
+    })]);
+    // Policies spare pods of DaemonSets, so that these are always watched.
     let touch = |value: usize| {
-        plane.kubectl_ok(["annotate", "node", &node, &format!("touched={value}"), "--overwrite"]);
+        let touched = format!("touched={value}");
+        plane.kubectl_ok(["annotate", "node", &node, &touched, "--overwrite"]);
+        let space = load.namespace.as_str();
+        plane.kubectl_ok(["annotate", "daemonset", "quiet", "--namespace", space, &touched, "--overwrite"]);
         load.create_pods(1, "10m");
     };
     let mut touched = 0;

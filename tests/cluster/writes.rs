@@ -161,7 +161,12 @@ fn annotations_beyond_their_limit_hold_up_their_own_pod_only() {
         plane.create(&[map(&load, &checked(block, "pod.annotations[\"example.com/own\"] ?? \"none\""))]);
         let ours = SchedulerProcess::start(plane, &Setup::new(&load.scheduler).policies_from(space));
         let mut long = pod(&load, "long", "100m");
-        long["metadata"]["annotations"] = json!({"example.com/own": "x".repeat(200 << 10)});
+        // Of a longer value nothing is kept, and 256 KiB hold 17 of these.
+        let brings = |name: &str| (format!("example.com/{name}"), json!("x".repeat(15_000)));
+        let mut all: serde_json::Map<String, Value> =
+            (0..16).map(|at| brings(&format!("other-{at}"))).collect();
+        all.extend([brings("own")]);
+        long["metadata"]["annotations"] = Value::Object(all);
         plane.create(&[long]);
         wait_until(&format!("{block}: the limit is named"), SOON, || {
             says(plane, space, "long", "Too long") || says(plane, space, "long", "must have at most")

@@ -291,6 +291,9 @@ fn waits_hold(
     Ok(())
 }
 
+/// Whom a pod waits for: the profile, its namespace and the label.
+type Crew = (Symbol, Symbol, Option<Symbol>);
+
 /// What is kept of a run with policies.
 #[derive(Default)]
 pub(crate) struct Rules {
@@ -300,6 +303,8 @@ pub(crate) struct Rules {
     pub revision: u64,
     /// Pods that have passed permit.
     went_on: BTreeMap<PodKey, ()>,
+    /// Pods that wait at Permit for their crew, and the revision at that time.
+    crews: (u64, BTreeMap<PodKey, Crew>),
     /// Each pod as it was when its last attempt began.
     attempted: BTreeMap<PodKey, Arc<PodInfo>>,
     /// Whether the second profile serves.
@@ -371,6 +376,34 @@ impl Rules {
             went_on.insert(binding.pod, ());
         }
         self.went_on = went_on;
+        Ok(())
+    }
+
+    /// After a step: nobody waits on for a crew that a waiting pod has left.
+    pub(crate) fn crews_are_left_whole(&mut self, scheduler: &Scheduler) -> Result<(), String> {
+        let waits = |stage: &Stage| matches!(stage, Stage::Permit(waits) if waits.iter().any(|(name, _)| name.as_str() == "crew"));
+        let bindings = scheduler.bindings();
+        let crew = |pod: &PodInfo| {
+            let label = pod.labels.get(&Symbol::new("crew")).cloned();
+            (pod.scheduler_name.clone(), pod.namespace.clone(), label)
+        };
+        let waiting = bindings
+            .iter()
+            .filter(|binding| waits(&binding.stage))
+            .filter_map(|binding| Some((binding.pod.clone(), crew(self.attempted.get(&binding.pod)?))));
+        let now = (self.revision, waiting.collect::<BTreeMap<PodKey, Crew>>());
+        let before = std::mem::replace(&mut self.crews, now);
+        let (revision, waiting) = &self.crews;
+        if before.0 != *revision {
+            return Ok(());
+        }
+        for (left, crew) in before.1.iter().filter(|(pod, _)| !waiting.contains_key(pod)) {
+            let goes_on = bindings.iter().any(|of| of.pod == *left && of.stage != Stage::Leaving);
+            let behind = waiting.iter().find(|(pod, of)| *of == crew && before.1.contains_key(*pod));
+            if let (false, Some((pod, _))) = (goes_on, behind) {
+                return Err(format!("15: {pod:?} waits for a crew that {left:?} has left"));
+            }
+        }
         Ok(())
     }
 }

@@ -289,6 +289,11 @@ impl World {
             });
             let decided: Result<(), String> = decided.collect();
             let held = decided.and_then(|()| self.rules.stepped(&self.scheduler, self.now));
+            // A plugin that panics when a pod leaves keeps the others.
+            let held = match self.options.fragile {
+                true => held,
+                false => held.and_then(|()| self.rules.crews_are_left_whole(&self.scheduler)),
+            };
             if let Err(broken) = held {
                 self.break_(broken);
             }
