@@ -6,7 +6,7 @@ use bayplan::dry_run::{Api, WatchEvent};
 use bayplan::framework::{ApiCall, Framework, Instances, Profile, Ticket};
 use bayplan::lang::policy_set::CompiledPolicy;
 use bayplan::model::objects::projection::Projection;
-use bayplan::model::{Duration, KindName, LookedUp, Object, PodInfo, Symbol, Time};
+use bayplan::model::{Duration, KindName, LookedUp, NodeInfo, Object, PodInfo, Symbol, Time};
 use bayplan::plugins::policy::{ExemptPods, PolicyPlugin};
 use bayplan::scheduler::{Decision, DecisionRecord, Effect, Input, Options, Profiles, Scheduler};
 use bayplan::testing::{PodMaker, Random, node, pod};
@@ -44,6 +44,8 @@ type Intrusion = (Symbol, Symbol, Symbol);
 
 struct Shop {
     random: Random,
+    /// Whether priorities may contradict the rule.
+    circles: bool,
     /// Which of the rules are in service.
     rules: usize,
     /// The desks that the scheduler has seen, and whether they are open.
@@ -78,6 +80,7 @@ impl Shop {
         let rules = random.below(RULES.len());
         let mut shop = Self {
             random,
+            circles: seed.is_multiple_of(8),
             rules,
             desks: BTreeMap::new(),
             drawn: BTreeMap::new(),
@@ -108,7 +111,12 @@ impl Shop {
 
     fn add(&mut self, namespace: &str) {
         let random = &mut self.random;
-        let priority = [0, 0, 5, 1_000, 100_000][random.below(5)];
+        let priority = match (self.circles, namespace) {
+            (true, _) => random.of(&[0, 0, 5, 1_000, 100_000]),
+            (false, "shop") => random.of(&[0, 5, 1_000]),
+            // None outranks one that outranks a pod of the shop.
+            (false, _) => random.of(&[0, 0, 100_000]),
+        };
         let app = random.of(&["web", "db", "cache"]);
         let mut maker = pod("").namespace(namespace).priority(priority).cpu(random.of(&["500m", "1", "2"]));
         maker = maker.label("app", app);
@@ -211,7 +219,11 @@ impl Shop {
             let row = before.node_by_name(node);
             let promised = row.map(|row| before.nominated(row).to_vec()).unwrap_or_default();
             if self.may_go(&placed) {
-                for other in promised.iter().filter(|other| other.uid != placed.uid) {
+                let free = |node: NodeInfo| node.allocatable().milli_cpu - node.requested().milli_cpu;
+                let cpu = row.and_then(|row| before.node(row)).map_or(0, free) - placed.requests.milli_cpu;
+                // Beside one for which there is room too, a pod takes nothing from it.
+                let loses = |other: &&Arc<PodInfo>| other.uid != placed.uid && other.requests.milli_cpu > cpu;
+                for other in promised.iter().filter(loses) {
                     self.intrusions.insert((other.uid.clone(), node.clone(), placed.uid.clone()));
                 }
             } else {
@@ -283,7 +295,8 @@ impl Shop {
 
     /// Everything is answered and made anew until nothing moves; whether it came to rest.
     fn rest(&mut self) -> Result<bool, String> {
-        for _ in 0..4_000 {
+        let steps = if self.circles { 1_000 } else { 4_000 };
+        for _ in 0..steps {
             self.control();
             if self.random.one_in(8) {
                 self.api.end_terminating();
@@ -302,7 +315,7 @@ impl Shop {
                 return Err(broken);
             }
         }
-        if self.has_a_circle() {
+        if self.circles && self.has_a_circle() {
             return Ok(false);
         }
         let last = &self.evicted[self.evicted.len().saturating_sub(12)..];
@@ -353,5 +366,5 @@ fn evictions_end_where_controllers_make_pods_anew() {
     }
     let seeds = crate::seeds().count();
     assert!(seeds < 50 || evictions > seeds, "{evictions} evictions");
-    assert!(seeds < 50 || ended * 10 > seeds * 9, "{ended} of {seeds} ended");
+    assert!(ended * 8 >= seeds * 7, "{ended} of {seeds} ended");
 }
