@@ -4,6 +4,7 @@
 //! To add a command, write `<command>.rs`, and add a variant and its arm below.
 
 mod output;
+mod durations;
 mod input;
 mod setup;
 #[cfg(feature = "cluster")]
@@ -21,6 +22,7 @@ mod convert;
 mod schema;
 mod help;
 mod not_built;
+mod progress;
 mod project;
 #[cfg(feature = "cluster")]
 mod run;

@@ -1,8 +1,8 @@
 //! The flags of `bayplan run`: those of kube-scheduler, and those of policies. `run` gives them
 //! their meaning; `run_flags` parses single values.
 
-use super::run_flags;
 use super::setup::Declared;
+use super::{durations, run_flags};
 use crate::cluster::logs;
 use crate::cluster::policy_account::PolicyAccount;
 use crate::framework::features;
@@ -36,7 +36,7 @@ pub(super) struct Args {
     #[arg(long)]
     pub(super) check_rights: bool,
     /// Retry an unschedulable pod after this time even without an event that may help it.
-    #[arg(long, value_name = "DURATION", value_parser = run_flags::duration, default_value = "5m")]
+    #[arg(long, value_name = "DURATION", value_parser = durations::duration, default_value = "5m")]
     pub(super) pod_max_in_unschedulable_pods_duration: Duration,
     /// Kubernetes feature gates, as `Name=true,Other=false`; `--help` lists those that change something.
     #[arg(long, value_name = "GATES", value_delimiter = ',', long_help = features::help())]
@@ -129,10 +129,10 @@ pub(super) struct ApiServerArgs {
     #[arg(long, value_name = "N")]
     pub(super) kube_api_burst: Option<i64>,
     /// Be not ready, and schedule nothing, while a watch has brought nothing for this long.
-    #[arg(long, value_name = "DURATION", value_parser = run_flags::duration, default_value = "3m")]
+    #[arg(long, value_name = "DURATION", value_parser = durations::duration, default_value = "3m")]
     pub(super) watch_max_age: Duration,
     /// End the process when the API server has refused the credentials for this long.
-    #[arg(long, value_name = "DURATION", value_parser = run_flags::duration, default_value = "1m")]
+    #[arg(long, value_name = "DURATION", value_parser = durations::duration, default_value = "1m")]
     pub(super) max_unauthorized: Duration,
 }
 
@@ -143,13 +143,13 @@ pub(super) struct ElectionArgs {
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub(super) leader_elect: Option<bool>,
     /// After this long without renewal another instance may take the lease [default: 15s].
-    #[arg(long, value_name = "DURATION", value_parser = run_flags::duration)]
+    #[arg(long, value_name = "DURATION", value_parser = durations::duration)]
     pub(super) leader_elect_lease_duration: Option<Duration>,
     /// After this long without renewal the leader stops [default: 10s].
-    #[arg(long, value_name = "DURATION", value_parser = run_flags::duration)]
+    #[arg(long, value_name = "DURATION", value_parser = durations::duration)]
     pub(super) leader_elect_renew_deadline: Option<Duration>,
     /// Time between two attempts to take or renew the lease [default: 2s].
-    #[arg(long, value_name = "DURATION", value_parser = run_flags::duration)]
+    #[arg(long, value_name = "DURATION", value_parser = durations::duration)]
     pub(super) leader_elect_retry_period: Option<Duration>,
     /// Kind of the lock object; only `leases`.
     #[arg(long, value_name = "KIND", value_parser = ["leases"])]
@@ -207,16 +207,16 @@ pub(super) struct SecurePortArgs {
     #[arg(long, value_name = "FILE")]
     pub(super) authentication_kubeconfig: Option<PathBuf>,
     /// How long to cache the user of a token.
-    #[arg(long, value_name = "DURATION", value_parser = run_flags::duration, default_value = "10s")]
+    #[arg(long, value_name = "DURATION", value_parser = durations::duration, default_value = "10s")]
     pub(super) authentication_token_webhook_cache_ttl: Duration,
     /// Kubeconfig of the API server for SubjectAccessReviews [default: the scheduler's API server].
     #[arg(long, value_name = "FILE")]
     pub(super) authorization_kubeconfig: Option<PathBuf>,
     /// How long to cache "authorized" responses.
-    #[arg(long, value_name = "DURATION", value_parser = run_flags::duration, default_value = "10s")]
+    #[arg(long, value_name = "DURATION", value_parser = durations::duration, default_value = "10s")]
     pub(super) authorization_webhook_cache_authorized_ttl: Duration,
     /// How long to cache "unauthorized" responses.
-    #[arg(long, value_name = "DURATION", value_parser = run_flags::duration, default_value = "10s")]
+    #[arg(long, value_name = "DURATION", value_parser = durations::duration, default_value = "10s")]
     pub(super) authorization_webhook_cache_unauthorized_ttl: Duration,
     /// Paths that need no authorization.
     #[arg(long, value_name = "PATHS", value_delimiter = ',', default_value = "/healthz,/readyz,/livez")]
@@ -256,7 +256,7 @@ pub(super) struct ArgsWithoutEffect {
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", hide = true)]
     authentication_tolerate_lookup_failure: Option<bool>,
     /// Log lines are not buffered.
-    #[arg(long, value_parser = run_flags::duration, hide = true)]
+    #[arg(long, value_parser = durations::duration, hide = true)]
     log_flush_frequency: Option<Duration>,
     /// Profiling is not supported, so only `false` is accepted.
     #[arg(

@@ -2,7 +2,6 @@
 //! flags of kube-scheduler that `run` refuses, each with the reason.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 /// The values of all flags as they were given, and the defaults of others, by the identifiers of clap. It takes no
 /// argument of its own. In a struct of flags it must be the first field, because later fields take their values away.
@@ -72,16 +71,6 @@ const REFUSED: &[(&str, &str)] = &[
 const NO_PROXY: &str =
     "user names from an authenticating proxy are not supported; use a token or a client certificate";
 
-/// Parses a duration as Go writes it: `15s`, `1m30s`, `1.5h`, `200ms`.
-pub(super) fn duration(text: &str) -> Result<Duration, String> {
-    let parsed = crate::model::Duration::parse(text);
-    let parsed = parsed.map_err(|error| format!("`{text}` is not a duration: {error}"))?;
-    match u64::try_from(parsed.0) {
-        Ok(0) | Err(_) => Err("must be greater than zero".into()),
-        Ok(microseconds) => Ok(Duration::from_micros(microseconds)),
-    }
-}
-
 /// Parses the only value of a flag for something that is always off.
 pub(super) fn only_false(text: &str) -> Result<bool, String> {
     if text == "false" { Ok(false) } else { Err("profiling is not supported; write `=false`".into()) }
@@ -128,14 +117,6 @@ pub(super) fn cipher_suite(name: &str) -> Result<String, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn durations_are_read_as_go_reads_them() {
-        assert_eq!(duration("15s"), Ok(Duration::from_secs(15)));
-        assert_eq!(duration("1m30s"), Ok(Duration::from_secs(90)));
-        assert_eq!(duration("1.5h"), Ok(Duration::from_secs(5_400)));
-        assert!(duration("15").is_err() && duration("s").is_err() && duration("0s").is_err());
-    }
 
     #[test]
     fn refused_flags_say_why() {

@@ -183,6 +183,11 @@ impl Api {
         pods.take_while(|pod| pod.namespace == *namespace)
     }
 
+    /// All objects, by kind, namespace and name.
+    pub fn objects(&self) -> impl Iterator<Item = &Object> {
+        self.objects.values()
+    }
+
     /// All objects of a kind, as a list gives them.
     pub fn list(&self, kind: &Kind) -> Vec<Object> {
         self.objects.values().filter(|object| object.kind() == *kind).cloned().collect()

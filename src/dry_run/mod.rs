@@ -27,12 +27,12 @@ pub use writes::Writes;
 
 use crate::engine::TieBreak;
 use crate::framework::{EventRecord, NotChecked};
-use crate::model::{Duration, PodInfo, PodKey, Snapshot, Symbol, Time};
+use crate::model::{Duration, Kind, Object, ObjectKey, PodInfo, PodKey, Snapshot, Symbol, Time};
 use crate::scheduler::{
     self, BindingView, DeciderKind, DecisionRecord, Effect, Input, Profiles, QueuePlace, RecordLevel,
     Scheduler, Stage,
 };
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 
 /// The order in which pending pods are tried.
@@ -159,6 +159,29 @@ pub struct Report {
     pub writes: Writes,
     /// The scheduler at the end.
     pub scheduler: Scheduler,
+    /// The API server at the end.
+    pub server: Api,
+}
+
+impl Report {
+    /// The cluster at the end: pods that were bound have their node. `begin`: as the run found it.
+    pub fn world(&self, begin: &World) -> World {
+        let known: FxHashSet<ObjectKey> =
+            begin.objects.iter().map(|object| unversioned(object.key())).collect();
+        let kept = begin.objects.iter().filter_map(|object| self.server.get(&object.key()).cloned());
+        let pending =
+            begin.pending.iter().filter_map(|pod| self.server.pod(&pod.namespace, &pod.name).cloned());
+        let pending: Vec<Object> = pending.map(Object::Pod).collect();
+        let came = self.server.objects().filter(|object| object.kind() != Kind::Pod);
+        let came = came.filter(|object| !known.contains(&unversioned(object.key()))).cloned();
+        let world: World = kept.chain(pending).chain(came).collect();
+        World { assumed: begin.assumed.clone(), metrics: begin.metrics.clone(), ..world }
+    }
+}
+
+/// A key without the UID, which the server gives where none was given.
+fn unversioned(key: ObjectKey) -> ObjectKey {
+    ObjectKey { uid: Symbol::default(), ..key }
 }
 
 /// Observes a dry run: each decision, with the cluster before it.
@@ -397,6 +420,7 @@ impl<'w> Run<'w> {
             stopped: self.stopped,
             writes: self.writes,
             scheduler: self.scheduler,
+            server: self.server,
         }
     }
 

@@ -162,3 +162,56 @@ fn what_is_said_to_help_helps() {
     let of_pod = all.iter().find(|one| one["pod"] == "default/p4").unwrap();
     assert_eq!(of_pod["state"], "placed", "{of_pod}");
 }
+
+#[test]
+fn a_limit_of_time_ends_long_work_and_says_where_it_was() {
+    let mut objects = cluster();
+    for at in 0..3_000 {
+        objects.push(json!({
+            "apiVersion": "v1", "kind": "Pod", "metadata": {"name": format!("many{at}")},
+            "spec": {"containers": [{"name": "c", "image": "x"}]},
+        }));
+    }
+    let (cluster, policy) = files("limit", &objects);
+    for arguments in [&["dry-run"][..], &["explain"], &["explain", "p1"]] {
+        let flags = ["--cluster", cluster.to_str().unwrap(), "--policies", policy.to_str().unwrap()];
+        let ended = command::bayplan(&[arguments, &flags, &["--timeout", "10ms"]].concat());
+        assert_eq!((ended.status, ended.out.as_str()), (2, ""), "{arguments:?}: {}", ended.err);
+        assert!(ended.err.starts_with("error: stopped after 10ms (`--timeout`) while "), "{}", ended.err);
+    }
+    let ended = command::bayplan(&["dry-run", "--cluster", cluster.to_str().unwrap(), "--timeout", "0s"]);
+    assert!(ended.status == 2 && ended.err.contains("must be greater than zero"), "{}", ended.err);
+}
+
+/// Templates of one kind share an explanation; what each of them waits for is what `explain` says of its pods.
+#[test]
+fn every_template_has_the_cause_of_its_pods() {
+    let mut objects = cluster();
+    for (at, cpu) in ["3", "5", "9", "7"].into_iter().cycle().take(24).enumerate() {
+        let team = ["shop", "vision", "none"][at % 3];
+        objects.push(json!({
+            "apiVersion": "v1", "kind": "Pod",
+            "metadata": {"name": format!("q{at}"), "labels": {"team": team, "app": format!("app{at}")}},
+            "spec": {"containers": [{"name": "c", "image": "x", "resources": {"requests": {"cpu": cpu}}}]},
+        }));
+    }
+    let (cluster, policy) = files("kinds", &objects);
+    let flags =
+        ["--cluster", cluster.to_str().unwrap(), "--policies", policy.to_str().unwrap(), "-o", "json"];
+    let told: Value = serde_json::from_str(&printed(&[&["explain"][..], &flags].concat())).unwrap();
+    let mut compared = 0;
+    for cause in told["causes"].as_array().unwrap() {
+        for template in cause["templates"].as_array().unwrap() {
+            let pod = template["pods"][0].as_str().unwrap();
+            let one: Value =
+                serde_json::from_str(&printed(&[&["explain", pod][..], &flags].concat())).unwrap();
+            // The rule that alone keeps away the most nodes.
+            let rule = one["rules"][0]["rule"].as_str().unwrap();
+            let said = cause["cause"].as_str().unwrap();
+            let reason = one["rules"][0]["because"][0]["reason"].as_str().unwrap();
+            assert!(said.contains(rule) || said.contains(reason), "{pod}: {said}, not {rule}: {reason}");
+            compared += 1;
+        }
+    }
+    assert!(compared > 12, "{compared}");
+}

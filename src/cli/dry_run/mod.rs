@@ -7,13 +7,15 @@ pub(super) mod why;
 mod would;
 
 use super::explain::gate::{HeldBecause, held_because};
-use super::{ExitStatus, Output, setup};
+use super::progress::Progress;
+use super::{ExitStatus, Output, durations, setup};
 use crate::dry_run::dump;
-use crate::dry_run::{Options, Order, PodReport, Report, Standing, run as schedule};
+use crate::dry_run::{Options, Order, PodReport, Report, Standing, Watcher, run_watched};
 use crate::engine::TieBreak;
 use crate::framework::EventRecord;
-use crate::model::Time;
-use crate::scheduler::{Decision, RecordLevel};
+use crate::model::{PodKey, Snapshot, Time};
+use crate::scheduler::{Decision, DecisionRecord, RecordLevel, Scheduler};
+use std::time::Duration;
 
 /// Schedules the pending pods of a cluster, live or from files, without binding them.
 #[derive(clap::Args, Debug)]
@@ -56,6 +58,32 @@ pub(super) struct How {
     /// The seed of the choice among equal nodes.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub seed: u64,
+    /// Stop with an error after this time, such as `30s` or `5m`. Without it there is no limit.
+    #[arg(long, value_name = "DURATION", value_parser = durations::duration)]
+    pub timeout: Option<Duration>,
+}
+
+/// What a dry run does, once for each attempt.
+pub(super) const PLACING: &str = "placing the pending pods";
+
+/// Counts the attempts of a dry run.
+struct Attempts<'p>(&'p Progress);
+
+impl Watcher for Attempts<'_> {
+    fn wants(&self, _: Option<&PodKey>) -> bool {
+        self.0.step();
+        false
+    }
+
+    fn decided(&mut self, _: Snapshot, _: &DecisionRecord) {}
+
+    fn handled(&mut self, _: &Scheduler, _: Time) {}
+}
+
+/// Places the pending pods, and shows how far it is.
+pub(super) fn schedule(setup: &setup::Setup, options: &Options, progress: &Progress) -> Report {
+    progress.stage(PLACING, setup.world.pending.len());
+    run_watched(&setup.world, setup.profiles.clone(), options, Some(&mut Attempts(progress)))
 }
 
 impl How {
@@ -88,13 +116,15 @@ impl How {
 
 /// Runs the command.
 pub(super) fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitStatus> {
+    let progress = Progress::start(out, args.how.timeout);
     let Some(setup) = setup::read(&args.from, out)? else { return Ok(ExitStatus::Failure) };
     let records = match args.output.as_str() {
         _ if args.all_nodes => RecordLevel::Nodes,
         "json" | "yaml" => RecordLevel::Names,
         _ => RecordLevel::Best,
     };
-    let report = schedule(&setup.world, setup.profiles.clone(), &Options { records, ..args.how.options() });
+    let report = schedule(&setup, &Options { records, ..args.how.options() }, &progress);
+    drop(progress);
     let held = |pod: &PodReport| held(&setup, &report, &args.how, pod);
     let json = || json::report(&report, args.all_nodes, &held);
     match args.output.as_str() {

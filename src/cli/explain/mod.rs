@@ -15,12 +15,14 @@ pub(super) mod placed;
 mod pod;
 mod preemption;
 mod refusals;
+mod representatives;
 mod state;
 pub(super) mod text;
 pub(super) mod tree;
 
 use super::dry_run::How;
 use super::output::{Output, Style};
+use super::progress::Progress;
 use super::setup::{self, Setup, quoted};
 use super::{ExitStatus, dry_run};
 use std::path::Path;
@@ -102,14 +104,16 @@ impl Args {
 
 /// Runs the command.
 pub(super) fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitStatus> {
+    let progress = Progress::start(out, args.how.timeout);
     let Some(setup) = setup::read(&args.from, out)? else { return Ok(ExitStatus::Failure) };
     match &args.pod {
-        Some(name) => pod::run(args, name, &setup, out).map_err(|error| match Path::new(name).exists() {
-            true => {
-                error.context(format!("`{name}` is a file: a flag takes one value, and is repeated for more"))
-            }
-            false => error,
-        }),
-        None => overview::run(args, &setup, out),
+        Some(name) => {
+            pod::run(args, name, &setup, progress, out).map_err(|error| match Path::new(name).exists() {
+                true => error
+                    .context(format!("`{name}` is a file: a flag takes one value, and is repeated for more")),
+                false => error,
+            })
+        }
+        None => overview::run(args, &setup, progress, out),
     }
 }

@@ -3,17 +3,19 @@
 
 use super::gate::{HeldBecause, held_because, outlook};
 use super::pod::state_word;
+use super::representatives::{Cause, Representatives};
 use super::{Args, ExitStatus, Output, Setup, Style};
-use crate::cli::dry_run::{standing, why};
+use crate::cli::dry_run::{schedule, standing};
 use crate::cli::output::{Column, Table, count};
+use crate::cli::progress::Progress;
 use crate::diag::suggest::nearest;
-use crate::dry_run::{Options, PodReport, Standing, Watcher, run_watched};
-use crate::explain::overview::{Cause, GroupHelp, Template, Trial, by_cause, template, template_key};
+use crate::dry_run::{Options, PodReport, Standing, World};
+use crate::explain::overview::trial::{GroupHelp, Trial};
+use crate::explain::overview::{Cause as WaitsFor, Template, by_cause, template_key};
 use crate::explain::{explain, unplaced};
-use crate::framework::{Cycle, Exempted, Framework};
-use crate::model::{PodInfo, PodKey, Snapshot, Symbol, Time};
-use crate::scheduler::{Decision, DecisionRecord, RecordLevel, Scheduler};
-use rustc_hash::FxHashMap;
+use crate::framework::{Cycle, Exempted};
+use crate::model::{PodInfo, Snapshot, Symbol, Time};
+use crate::scheduler::RecordLevel;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -26,9 +28,14 @@ const LINES: usize = 7;
 const TEMPLATES: usize = 20;
 
 /// Runs the command without a pod.
-pub(super) fn run(args: &Args, setup: &Setup, out: &mut Output) -> anyhow::Result<ExitStatus> {
+pub(super) fn run(
+    args: &Args,
+    setup: &Setup,
+    progress: Progress,
+    out: &mut Output,
+) -> anyhow::Result<ExitStatus> {
     let options = Options { records: RecordLevel::Outcome, ..args.how.options() };
-    let found = Waiting::of(args, setup, &options);
+    let found = Waiting::of(args, setup, &options, &progress);
     let chosen = match args.cause {
         None => None,
         Some(number) => match number.checked_sub(1).and_then(|at| found.causes.get(at)) {
@@ -37,49 +44,27 @@ pub(super) fn run(args: &Args, setup: &Setup, out: &mut Output) -> anyhow::Resul
         },
     };
     if args.is_json() {
-        let helps = found.helps(setup, &options, found.causes.len());
+        let helps = found.helps(setup, &options, &progress, &found.causes);
+        drop(progress);
         out.json(&found.json(&helps))?;
         return Ok(ExitStatus::Success);
     }
     let text = match chosen {
         Some((number, cause)) => {
-            let help = if out.quiet { None } else { found.help(setup, &options, cause) };
-            found.one_cause(args, (number, cause), help.as_ref(), out)
+            let one = if out.quiet { &[] } else { std::slice::from_ref(cause) };
+            let helps = found.helps(setup, &options, &progress, one);
+            found.one_cause(args, (number, cause), helps.first().and_then(Option::as_ref), out)
         }
         None => {
             let shown = found.shown(args.all);
-            let helps = if out.quiet { Vec::new() } else { found.helps(setup, &options, shown) };
+            let first = if out.quiet { &[] } else { &found.causes[..shown] };
+            let helps = found.helps(setup, &options, &progress, first);
             found.text(args, &helps, shown, out)
         }
     };
+    drop(progress);
     write!(out.stdout(), "{text}")?;
     Ok(ExitStatus::Success)
-}
-
-/// Remembers the cluster at the turn of the first refused pod of each template.
-struct Turns {
-    /// The template of each pending pod.
-    templates: FxHashMap<PodKey, usize>,
-    states: FxHashMap<usize, (PodKey, Snapshot)>,
-}
-
-impl Watcher for Turns {
-    fn wants(&self, next: Option<&PodKey>) -> bool {
-        let template = next.and_then(|pod| Some((pod, self.templates.get(pod)?)));
-        // Of a pod that is tried again the last attempt counts.
-        template.is_some_and(|(pod, at)| self.states.get(at).is_none_or(|(known, _)| known == pod))
-    }
-
-    fn decided(&mut self, before: Snapshot, record: &DecisionRecord) {
-        let Some(at) = self.templates.get(&record.key) else { return };
-        if matches!(record.decision, Decision::Unschedulable { .. }) {
-            self.states.insert(*at, (record.key.clone(), before));
-        } else if self.states.get(at).is_some_and(|(known, _)| *known == record.key) {
-            self.states.remove(at);
-        }
-    }
-
-    fn handled(&mut self, _: &Scheduler, _: Time) {}
 }
 
 /// Pods that one gate holds.
@@ -93,7 +78,7 @@ struct Held {
 
 /// Everything that waits.
 struct Waiting {
-    causes: Vec<Cause>,
+    causes: Vec<WaitsFor>,
     /// Pods that are kept out of the queue, by what keeps them out and why.
     gated: BTreeMap<(String, String), Held>,
     /// Pods of other schedulers, by the scheduler, with the nearest profile.
@@ -101,18 +86,13 @@ struct Waiting {
     /// All pods with their state, for JSON.
     states: Vec<(String, &'static str)>,
     now: Time,
+    /// The cluster in which all pods but those that wait have their nodes.
+    after: World,
 }
 
 impl Waiting {
-    fn of(args: &Args, setup: &Setup, options: &Options) -> Self {
-        let mut keys: FxHashMap<String, usize> = FxHashMap::default();
-        let mut templates = FxHashMap::default();
-        for pod in &setup.world.pending {
-            let next = keys.len();
-            templates.insert(pod.key.clone(), *keys.entry(template_key(pod)).or_insert(next));
-        }
-        let mut turns = Turns { templates, states: FxHashMap::default() };
-        let report = run_watched(&setup.world, setup.profiles.clone(), options, Some(&mut turns));
+    fn of(args: &Args, setup: &Setup, options: &Options, progress: &Progress) -> Self {
+        let report = schedule(setup, options, progress);
         let now = Time(options.start.0 + report.elapsed.0);
         let in_vain = report.pods.iter().filter(|pod| standing(pod) != pod.standing);
         let settled = in_vain.fold(report.scheduler.fork(), |world, pod| unplaced(&world, &pod.pod));
@@ -122,9 +102,10 @@ impl Waiting {
             foreign: BTreeMap::new(),
             states: Vec::new(),
             now,
+            after: report.world(&setup.world),
         };
         let names = || setup.profiles.frameworks.iter().map(|framework| framework.scheduler_name.as_str());
-        let mut groups: BTreeMap<(usize, String), Vec<&PodReport>> = BTreeMap::new();
+        let mut groups: BTreeMap<(String, String), Vec<&PodReport>> = BTreeMap::new();
         let of_namespace =
             |pod: &&PodReport| args.namespace.as_ref().is_none_or(|name| *pod.pod.namespace == **name);
         for pod in report.pods.iter().filter(of_namespace) {
@@ -140,17 +121,31 @@ impl Waiting {
                     found.foreign.entry(scheduler).or_insert((0, near)).0 += 1;
                 }
                 Standing::Waiting { .. } | Standing::Failing { .. } | Standing::AtPermit { .. } => {
-                    let at = turns.templates.get(&pod.pod.key).copied().unwrap_or_default();
-                    groups.entry((at, late_cause(&standing))).or_default().push(pod);
+                    let template = template_key(&pod.pod);
+                    groups.entry((template, late_cause(&standing))).or_default().push(pod);
                 }
             }
             found.states.push((pod.pod.full_name(), state_word(&standing)));
         }
-        let templates = groups.into_iter().filter_map(|((at, late), pods)| {
-            let framework = setup.profiles.get(&pods.first()?.pod.scheduler_name)?;
-            Some(one_template(framework, &turns, &settled, at, &late, &pods, now))
+        let mut representatives = Representatives::default();
+        let groups: Vec<(Vec<Arc<PodInfo>>, Cause)> = groups
+            .into_iter()
+            .map(|((_, late), reports)| {
+                let cause = if late.is_empty() { representatives.of(&reports) } else { Cause::Known(late) };
+                let mut pods: Vec<Arc<PodInfo>> = reports.iter().map(|report| report.pod.clone()).collect();
+                pods.sort_by_key(|pod| pod.created.map_or(i64::MAX, |time| time.0));
+                (pods, cause)
+            })
+            .collect();
+        let (causes, examples) = representatives.explained(setup, options, (&settled, now), progress);
+        let templates = groups.into_iter().map(|(pods, cause)| {
+            let cause = match cause {
+                Cause::Known(text) => text,
+                Cause::Of(kind) => causes.get(kind).cloned().unwrap_or_default(),
+            };
+            Template { pods, cause }
         });
-        found.causes = by_cause(templates.collect());
+        found.causes = by_cause(templates.collect(), examples);
         found
     }
 
@@ -177,18 +172,28 @@ impl Waiting {
         if all || self.causes.len() <= LINES { self.causes.len() } else { LINES - 1 }
     }
 
-    /// What would help the first causes.
-    fn helps(&self, setup: &Setup, options: &Options, count: usize) -> Vec<Option<GroupHelp>> {
+    /// What would help these causes.
+    fn helps(
+        &self,
+        setup: &Setup,
+        options: &Options,
+        progress: &Progress,
+        causes: &[WaitsFor],
+    ) -> Vec<Option<GroupHelp>> {
         let excepting = |pod: &PodInfo, of: &[Exempted]| setup.excepting(pod, of, self.now);
-        let trial = Trial { world: &setup.world, profiles: &setup.profiles, options, excepting: &excepting };
-        self.causes.iter().take(count).map(|cause| trial.help(cause, self.now)).collect()
-    }
-
-    /// What would help one cause.
-    fn help(&self, setup: &Setup, options: &Options, cause: &Cause) -> Option<GroupHelp> {
-        let excepting = |pod: &PodInfo, of: &[Exempted]| setup.excepting(pod, of, self.now);
-        let trial = Trial { world: &setup.world, profiles: &setup.profiles, options, excepting: &excepting };
-        trial.help(cause, self.now)
+        let trial = Trial {
+            world: &self.after,
+            left: Trial::attempts(&self.after, setup.world.pending.len()).into(),
+            profiles: &setup.profiles,
+            options,
+            excepting: &excepting,
+        };
+        progress.stage("trying what would help each cause", causes.len());
+        let help = |cause| {
+            progress.step();
+            trial.help(cause, self.now)
+        };
+        causes.iter().map(help).collect()
     }
 
     fn pods(&self) -> usize {
@@ -267,7 +272,7 @@ impl Waiting {
     }
 
     /// How long the oldest pod of a cause has waited.
-    fn age(&self, cause: &Cause) -> String {
+    fn age(&self, cause: &WaitsFor) -> String {
         let age = |created: Time| super::text::age(self.now.0.saturating_sub(created.0));
         cause.oldest().map_or_else(|| "-".to_owned(), age)
     }
@@ -323,7 +328,7 @@ impl Waiting {
     fn one_cause(
         &self,
         args: &Args,
-        (number, cause): (usize, &Cause),
+        (number, cause): (usize, &WaitsFor),
         help: Option<&GroupHelp>,
         out: &Output,
     ) -> String {
@@ -444,38 +449,4 @@ fn late_cause(standing: &Standing) -> String {
         }
         _ => String::new(),
     }
-}
-
-/// One template, explained on the cluster at its turn.
-fn one_template(
-    framework: &Arc<Framework>,
-    turns: &Turns,
-    settled: &Snapshot,
-    at: usize,
-    late: &str,
-    reports: &[&PodReport],
-    now: Time,
-) -> Template {
-    let mut pods: Vec<Arc<PodInfo>> = reports.iter().map(|report| report.pod.clone()).collect();
-    pods.sort_by_key(|pod| pod.created.map_or(i64::MAX, |time| time.0));
-    let message = reports.first().map(|report| match standing(report) {
-        Standing::Waiting { message } => why::reasons(&message),
-        _ => String::new(),
-    });
-    if !late.is_empty() {
-        return Template { pods, cause: late.to_owned(), explanation: None, snapshot: settled.clone() };
-    }
-    let snapshot = match turns.states.get(&at) {
-        Some((key, snapshot)) => {
-            // The pod that was refused in this state represents the others.
-            if let Some(first) = pods.iter().position(|pod| pod.key == *key) {
-                pods[..=first].rotate_right(1);
-            }
-            snapshot.clone()
-        }
-        None => settled.clone(),
-    };
-    let mut made = template(framework, pods, snapshot, now, &message.unwrap_or_default());
-    made.pods.sort_by_key(|pod| pod.created.map_or(i64::MAX, |time| time.0));
-    made
 }

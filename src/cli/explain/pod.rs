@@ -26,16 +26,24 @@ const NEAREST: usize = 3;
 const PLACED_BEFORE: usize = 3;
 
 /// Explains one pod.
-pub(super) fn run(args: &Args, name: &str, setup: &Setup, out: &mut Output) -> anyhow::Result<ExitStatus> {
+pub(super) fn run(
+    args: &Args,
+    name: &str,
+    setup: &Setup,
+    progress: Progress,
+    out: &mut Output,
+) -> anyhow::Result<ExitStatus> {
     let (pod, pending) = find(args, name, setup)?;
     let Some(framework) = setup.profiles.get(&pod.scheduler_name) else {
+        drop(progress);
         return not_ours(args, &pod, setup, out);
     };
     let options = Options { recorded_pod: Some(pod.key.clone()), ..args.how.options() };
     let (report, state) = match pending {
-        Some(_) => state::at_turn(setup, &pod, &options),
+        Some(_) => state::at_turn(setup, &pod, &options, &progress),
         None => state::running(setup, &options),
     };
+    progress.stage("evaluating every rule on every node, and trying what would help", 0);
     let explanation = explain(framework, &state.snapshot, &pod, state.now);
     let snapshot = unplaced(&state.snapshot, &pod);
     let now = state.now;
@@ -73,6 +81,7 @@ pub(super) fn run(args: &Args, name: &str, setup: &Setup, out: &mut Output) -> a
         _ => None,
     };
     let state = &state;
+    drop(progress);
     let view = PodView {
         args,
         name,

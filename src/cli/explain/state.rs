@@ -1,6 +1,7 @@
 //! The cluster that a pod is explained on: as it was at the pod's turn in the queue.
 
-use crate::cli::dry_run::standing;
+use crate::cli::dry_run::{PLACING, standing};
+use crate::cli::progress::Progress;
 use crate::cli::setup::Setup;
 use crate::dry_run::{Options, Report, Standing, Watcher, World, run as schedule, run_watched};
 use crate::explain::unplaced;
@@ -20,12 +21,14 @@ pub(super) struct State {
 /// Remembers the cluster before the last attempt that refused a pod.
 struct AtTurn<'p> {
     pod: &'p PodKey,
+    progress: &'p Progress,
     before: Option<Snapshot>,
     preempting: Option<Snapshot>,
 }
 
 impl Watcher for AtTurn<'_> {
     fn wants(&self, next: Option<&PodKey>) -> bool {
+        self.progress.step();
         next == Some(self.pod)
     }
 
@@ -45,8 +48,14 @@ impl Watcher for AtTurn<'_> {
 /// Places the pending pods and returns the cluster at the turn of one of them. A pod that is not
 /// refused in an attempt (it is gated, or waited at Permit) is seen on the cluster as it is in the
 /// end.
-pub(super) fn at_turn(setup: &Setup, pod: &PodInfo, options: &Options) -> (Report, State) {
-    let mut watcher = AtTurn { pod: &pod.key, before: None, preempting: None };
+pub(super) fn at_turn(
+    setup: &Setup,
+    pod: &PodInfo,
+    options: &Options,
+    progress: &Progress,
+) -> (Report, State) {
+    progress.stage(PLACING, setup.world.pending.len());
+    let mut watcher = AtTurn { pod: &pod.key, progress, before: None, preempting: None };
     let report = run_watched(&setup.world, setup.profiles.clone(), options, Some(&mut watcher));
     let now = Time(options.start.0 + report.elapsed.0);
     let snapshot = watcher.before.unwrap_or_else(|| {

@@ -2,7 +2,7 @@
 
 use super::{Cluster, Found};
 use crate::cli::Output;
-use crate::cli::run_flags;
+use crate::cli::durations;
 use crate::cluster::policy_overrides::{ALL, Entry, Kind};
 use crate::cluster::policy_verdict::hash;
 use anyhow::{Context, bail};
@@ -26,7 +26,7 @@ struct Reason {
     #[arg(long, value_name = "TEXT", value_parser = not_empty)]
     because: String,
     /// For how long, as 90s, 30m or 2h [default: until it is resumed].
-    #[arg(long = "for", value_name = "DURATION", value_parser = run_flags::duration)]
+    #[arg(long = "for", value_name = "DURATION", value_parser = durations::duration)]
     lasts: Option<Duration>,
 }
 

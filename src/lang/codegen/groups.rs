@@ -9,6 +9,7 @@ use crate::lang::analysis::index::can_be_indexed;
 use crate::lang::codegen::{Env, Lowering, ValueFn};
 use crate::lang::eval::context::EvalContext;
 use crate::lang::eval::meaning::Meaning;
+use crate::lang::eval::shards::Shards;
 use crate::lang::typed::{GroupId, Policy};
 use crate::lang::types::convert;
 use crate::lang::types::value::{Ordered, Value};
@@ -27,9 +28,9 @@ type Key = Vec<Ordered<'static>>;
 pub struct GroupIndex {
     paths: Arc<Paths>,
     key: IndexKey,
-    groups: BTreeMap<Key, Members>,
+    groups: Shards<Key, Arc<Members>>,
     /// The key of each pod.
-    keys: BTreeMap<PodKey, Key>,
+    keys: Shards<PodKey, Arc<Key>>,
     /// No group has moved more often than this.
     moves: u64,
 }
@@ -63,11 +64,11 @@ impl PartialEq for GroupIndex {
         let same = |(left, right): (&Arc<PodInfo>, &Arc<PodInfo>)| left.difference(right).is_empty();
         self.keys == other.keys
             && self.groups.len() == other.groups.len()
-            && self.groups.iter().zip(&other.groups).all(|(left, right)| {
-                let (pods, others) = (&left.1.pods, &right.1.pods);
-                left.0 == right.0
-                    && pods.len() == others.len()
-                    && pods.values().zip(others.values()).all(same)
+            && self.groups.iter().all(|(key, left)| {
+                other.groups.get(key).is_some_and(|right| {
+                    left.pods.len() == right.pods.len()
+                        && left.pods.values().zip(right.pods.values()).all(same)
+                })
             })
     }
 }
@@ -95,7 +96,7 @@ impl GroupIndex {
         let values = of.keys.iter().map(|key| lowering.value(&key.member)).collect();
         let paths = Paths { slot: of.slot.index(), values };
         let key = index_key(policy, group);
-        Self { paths: Arc::new(paths), key, groups: BTreeMap::new(), keys: BTreeMap::new(), moves: 0 }
+        Self { paths: Arc::new(paths), key, groups: Shards::default(), keys: Shards::default(), moves: 0 }
     }
 
     /// A number that grows by at least one with each change of a pod whose paths have, or had, these values.
@@ -129,18 +130,23 @@ impl GroupIndex {
     }
 
     fn take(&mut self, pod: &PodKey) {
-        let Some(key) = self.keys.remove(pod) else { return };
-        if let Some(members) = self.groups.get_mut(&key) {
+        if self.keys.get(pod).is_none() {
+            return;
+        }
+        let Some(key) = self.keys.part_mut(pod).and_then(|part| part.remove(pod)) else { return };
+        let Some(part) = self.groups.part_mut(&key) else { return };
+        if let Some(members) = part.get_mut(&*key).map(Arc::make_mut) {
             members.pods.remove(pod);
             if members.pods.is_empty() {
-                self.groups.remove(&key);
+                part.remove(&*key);
             }
         }
     }
 
     /// Counts a change of a member that is or was in this group.
     fn moved(&mut self, key: &Key) {
-        let moves = match self.groups.get_mut(key) {
+        let members = self.groups.part_mut(key).and_then(|part| part.get_mut(key)).map(Arc::make_mut);
+        let moves = match members {
             Some(members) => {
                 members.moves += 1;
                 members.moves
@@ -152,10 +158,15 @@ impl GroupIndex {
 
     fn put(&mut self, pod: &Arc<PodInfo>, snapshot: &Snapshot) {
         self.take(&pod.key);
-        if let Some(key) = self.key_of(pod, snapshot) {
-            let new = || Members { pods: BTreeMap::new(), moves: self.moves };
-            self.groups.entry(key.clone()).or_insert_with(new).pods.insert(pod.key.clone(), pod.clone());
-            self.keys.insert(pod.key.clone(), key);
+        let Some(key) = self.key_of(pod, snapshot) else { return };
+        let moves = self.moves;
+        if let Some(part) = self.groups.part_mut(&key) {
+            let new = || Arc::new(Members { pods: BTreeMap::new(), moves });
+            let members = Arc::make_mut(part.entry(key.clone()).or_insert_with(new));
+            members.pods.insert(pod.key.clone(), pod.clone());
+        }
+        if let Some(part) = self.keys.part_mut(&pod.key) {
+            part.insert(pod.key.clone(), Arc::new(key));
         }
     }
 }
@@ -197,8 +208,7 @@ impl Index for GroupIndex {
     }
 
     fn rebuild(&mut self, snapshot: &Snapshot) {
-        self.groups.clear();
-        self.keys.clear();
+        (self.groups, self.keys) = (Shards::default(), Shards::default());
         // Beyond every number that an index of this key may have given before.
         self.moves = self.moves.max(snapshot.generation().0) + 1;
         for entry in snapshot.pods() {
