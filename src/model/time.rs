@@ -89,9 +89,9 @@ impl Time {
     /// The end of a day in UTC, which is written as `2027-01-31`. `None`: the text is not a day.
     pub fn end_of_day(day: &str) -> Option<Self> {
         let day: jiff::civil::Date = day.parse().ok()?;
-        let Ok(tomorrow) = day.tomorrow() else { return Some(Self::LAST) };
-        let next = tomorrow.to_zoned(jiff::tz::TimeZone::UTC).ok()?;
-        Some(Self(next.timestamp().as_microsecond()))
+        // The instants of jiff end a day before the calendar.
+        let start = Self::parse(&format!("{day}T00:00:00Z"))?;
+        Some((start + Duration::from_seconds(86_400)).in_calendar())
     }
 
     /// The instant, or the end of the calendar that lies next to it.

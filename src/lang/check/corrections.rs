@@ -29,7 +29,7 @@ pub(super) fn help(name: &str, given: &Json, ty: &Type, share: bool) -> String {
 pub(super) fn kind(given: &Json) -> &'static str {
     match given {
         Json::Null => "nothing",
-        Json::Bool(_) => "`true` or `false`",
+        Json::Bool(_) => "a boolean",
         Json::Number(_) => "a number",
         Json::String(_) => "a text",
         Json::Array(_) => "a list",
@@ -134,7 +134,7 @@ mod tests {
             (json!("three"), Type::Int, false, ""),
             (json!(3), Type::String, false, "did you mean `\"3\"`?"),
             (json!("yes"), Type::Bool, false, "did you mean `true`?"),
-            (json!("4GB"), Type::Bytes, false, "did you mean `4G` or `4Gi`?"),
+            (json!("4 GB"), Type::Bytes, false, "did you mean `4G` or `4Gi`?"),
             (json!("4 GiB"), Type::Bytes, false, "did you mean `4Gi`?"),
             (json!("2 cores"), Type::Cpu, false, "did you mean `\"2\"`?"),
             (json!("5 minutes"), Type::Duration, false, "did you mean `5min`?"),

@@ -212,6 +212,9 @@ fn durations(text: &str) -> Vec<String> {
 fn quantities(text: &str) -> Vec<String> {
     let text: String = text.chars().filter(|c| !c.is_whitespace() && *c != '_').collect();
     let (number, unit) = text.split_at(text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len()));
+    if !number.contains(|c: char| c.is_ascii_digit()) {
+        return Vec::new();
+    }
     let lower = unit.to_ascii_lowercase();
     let large = lower.get(..1).unwrap_or("").to_ascii_uppercase();
     let decimal = if large == "K" { "k" } else { &large };
