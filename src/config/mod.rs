@@ -18,6 +18,7 @@ mod read;
 mod validate;
 mod write;
 
+use crate::diag::suggest::nearest;
 use crate::diag::{Diagnostic, SourceId, Span, codes};
 use crate::framework::{ArgsError, At, Framework, Instances, Profile, Registry};
 use crate::model::Duration;
@@ -145,7 +146,12 @@ impl SchedulerConfig {
                 Err(errors) => complaints.extend(errors.into_iter().map(|error| {
                     let text = error.message;
                     let mut diagnostic = Diagnostic::new(&codes::BAD_CONFIG, span(source, error.at), text);
-                    diagnostic.help = error.help;
+                    let near = || {
+                        let known = registry.entries().map(|entry| &**entry.name());
+                        nearest(error.unknown.as_deref()?, known)
+                            .map(|near| format!("did you mean `{near}`?"))
+                    };
+                    diagnostic.help = error.help.or_else(near);
                     diagnostic
                 })),
             }

@@ -172,6 +172,8 @@ pub struct ProfileError {
     pub at: At,
     /// What to do.
     pub help: Option<String>,
+    /// The name of a plugin that the registry does not have.
+    pub unknown: Option<String>,
 }
 
 /// A plugin and the arguments it was made with.
@@ -258,7 +260,16 @@ impl<'a> Builder<'a> {
 
     fn error_with_help(&mut self, at: At, message: String, help: Option<String>) {
         if !self.errors.iter().any(|known| known.message == message) {
-            self.errors.push(ProfileError { message, at, help });
+            self.errors.push(ProfileError { message, at, help, unknown: None });
+        }
+    }
+
+    /// Notes in the last error that it is about a plugin that the registry does not have.
+    fn name_unknown(&mut self, name: &str) {
+        if self.registry.get(name).is_none()
+            && let Some(error) = self.errors.last_mut()
+        {
+            error.unknown = Some(name.to_owned());
         }
     }
 
@@ -273,6 +284,7 @@ impl<'a> Builder<'a> {
             };
             let help = removed_plugin_help(&config.name).or_else(|| self.similar(&config.name));
             self.error_with_help(config.at, text, help);
+            self.name_unknown(&config.name);
         }
         self.make_plugins();
         self.check_other_arguments();
@@ -342,6 +354,7 @@ impl<'a> Builder<'a> {
                     format!("{interface} {:?} does not exist", named.name),
                     removed_plugin_help(&named.name).or_else(|| self.similar(&named.name)),
                 );
+                self.name_unknown(&named.name);
                 continue;
             };
             if !entry.is_built() {

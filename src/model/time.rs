@@ -89,8 +89,9 @@ impl Time {
     /// The end of a day in UTC, which is written as `2027-01-31`. `None`: the text is not a day.
     pub fn end_of_day(day: &str) -> Option<Self> {
         let day: jiff::civil::Date = day.parse().ok()?;
-        let next = day.tomorrow().ok()?.to_zoned(jiff::tz::TimeZone::UTC).ok()?;
-        Some(Self(next.timestamp().as_microsecond()))
+        // The instants of jiff end a day before the calendar.
+        let start = Self::parse(&format!("{day}T00:00:00Z"))?;
+        Some((start + Duration::from_seconds(86_400)).in_calendar())
     }
 
     /// The instant, or the end of the calendar that lies next to it.
@@ -197,6 +198,19 @@ mod rfc3339 {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+
+    #[test]
+    fn the_last_day_of_the_calendar_has_an_end() {
+        for (day, end) in [
+            ("9999-12-31", Some(Time::LAST)),
+            ("9999-12-30", Time::parse("9999-12-31T00:00:00Z")),
+            ("2024-02-29", Time::parse("2024-03-01T00:00:00Z")),
+            ("2023-02-29", None),
+            ("10000-01-01", None),
+        ] {
+            assert_eq!(Time::end_of_day(day), end, "{day}");
+        }
+    }
 
     #[test]
     fn the_calendar_ends_with_the_year_9999() {

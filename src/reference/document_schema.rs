@@ -1,6 +1,6 @@
 //! The JSON schema of policy documents, from the table of their fields. `bayplan schema` prints it.
 
-use crate::lang::language::documents::{DOCUMENT, FieldDef, ObjectDef, Shape};
+use crate::lang::language::documents::{DOCUMENT, FieldDef, MOST_WEIGHT, ObjectDef, Shape};
 use serde_json::{Map, Value, json};
 
 /// The schema of `kind: SchedulingPolicy`, draft 2020-12.
@@ -68,8 +68,8 @@ fn shape(field: &FieldDef, defs: &mut Map<String, Value>) -> Value {
         Shape::Identifier => json!({ "type": "string", "pattern": "^[A-Za-z_][A-Za-z0-9_]*$" }),
         Shape::Name => json!({ "type": "string", "pattern": "^[A-Za-z][A-Za-z0-9_-]*$" }),
         Shape::Bool => json!({ "type": "boolean" }),
-        Shape::Whole => json!({ "type": "integer" }),
-        Shape::Weight => json!({ "type": ["integer", "string"] }),
+        Shape::Whole(least, most) => json!({ "type": "integer", "minimum": least, "maximum": most }),
+        Shape::Weight => json!({ "type": ["integer", "string"], "minimum": 1, "maximum": MOST_WEIGHT }),
         Shape::Duration => json!({ "type": "string" }),
         Shape::Word(words) => json!({ "enum": words }),
         Shape::Value => json!({}),

@@ -111,7 +111,7 @@ fn value(shape: Shape) -> String {
         Shape::Identifier | Shape::Name => "name".to_owned(),
         Shape::Text => "text".to_owned(),
         Shape::Bool => "`true` or `false`".to_owned(),
-        Shape::Whole => "whole number".to_owned(),
+        Shape::Whole(..) => "whole number".to_owned(),
         Shape::Weight => "whole number or expression".to_owned(),
         Shape::Duration => "duration or expression".to_owned(),
         Shape::Word(known) => words(known),

@@ -38,12 +38,27 @@ pub static SHAPES: &[Shape] = &[
         name: "DryRun",
         printed_by: "dry-run -o json",
         fields: &[
+            ("totals", "Totals", "how many pods end in each state"),
             (
                 "decisions",
                 "[Decision]",
                 "the last decision on each pending pod, in the order in which the pods were tried",
             ),
             ("writes", "[Write]", "what policies write into objects"),
+        ],
+    },
+    Shape {
+        name: "Totals",
+        printed_by: "",
+        fields: &[
+            ("pods", "int", "all pending pods"),
+            ("placed", "int", "those that got a node"),
+            ("waits", "int", "those that no node takes now"),
+            ("failed", "int", "those whose last attempt ended with an error"),
+            ("gated", "int", "those that a gate keeps out of the queue"),
+            ("atPermit", "int", "those that have a node and wait at Permit"),
+            ("notOurs", "int", "those of another scheduler"),
+            ("terminating", "int", "those that are being deleted"),
         ],
     },
     Shape {

@@ -46,6 +46,7 @@ pub fn search(word: &str) -> Search {
         }
     }
     let wanted = plain(word);
+    let unit = unit_meant(&wanted);
     let mut known: Vec<String> = Vec::new();
     for topic in TOPICS {
         for (title, page) in sections(&topic.page()) {
@@ -62,11 +63,11 @@ pub fn search(word: &str) -> Search {
                 if !has_page {
                     found.sections.insert(at, part(page.clone()));
                 }
-            } else if let Some(rows) = rows_of(&page, &wanted) {
+            } else if let Some(rows) = rows_of(&page, unit.as_deref().unwrap_or(&wanted)) {
                 if !has_page {
                     found.sections.push(part(rows));
                 }
-            } else if page.blocks.iter().any(|block| speaks_of(block, &wanted)) {
+            } else if unit.is_none() && page.blocks.iter().any(|block| speaks_of(block, &wanted)) {
                 found.mentions.push(part(page.clone()));
             }
             known.extend(page.blocks.iter().flat_map(first_cells));
@@ -85,6 +86,13 @@ pub fn search(word: &str) -> Search {
         found.near.clear();
     }
     found
+}
+
+/// The unit of bytes that is elsewhere written with a `B`: `gi` for `GiB`.
+fn unit_meant(wanted: &str) -> Option<String> {
+    let unit = wanted.strip_suffix('b')?;
+    let letter = unit.strip_suffix('i').unwrap_or(unit);
+    matches!(letter, "k" | "m" | "g" | "t" | "p" | "e").then(|| unit.to_owned())
 }
 
 /// The sections of a topic whose heading has a word or a number.

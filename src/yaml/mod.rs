@@ -7,6 +7,7 @@
 //! - `documents.rs`: a stream to trees, one for each document
 //! - `indentation.rs`: what is wrong with the indentation where the reader stops
 //! - `limits.rs`: how much a text may hold
+//! - `tags.rs`: `!` where a value begins, in documents with expressions
 //! - `templates.rs`: templates of charts, which are not YAML yet
 //! - `field.rs`: trees to typed fields, strictly
 
@@ -17,11 +18,13 @@ mod field;
 mod indentation;
 mod limits;
 mod read;
+mod tags;
 mod templates;
 mod tree;
 
 pub use documents::{documents, limited_documents, place};
 pub use field::{Field, FieldError, Fields};
 pub use read::{Booleans, YamlError, document, values};
+pub use tags::{documents_of_expressions, tag};
 pub use templates::{template_in, template_of};
 pub use tree::{At, Tree, TreeEntry, TreeValue};

@@ -3,6 +3,7 @@
 
 use super::indentation;
 use super::limits::Limits;
+use super::tags;
 use super::templates;
 use super::tree::{At, Tree, TreeEntry, TreeValue};
 use crate::diag::{Diagnostic, SourceId, Span, codes};
@@ -38,6 +39,9 @@ impl YamlError {
         let span = |at: At| Span::new(file, at.start, at.end);
         if templates::is_about_template(&self.message) {
             return templates::template(span(self.at), self.message.clone());
+        }
+        if let Some(help) = tags::help(&self.message) {
+            return Diagnostic::new(&codes::BAD_YAML, span(self.at), self.message.clone()).with_help(help);
         }
         let said = Diagnostic::new(&codes::BAD_YAML, span(self.at), self.to_string());
         match self.block {
@@ -108,6 +112,10 @@ pub(super) fn yaml_error(text: &str, base: usize, error: &serde_saphyr::Error) -
     if let Some(action) = templates::near(text, start) {
         let message = templates::message(text.get(action.start..action.end).unwrap_or(""));
         return YamlError { format: "YAML", message, at: moved(action), block: None };
+    }
+    if let Some(tag) = tags::near(text, start).filter(|_| message.contains("tag")) {
+        let message = tags::message(text.get(tag.start..tag.end).unwrap_or(""));
+        return YamlError { format: "YAML", message, at: moved(tag), block: None };
     }
     if let Some(tab) = indentation::tab_near(text, start) {
         let message = "a tab in the indentation; YAML indents with blanks".to_owned();

@@ -125,6 +125,8 @@ fn fits(value: &Value, schema: &Value, root: &Value) -> Result<(), String> {
             "pattern" => {
                 regex::Regex::new(rule.as_str().unwrap()).unwrap().is_match(value.as_str().unwrap_or("?"))
             }
+            "minimum" => value.as_f64().is_none_or(|number| number >= rule.as_f64().unwrap()),
+            "maximum" => value.as_f64().is_none_or(|number| number <= rule.as_f64().unwrap()),
             "minProperties" => value.as_object().is_none_or(|of| of.len() as u64 >= rule.as_u64().unwrap()),
             "required" => {
                 rule.as_array().unwrap().iter().all(|name| value.get(name.as_str().unwrap()).is_some())
@@ -174,6 +176,48 @@ fn documents(path: &Path) -> Vec<Value> {
     bayplan::yaml::values(&text, false).unwrap()
 }
 
+/// Every limit of a number in the schema is that of the compiler: the ends are taken, what is beyond them is not.
+#[test]
+fn the_limits_of_the_schema_are_those_of_the_compiler() {
+    let Ended { out, .. } = bayplan(&["schema"]);
+    let schema: Value = serde_json::from_str(&out).unwrap();
+    let score = |weight: i64| {
+        format!(
+            "{{name: p}}\nspec:\n  scores:\n  - {{name: s, weight: {weight}, expression: \"node.ready ? 100 : 0\"}}\n"
+        )
+    };
+    let prefer =
+        |weight: i64| format!("{{name: p}}\nspec:\n  prefer:\n  - {{weight: {weight}, when: node.ready}}\n");
+    let version = |version: i64| {
+        format!(
+            "{{name: p}}\nspec:\n  version: {version}\n  filters:\n  - {{name: f, expression: node.ready, reason: no}}\n"
+        )
+    };
+    let fields: [(&str, &dyn Fn(i64) -> String); 3] = [
+        ("/$defs/score/properties/weight", &score),
+        ("/$defs/preference/properties/weight", &prefer),
+        ("/$defs/spec/properties/version", &version),
+    ];
+    for (at, document) in fields {
+        let field = schema.pointer(at).unwrap_or_else(|| panic!("{at}: {schema:#}"));
+        let (least, most) = (field["minimum"].as_i64().unwrap(), field["maximum"].as_i64().unwrap());
+        for (value, right) in
+            [(least - 1, false), (least, true), (most, true), (most + 1, false), (-1, false)]
+        {
+            let text = format!(
+                "# A.\napiVersion: bayplan.dev/v1\nkind: SchedulingPolicy\nmetadata: {}",
+                document(value)
+            );
+            let values = bayplan::yaml::values(&text, false).unwrap();
+            assert_eq!(fits(&values[0], &schema, &schema).is_ok(), right, "{at} {value}");
+            let mut sources = SourceMap::new();
+            let id = sources.add("p.yaml", text);
+            let (_, said) = bayplan::lang::compile(sources.get(id).unwrap());
+            assert_eq!(!said.iter().any(|said| said.is_error()), right, "{at} {value}: {said:?}");
+        }
+    }
+}
+
 #[test]
 fn the_schema_takes_good_documents_and_refuses_those_of_a_wrong_shape() {
     let Ended { status, out, .. } = bayplan(&["schema"]);
@@ -206,9 +250,11 @@ fn the_schema_takes_good_documents_and_refuses_those_of_a_wrong_shape() {
         let id = sources.add("p.yaml", text);
         let (_, said) = bayplan::lang::compile(sources.get(id).unwrap());
         let shape = said.iter().any(|said| said.code.id == "BP0506" || said.code.id == "BP0901");
-        // What only the reader sees: a text that is empty, a type or an end of a range that cannot be read.
-        let inside =
-            ["empty-expressions", "params"].iter().any(|name| path.ends_with(format!("{name}.yaml")));
+        // What only the reader sees: a text that is empty, a type or an end of a range that cannot be read. Of a number
+        // beyond its limits the reader speaks of the limits.
+        let inside = ["empty-expressions", "params", "language-version"]
+            .iter()
+            .any(|name| path.ends_with(format!("{name}.yaml")));
         if !inside {
             assert_eq!(fits(document, &schema, &schema).is_err(), shape, "{}: {said:?}", path.display());
         }

@@ -107,6 +107,20 @@ fn an_exception_of_another_config_map_joins_its_policy() {
 }
 
 #[test]
+fn lint_reports_ends_that_are_none() {
+    let far = |day: &str| format!("except nodes until {day} because \"for ever\"\n");
+    let allowed = "// bayplan: allow(exception-ends) because it is known\n";
+    let (last, next, later) = (far("9999-12-31"), far("2500-01-01"), far(&day(360 * 20)));
+    let elsewhere = format!("{last}{next}{later}{allowed}{last}");
+    let at = folder(&[("a.bay", POLICY), ("b.bay", &elsewhere)]);
+    let expected: Vec<_> = [1, 2].map(|line| ("b.bay".to_owned(), line, "BP0453".to_owned())).into();
+    assert_eq!(findings(&at), expected);
+    let said = bayplan_in(&at, &["lint", "."]);
+    let text = format!("{}{}", said.out, said.err);
+    assert!(text.contains("an exception that ends in more than 100 years has no end"), "{text}");
+}
+
+#[test]
 fn lint_reports_ends_and_exceptions_without_effect() {
     let (over, soon, later) = (day(-1), day(3), day(30));
     let elsewhere = format!(

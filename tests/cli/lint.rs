@@ -206,6 +206,94 @@ warning[BP0301]: no node has the label `taem`
     assert_eq!(fs::read_to_string(at.join("teams.bay")).unwrap(), policy);
 }
 
+/// A cluster with the names that policies compare beside labels.
+const NAMES: &str = "\
+apiVersion: v1
+kind: Node
+metadata: {name: gpu-1, labels: {topology.kubernetes.io/region: eu-1, topology.kubernetes.io/zone: eu-1a}}
+spec: {taints: [{key: dedicated, value: batch, effect: NoSchedule}]}
+status: {allocatable: {cpu: '8', memory: 16Gi, pods: '110', nvidia.com/gpu: '4'}, nodeInfo: {architecture: amd64}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: web, namespace: shop}
+spec: {priorityClassName: high, schedulerName: default-scheduler, serviceAccountName: builder, runtimeClassName: gvisor, containers: [{name: main, image: x}]}
+";
+
+#[test]
+fn resources_and_fields_are_compared_with_those_of_a_cluster() {
+    let at = folder(&[]);
+    fs::write(at.join("cluster.yaml"), NAMES).unwrap();
+    for (bay, cel, said) in [
+        ("node.free[\"nvidia/gpu\"] > 0", "", "no node has the resource `nvidia/gpu`"),
+        ("node.free[\"nvidia.com/gpu\"] > 0", "", ""),
+        ("node.free[\"amd.com/gpus\"] > 0", "", ""),
+        ("node.zone == \"eu-1x\"", "node.?zone.orValue('') == 'eu-1x'", "no node has the value `eu-1x`"),
+        (
+            "!(node.zone in [\"eu-1x\"])",
+            "!(node.?zone.orValue('') in ['eu-1x'])",
+            "no node has the value `eu-1x`",
+        ),
+        ("node.zone == \"us-west-2\"", "node.?zone.orValue('') == 'us-west-2'", ""),
+        ("node.region != \"eu-2\"", "node.?region.orValue('') != 'eu-2'", "no node has the region `eu-2`"),
+        ("node.region != \"eu-1\"", "node.?region.orValue('') != 'eu-1'", ""),
+        ("node.name == \"gpu-l\"", "node.name == 'gpu-l'", "no node has the name `gpu-l`"),
+        (
+            "pod.priority_class == \"hihg\"",
+            "pod.?priority_class.orValue('') == 'hihg'",
+            "no pod has the priority class `hihg`",
+        ),
+        ("pod.priority_class == \"high\"", "pod.?priority_class.orValue('') == 'high'", ""),
+        (
+            "pod.scheduler == \"default-schedular\"",
+            "pod.scheduler == 'default-schedular'",
+            "no pod has the scheduler `default-schedular`",
+        ),
+        (
+            "pod.service_account == \"bilder\"",
+            "pod.?service_account.orValue('') == 'bilder'",
+            "no pod has the service account `bilder`",
+        ),
+        (
+            "node.taints.exists(t, t.key == \"dedicatd\")",
+            "node.taints.exists(t, t.key == 'dedicatd')",
+            "no taint has the key `dedicatd`",
+        ),
+        (
+            "node.taints.exists(t, t.value == \"bach\")",
+            "node.taints.exists(t, t.value == 'bach')",
+            "no taint has the value `bach`",
+        ),
+        (
+            "pod.spec.runtimeClassName == \"gvisr\"",
+            "pod.spec.?runtimeClassName.orValue('') == 'gvisr'",
+            "no pod has `gvisr` in `spec.runtimeClassName`",
+        ),
+        ("pod.spec.runtimeClassName == \"gvisor\"", "pod.spec.?runtimeClassName.orValue('') == 'gvisor'", ""),
+        (
+            "node.status.nodeInfo.architecture == \"amd46\"",
+            "",
+            "no node has `amd46` in `status.nodeInfo.architecture`",
+        ),
+    ] {
+        let policy = format!("/// A.\npolicy a {{\n  filter f {{ reject \"no\" when {bay} }}\n}}\n");
+        let document = format!(
+            "# A.\napiVersion: bayplan.dev/v1\nkind: SchedulingPolicy\nmetadata: {{name: a}}\nspec:\n  filters:\n  - name: f\n    reason: no\n    expression: |\n      !({cel})\n"
+        );
+        for (file, text) in [("a.bay", policy), ("a.yaml", document)] {
+            if file == "a.yaml" && cel.is_empty() {
+                continue;
+            }
+            fs::write(at.join(file), text).unwrap();
+            let ended = bayplan_in(&at, &["lint", file, "--cluster", "cluster.yaml"]);
+            assert_eq!(ended.status, 0, "{bay} {cel}: {}{}", ended.out, ended.err);
+            let warned = ended.out.contains("BP030");
+            assert_eq!(warned, !said.is_empty(), "{bay} {cel}: {}", ended.out);
+            assert!(ended.out.contains(said), "{bay} {cel}: {}", ended.out);
+        }
+    }
+}
+
 #[test]
 fn screen_readers_get_sentences() {
     let at = folder(&[]);

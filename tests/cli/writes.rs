@@ -65,7 +65,7 @@ fn a_dry_run_shows_what_would_be_written() {
     let at = folder(&[("marks.bay", POLICY), ("c.yaml", cluster)]);
     let flags = ["dry-run", "--cluster", "c.yaml", "--policies", "marks.bay"];
     let ended = bayplan_in(&at, &flags);
-    let rows = "WRITTEN INTO   WHAT\nPod/default/p  label example.com/zone=a, annotation example.com/rank=1\nNode/n1        annotation example.com/last=p\n";
+    let rows = "WOULD WRITE INTO  WHAT\nPod/default/p     label example.com/zone=a, annotation example.com/rank=1\nNode/n1           annotation example.com/last=p\n";
     assert!(ended.out.contains(rows), "{}", ended.out);
     let ended = bayplan_in(&at, &[&flags[..], &["-o", "json"]].concat());
     let json: Value = serde_json::from_str(&ended.out).unwrap();

@@ -287,6 +287,17 @@ fn plugins_that_do_not_exist_or_are_not_built_are_refused() {
     says(&enable("score", "NodeName"), &["plugin \"NodeName\" does not extend ScorePlugin plugin"]);
     says(&enable("multiPoint", "GangScheduling"), &["plugin `GangScheduling` is not built in this release"]);
     says(&enable("multiPoint", "EBSLimits"), &["\"EBSLimits\" does not exist"]);
+    let given = |name: &str| format!("profiles: [{{pluginConfig: [{{name: {name}, args: {{}}}}]}}]");
+    for (text, help) in [
+        (enable("multiPoint", "NodeRecourcesFit"), Some("did you mean `NodeResourcesFit`?")),
+        (given("NodeAffinty"), Some("did you mean `NodeAffinity`?")),
+        (given("nodeaffinity"), Some("write `NodeAffinity`")),
+        (given("Nonsense"), None),
+    ] {
+        let (config, _, _, id) = read(&text);
+        let said = config.frameworks(&plugins::registry(), id).err().unwrap_or_default();
+        assert_eq!(said.first().map(|said| said.help.as_deref()), Some(help), "{text}");
+    }
     let twice = "profiles: [{plugins: {filter: {enabled: [{name: NodeName}, {name: NodeName}]}}}]";
     says(twice, &["plugin \"NodeName\" already registered as \"FilterPlugin\""]);
     says(

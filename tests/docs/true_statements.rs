@@ -125,6 +125,8 @@ fn help_finds_every_word() {
         // units
         "cpu",
         "Gi",
+        "GiB",
+        "kB",
         "ms",
         // codes and their names
         "BP0105",

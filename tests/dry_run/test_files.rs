@@ -522,7 +522,7 @@ fn memos_that_cannot_be_are_mistakes_of_the_case() {
         ),
         (
             "pod: {}, memos: {q/tries: a}, expect: {node: n1}",
-            "the memo `q/tries` is `int`: `\"a\"` is none",
+            "the memo `q/tries` is `int`: `\"a\"` is a text",
             "a",
         ),
         (
@@ -545,7 +545,7 @@ fn memos_that_cannot_be_are_mistakes_of_the_case() {
             "the case has no pod `b`",
             "1s",
         ),
-        ("pod: {}, expect: {remembers: {off: 3}}", "the memo `off` is `bool`: `3` is none", "3"),
+        ("pod: {}, expect: {remembers: {off: 3}}", "the memo `off` is `bool`: `3` is a number", "3"),
     ] {
         assert_eq!(said(rest), (message.to_owned(), place.to_owned()), "{rest}");
     }

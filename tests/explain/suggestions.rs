@@ -141,6 +141,26 @@ fn an_owner_leads_to_its_pods() {
 }
 
 #[test]
+fn an_owner_whose_name_is_misspelt_is_suggested() {
+    let folder = folder("near-owner", &[("c.json", &replicas(true, true, "90")), ("p.bay", SMALL)]);
+    let (cluster, policies) = (folder.join("c.json"), folder.join("p.bay"));
+    let flags = ["--cluster", cluster.to_str().unwrap(), "--policies", policies.to_str().unwrap()];
+    for (asked, near) in [
+        ("sitee", "; did you mean `site`?"),
+        ("deployment/stie", "; did you mean `deployment/site`?"),
+        ("default/stie", "; did you mean `default/site`?"),
+        ("rs/web-7f8d9c6b6", "; did you mean `rs/web-7f8d9c6b5`?"),
+        ("statefulset/site", "is called `statefulset/site`\n"),
+        ("elsewhere", "is called `elsewhere`\n"),
+    ] {
+        let mut all = vec!["explain", asked];
+        all.extend(flags);
+        let said = bayplan(&all);
+        assert!(said.status == 2 && said.err.contains(near), "{asked}: {}", said.err);
+    }
+}
+
+#[test]
 fn a_missing_claim_says_what_to_create() {
     let mut p = pod("p", json!({}), json!({}));
     p["metadata"]["namespace"] = json!("shop");

@@ -166,7 +166,7 @@ fn arguments_of_a_profile_are_checked_against_the_params_and_the_policy() {
         "1:1 error[BP0120] `room` is `cpu`: `2` has no unit; write it as a text, `\"500m\"`"
     );
     assert_eq!(bad(serde_json::json!({"n": 10})), "1:1 error[BP0120] `n` is allowed from 1 to 9");
-    assert_eq!(bad(serde_json::json!({"n": "3"})), "1:1 error[BP0120] `n` is `int`: `\"3\"` is none");
+    assert_eq!(bad(serde_json::json!({"n": "3"})), "1:1 error[BP0120] `n` is `int`: `\"3\"` is a text");
     assert_eq!(
         bad(serde_json::json!({"patiense": "3s"})),
         "1:1 error[BP0120] the policy has no param `patiense`"
@@ -175,7 +175,7 @@ fn arguments_of_a_profile_are_checked_against_the_params_and_the_policy() {
     for share in ["inf%", "-inf%", "NaN%", "nan%", "infinity%", "1e400%", "inf", "NaN"] {
         assert_eq!(
             bad(serde_json::json!({"part": share})),
-            format!("1:1 error[BP0120] `part` is `float`: `{share}` is none")
+            format!("1:1 error[BP0120] `part` is `float`: `{share}` is a text and no number")
         );
     }
 }

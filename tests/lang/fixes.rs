@@ -117,6 +117,28 @@ const CONDITIONS: &[(&str, &str, &str)] = &[
         "within(now(), \"Mon-Fri 08:00-18:00\", \"Europe/Berlin\")",
         "within(now(), \"Mon-Fri 08:00-18:00\", \"Europe/Berlin\")",
     ),
+    (
+        "now() > time(\"2026-01-01\")",
+        "time(\"2026-01-01T00:00:00Z\")",
+        "now() > time(\"2026-01-01T00:00:00Z\")",
+    ),
+    (
+        "now() > time(\"2026-1-5 10:00\")",
+        "time(\"2026-01-05T10:00:00Z\")",
+        "now() > time(\"2026-01-05T10:00:00Z\")",
+    ),
+    ("node.free.memory > \"10 GB\"", "`10G` or `10Gi`", "node.free.memory > 10G"),
+    ("node.free.memory > \"10 Gi\"", "write `10Gi`", "node.free.memory > 10Gi"),
+    ("node.free.memory > as_bytes(\"4GB\")", "`4G` or `4Gi`", "node.free.memory > as_bytes(\"4Gi\")"),
+    ("node.free.cpu > as_cpu(\"2 cores\")", "as_cpu(\"2\")", "node.free.cpu > as_cpu(\"2\")"),
+    ("node.age > duration(\"1d\")", "duration(\"24h\")", "node.age > duration(\"24h\")"),
+    (
+        "float(node.free.cpu) > 0.5",
+        "share(node.free.cpu, node.allocatable.cpu)",
+        "share(node.free.cpu, node.allocatable.cpu) > 0.5",
+    ),
+    ("int(pod.requests.memory) > 5", "pod.requests.memory.value()", "pod.requests.memory.value() > 5"),
+    ("node.free.memory > 4000000000", "`4000000000B`", "node.free.memory > 4000000000B"),
     ("hour > 8", "now().getHours(\"Europe/Berlin\")", "now().getHours(\"Europe/Berlin\") > 8"),
 ];
 
@@ -153,6 +175,17 @@ const STATEMENTS: &[(&str, &str)] = &[
     ("filter { require node.ready else \"no\" }", "filter NAME"),
     ("filter f { reject \"node is \"bad\" now\" when !node.ready }", "\\\""),
     ("filter f { reject \"node is \"very bad\" now\" when !node.ready }", "\\\""),
+    (
+        "filter f {\n    let x = 1cpu\n    x = x + 1cpu\n    require node.free.cpu > x else \"no\"\n  }",
+        "a let is set once",
+    ),
+    (
+        "filter f {\n    let x = 1cpu\n    x += 1cpu\n    require node.free.cpu > x else \"no\"\n  }",
+        "a let is set once",
+    ),
+    ("let x = 1cpu\n  x = 2cpu\n  filter f { require node.free.cpu > x else \"no\" }", "a let is set once"),
+    ("applies to all pods\n  for p in node.pods { reject \"no\" }", "l.exists(x, …)"),
+    ("filter f {\n    let x = 1cpu\n    return node.free.cpu > x\n  }", "give E when C"),
     ("filter f { if !node.ready { reject \"no\" } }", "put the condition last"),
 ];
 

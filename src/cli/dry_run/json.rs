@@ -17,8 +17,23 @@ pub(crate) fn report(report: &Report, all_nodes: bool, held: Held) -> Value {
     let decisions: Vec<Value> = pods.map(|pod| of_pod(pod, all_nodes, held)).collect();
     let writes: Vec<Value> =
         report.writes.iter().map(|(object, fields)| json!({"object": object, "fields": fields})).collect();
-    json!({"apiVersion": "bayplan.dev/v1", "kind": "DryRun", "decisions": decisions, "writes": writes})
+    json!({
+        "apiVersion": "bayplan.dev/v1", "kind": "DryRun", "totals": totals(&decisions),
+        "decisions": decisions, "writes": writes,
+    })
 }
+
+/// How many pods end in each state, of all states.
+fn totals(decisions: &[Value]) -> Value {
+    let count = |state: &str| decisions.iter().filter(|one| one.get("state") == Some(&json!(state))).count();
+    let states = STATES.iter().map(|state| ((*state).to_owned(), json!(count(state))));
+    let mut totals: Map<String, Value> = states.collect();
+    totals.insert("pods".to_owned(), json!(decisions.len()));
+    totals.into()
+}
+
+/// The states that [`of_pod`] tells.
+const STATES: [&str; 7] = ["placed", "waits", "failed", "gated", "atPermit", "notOurs", "terminating"];
 
 /// A pod's last decision, with its final state.
 pub(crate) fn of_pod(pod: &PodReport, all_nodes: bool, held: Held) -> Value {

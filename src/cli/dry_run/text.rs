@@ -19,7 +19,7 @@ fn writes(report: &Report, all: bool, out: &Output) -> String {
     if report.writes.is_empty() {
         return String::new();
     }
-    let mut table = Table::new(&[Column::words("WRITTEN INTO"), Column::words("WHAT")]);
+    let mut table = Table::new(&[Column::words("WOULD WRITE INTO"), Column::words("WHAT")]);
     let most = if all { usize::MAX } else { SHOWN };
     for (object, fields) in report.writes.iter().take(most) {
         table.row([(Style::Name, object), (Style::Plain, written(fields))]);

@@ -124,7 +124,13 @@ fn find(args: &Args, name: &str, setup: &Setup) -> anyhow::Result<(Arc<PodInfo>,
         // Pending pods come first, in the order of the files.
         Err(error) => match setup::made_by(setup, all.iter().copied(), name, namespace).first() {
             Some(at) => *at,
-            None => return Err(error),
+            None => {
+                let near = setup::nearly_made_by(setup, all.iter().copied(), name, namespace);
+                return Err(match near.filter(|_| !error.to_string().contains("did you mean")) {
+                    Some(near) => anyhow::anyhow!("{error}; did you mean `{}`?", escape::line(&near)),
+                    None => error,
+                });
+            }
         },
     };
     let pod = all.get(at).ok_or_else(|| anyhow::anyhow!("no pod is called `{name}`"))?;

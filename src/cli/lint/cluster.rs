@@ -1,16 +1,20 @@
 //! `lint --cluster`: names that a policy reads and that nothing in the cluster has, where something has
-//! nearly the same name: keys and values of labels, annotations, resources, namespaces.
+//! nearly the same name: keys and values of labels, annotations, resources, namespaces, and texts that objects have in
+//! a field, such as a priority class or the key of a taint.
 //!
 //! The check reads only the objects of the cluster file. `effect` counts the pods that a wrong name affects.
 
 use crate::diag::suggest::Effort;
 use crate::diag::{Code, Diagnostic, SourceMap, Span, codes};
 use crate::dry_run::World;
+use crate::lang::analysis::shape::{constant, resolve_alias};
+use crate::lang::language::fields::FieldDef;
 use crate::lang::language::fields::ObjectType;
-use crate::lang::typed::{Expr, ExprKind, Policy, walk};
+use crate::lang::typed::{Expr, ExprKind, Operation, Policy, Root, walk};
 use crate::lang::types::value::Value;
 use crate::model::Object;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// Keys with their values, and how many objects have each.
 #[derive(Debug, Default)]
@@ -44,6 +48,28 @@ pub(super) struct Names {
     nodes: usize,
     /// Namespaces, and how many pods each holds.
     namespaces: BTreeMap<String, usize>,
+    /// The texts of fields that are names: by what has the field, and the field.
+    fields: BTreeMap<(&'static str, &'static str), Values>,
+    /// Nodes and pods as they were written, for the fields below `spec` and `status`.
+    written: BTreeMap<&'static str, Vec<Arc<serde_json::Value>>>,
+}
+
+/// The texts that a field has.
+#[derive(Debug, Default)]
+struct Values {
+    /// How many have the field, with a text or without.
+    of: usize,
+    /// How many have each text.
+    texts: BTreeMap<String, usize>,
+}
+
+impl Values {
+    fn add(&mut self, text: Option<&str>) {
+        self.of += 1;
+        if let Some(text) = text.filter(|text| !text.is_empty()) {
+            *self.texts.entry(text.to_owned()).or_default() += 1;
+        }
+    }
 }
 
 impl Names {
@@ -64,6 +90,13 @@ impl Names {
                 for (resource, _) in &node.allocatable.scalars {
                     *self.resources.entry(resource.to_string()).or_default() += 1;
                 }
+                self.text("node", "name", Some(&node.name));
+                self.text("node", "region", node.region().map(|region| region.as_str()));
+                for taint in node.taints.iter() {
+                    self.text("taint", "key", Some(&taint.key));
+                    self.text("taint", "value", Some(&taint.value));
+                }
+                self.written.entry("node").or_default().extend(node.raw.clone());
                 ("node", &node.labels, &node.annotations)
             }
             Object::Pod(pod) => {
@@ -71,6 +104,13 @@ impl Names {
                 for (resource, _) in &pod.requests.scalars {
                     self.resources.entry(resource.to_string()).or_default();
                 }
+                self.text("pod", "priority_class", pod.priority_class.as_ref().map(|name| name.as_str()));
+                self.text("pod", "scheduler", Some(&pod.scheduler_name));
+                for toleration in pod.tolerations.iter() {
+                    self.text("toleration", "key", Some(&toleration.key));
+                    self.text("toleration", "value", Some(&toleration.value));
+                }
+                self.written.entry("pod").or_default().extend(pod.raw.clone());
                 ("pod", &pod.labels, &pod.annotations)
             }
             Object::Namespace(namespace) => {
@@ -87,9 +127,15 @@ impl Names {
     }
 }
 
+impl Names {
+    fn text(&mut self, of: &'static str, field: &'static str, text: Option<&str>) {
+        self.fields.entry((of, field)).or_default().add(text);
+    }
+}
+
 /// Diagnostics about the names that a policy reads.
 pub(super) fn check(policy: &Policy, names: &Names, sources: &SourceMap) -> Vec<Diagnostic> {
-    let mut found = Found { names, sources, said: Vec::new(), suggestions: Effort::default() };
+    let mut found = Found { names, sources, policy, said: Vec::new(), suggestions: Effort::default() };
     policy.for_each_expr(&mut |expr| found.visit(expr));
     found.said.sort_by_key(|said| (said.span.source, said.span.start));
     found.said.dedup_by_key(|said| said.span);
@@ -99,6 +145,7 @@ pub(super) fn check(policy: &Policy, names: &Names, sources: &SourceMap) -> Vec<
 struct Found<'a> {
     names: &'a Names,
     sources: &'a SourceMap,
+    policy: &'a Policy,
     said: Vec<Diagnostic>,
     suggestions: Effort,
 }
@@ -112,16 +159,69 @@ struct Place {
 
 /// The text of a constant.
 fn text(expr: &Expr) -> Option<&str> {
-    match &expr.kind {
+    match &plain(expr).kind {
         ExprKind::Constant(Value::String(text)) => Some(text.as_str()),
-        ExprKind::Present(inner) => text(inner),
         _ => None,
+    }
+}
+
+/// An expression without the marks around it that change no value that is there, and those with which CEL says what
+/// happens to one that is not.
+fn plain(expr: &Expr) -> &Expr {
+    match &expr.kind {
+        ExprKind::Present(inner) => plain(inner),
+        ExprKind::Dynamic(_, parts) if let [inner] = parts.as_slice() => plain(inner),
+        _ => expr,
+    }
+}
+
+/// What is compared in an expression, and whether with the elements of a list.
+fn compared(expr: &Expr) -> Option<(&Expr, &Expr, bool)> {
+    match &expr.kind {
+        ExprKind::Equal(left, right) => Some((left, right, false)),
+        ExprKind::In(left, right) => Some((left, right, true)),
+        ExprKind::Dynamic(operation, parts) if let [left, right] = parts.as_slice() => match operation {
+            Operation::Equal | Operation::NotEqual => Some((left, right, false)),
+            Operation::In(_) => Some((left, right, true)),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// What has a field, in words.
+fn owner(row: &FieldDef) -> Option<&'static str> {
+    Some(match row.owner {
+        ObjectType::Pod => "pod",
+        ObjectType::Node => "node",
+        ObjectType::Taint => "taint",
+        ObjectType::Toleration => "toleration",
+        _ => return None,
+    })
+}
+
+/// The path of a field below `spec`, `status` or `metadata` of the pod or a node: of what, and the keys.
+fn api_path(expr: &Expr) -> Option<(&'static str, Vec<&str>)> {
+    let (base, key) = match &plain(expr).kind {
+        ExprKind::ApiField(base, key) => (base, &**key),
+        ExprKind::Field(base, id) => (base, id.def().name),
+        ExprKind::Coalesce(inner, _) => return api_path(inner),
+        _ => return None,
+    };
+    match &plain(base).kind {
+        ExprKind::Root(Root::Pod) => Some(("pod", vec![key])),
+        ExprKind::Root(Root::Node) => Some(("node", vec![key])),
+        _ => {
+            let (of, mut keys) = api_path(base)?;
+            keys.push(key);
+            Some((of, keys))
+        }
     }
 }
 
 /// Labels or annotations of an object.
 fn keyed(expr: &Expr) -> Option<Place> {
-    let ExprKind::Field(_, id) = &expr.kind else { return None };
+    let ExprKind::Field(_, id) = &plain(expr).kind else { return None };
     let row = id.def();
     let kind = match row.owner {
         ObjectType::Pod => "pod",
@@ -134,9 +234,14 @@ fn keyed(expr: &Expr) -> Option<Place> {
 
 /// Labels of an object with the key that is read: `node.labels["zone"]`, also with a default.
 fn entry(expr: &Expr) -> Option<(Place, &str)> {
-    match &expr.kind {
+    match &plain(expr).kind {
         ExprKind::Index(base, key) => Some((keyed(base)?, text(key)?)),
-        ExprKind::Present(inner) | ExprKind::Coalesce(inner, _) => entry(inner),
+        ExprKind::Dynamic(Operation::Index | Operation::OptionalIndex, parts) => {
+            let [base, key] = parts.as_slice() else { return None };
+            Some((keyed(base)?, text(key)?))
+        }
+        ExprKind::Coalesce(inner, _) => entry(inner),
+        ExprKind::Dynamic(Operation::OrElse(_), parts) => entry(parts.first()?),
         ExprKind::Field(_, id) if id.def().owner == ObjectType::Node && id.def().name == "zone" => {
             Some((Place { kind: "node", field: "labels" }, "topology.kubernetes.io/zone"))
         }
@@ -145,7 +250,7 @@ fn entry(expr: &Expr) -> Option<(Place, &str)> {
 }
 
 fn is_namespace(expr: &Expr) -> bool {
-    match &expr.kind {
+    match &plain(expr).kind {
         ExprKind::Field(_, id) => {
             let row = id.def();
             row.owner == ObjectType::Pod && row.name == "namespace"
@@ -157,24 +262,21 @@ fn is_namespace(expr: &Expr) -> bool {
 
 impl Found<'_> {
     fn visit(&mut self, expr: &Expr) {
+        if let Some((left, right, among)) = compared(expr) {
+            self.values(left, right);
+            if !among {
+                self.values(right, left);
+            }
+        }
         match &expr.kind {
             ExprKind::Index(base, key) => self.key(base, key),
             ExprKind::In(key, base) if keyed(base).is_some() => self.key(base, key),
-            ExprKind::Equal(left, right) => {
-                self.value(left, right);
-                self.value(right, left);
+            ExprKind::Dynamic(Operation::Index | Operation::OptionalIndex | Operation::In(_), parts)
+                if let [first, second] = parts.as_slice() =>
+            {
+                self.key(first, second);
+                self.key(second, first);
             }
-            ExprKind::In(item, list) => match &list.kind {
-                ExprKind::List(values) => values.iter().for_each(|(value, _)| self.value(item, value)),
-                ExprKind::Constant(Value::List(values)) => {
-                    for value in values.iter() {
-                        if let Value::String(wanted) = value {
-                            self.compare(item, wanted.as_str(), self.literal(list.span, wanted.as_str()));
-                        }
-                    }
-                }
-                _ => {}
-            },
             ExprKind::Resource(_, name) => self.resource(name),
             _ => {}
         }
@@ -206,9 +308,23 @@ impl Found<'_> {
         })
     }
 
-    fn value(&mut self, read: &Expr, value: &Expr) {
-        if let Some(wanted) = text(value) {
-            self.compare(read, wanted, value.span);
+    /// Compares the constant texts of `value`, which may be a list, with what is read.
+    fn values(&mut self, read: &Expr, value: &Expr) {
+        let policy = self.policy;
+        let (read, value) = (resolve_alias(policy, plain(read)), plain(value));
+        match (constant(policy, value), &resolve_alias(policy, value).kind) {
+            (Some(Value::List(values)), _) => {
+                for wanted in values.iter().filter_map(Value::as_str) {
+                    self.compare(read, wanted, self.literal(value.span, wanted));
+                }
+            }
+            (Some(wanted), _) => {
+                if let Some(wanted) = wanted.as_str() {
+                    self.compare(read, wanted, value.span);
+                }
+            }
+            (None, ExprKind::List(items)) => items.iter().for_each(|(item, _)| self.values(read, item)),
+            _ => {}
         }
     }
 
@@ -217,7 +333,7 @@ impl Found<'_> {
         if is_namespace(read) {
             return self.namespace(value, wanted);
         }
-        let Some((place, key)) = entry(read) else { return };
+        let Some((place, key)) = entry(read) else { return self.field(read, wanted, value) };
         let Some(known) = self.names.keys.get(&(place.kind, place.field)) else { return };
         let Some(values) = known.keys.get(key) else { return };
         if values.contains_key(wanted) {
@@ -227,6 +343,52 @@ impl Found<'_> {
         let message = format!("no {} has the value `{wanted}` for `{key}`", place.kind);
         let label = have(values.get(near).copied().unwrap_or(0), known.objects, place.kind, near);
         self.say(&codes::NO_SUCH_VALUE, value, message, label, near);
+    }
+
+    /// Compares a constant with the texts that a field has.
+    fn field(&mut self, read: &Expr, wanted: &str, value: Span) {
+        let known = match (&plain(read).kind, api_path(read)) {
+            (ExprKind::Coalesce(inner, _), _) => return self.field(inner, wanted, value),
+            (ExprKind::Field(_, id), _)
+                if let Some(of) = owner(id.def())
+                    && let Some(known) = self.names.fields.get(&(of, id.def().name)) =>
+            {
+                Some((of, format!("the {} `{wanted}`", id.def().name.replace('_', " ")), known))
+            }
+            _ => None,
+        };
+        let written;
+        let (of, what, known) = match (known, api_path(read)) {
+            (Some(known), _) => known,
+            (None, Some((of, keys))) => {
+                written = self.written(of, &keys);
+                let what = match keys.as_slice() {
+                    [name] => format!("the {} `{wanted}`", name.replace('_', " ")),
+                    path => format!("`{wanted}` in `{}`", path.join(".")),
+                };
+                (of, what, &written)
+            }
+            (None, None) => return,
+        };
+        if known.texts.contains_key(wanted) {
+            return;
+        }
+        let near = self.suggestions.nearest(wanted, known.texts.keys().map(String::as_str));
+        let Some(near) = near else { return };
+        let message = format!("no {of} has {what}");
+        let label = have(known.texts.get(near).copied().unwrap_or(0), known.of, of, near);
+        self.say(&codes::NO_SUCH_VALUE, value, message, label, near);
+    }
+
+    /// The texts of a field below `spec`, `status` or `metadata`.
+    fn written(&self, of: &'static str, keys: &[&str]) -> Values {
+        // The account is short for a field of the API.
+        let keys = if keys == ["service_account"] { &["spec", "serviceAccountName"] } else { keys };
+        let mut values = Values::default();
+        for object in self.names.written.get(of).into_iter().flatten() {
+            values.add(object.pointer(&format!("/{}", keys.join("/"))).and_then(|found| found.as_str()));
+        }
+        values
     }
 
     fn namespace(&mut self, value: Span, wanted: &str) {
@@ -252,8 +414,11 @@ impl Found<'_> {
         {
             return;
         }
-        let known = self.names.resources.keys().map(String::as_str);
-        let Some(near) = self.suggestions.nearest(wanted, known) else { return };
+        let known = || self.names.resources.keys().map(String::as_str);
+        let near = self.suggestions.nearest(wanted, known());
+        // `nvidia/gpu`: the domain is far from the right one, and the name is right.
+        let own = |name: &str| name.rsplit('/').next().unwrap_or("").to_lowercase();
+        let Some(near) = near.or_else(|| known().find(|known| own(known) == own(wanted))) else { return };
         let nodes = self.names.resources.get(near).copied().unwrap_or(0);
         let label = have(nodes, self.names.nodes, "node", near);
         let message = format!("no node has the resource `{wanted}`");

@@ -9,7 +9,7 @@ mod named;
 mod profiles;
 mod read;
 
-pub(super) use named::{made_by, named};
+pub(super) use named::{made_by, named, nearly_made_by};
 #[cfg(feature = "cluster")]
 pub(super) use profiles::with_arguments;
 pub(super) use read::{Cluster, Origin, load, read};

@@ -4,6 +4,7 @@ use super::Setup;
 use crate::diag::{escape, suggest};
 use crate::explain::except::maker;
 use crate::model::PodInfo;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 impl Setup {
@@ -42,6 +43,44 @@ const KINDS: [(&str, &[&str]); 6] = [
     ("CronJob", &["cronjob", "cronjobs", "cj"]),
 ];
 
+/// Kind, namespace and name of `web`, `deployment/web` or `shop/web`.
+fn workload<'a>(
+    asked: &'a str,
+    namespace: Option<&'a str>,
+) -> (Option<&'static str>, Option<&'a str>, &'a str) {
+    let kind_of = |word: &str| {
+        let word = word.to_ascii_lowercase();
+        KINDS.iter().find(|(_, words)| words.contains(&word.as_str())).map(|(kind, _)| *kind)
+    };
+    match asked.split_once('/') {
+        None => (None, namespace, asked),
+        Some((word, name)) => match kind_of(word) {
+            Some(kind) => (Some(kind), namespace, name),
+            None => (None, Some(word), name),
+        },
+    }
+}
+
+/// What makes pods and is called nearly like this, in the form of the request.
+pub(crate) fn nearly_made_by<'a>(
+    setup: &Setup,
+    pods: impl Iterator<Item = &'a Arc<PodInfo>>,
+    asked: &str,
+    namespace: Option<&str>,
+) -> Option<String> {
+    let (kind, namespace, name) = workload(asked, namespace);
+    let inside = pods.filter(|pod| namespace.is_none_or(|of| pod.namespace.as_str() == of));
+    let makers: BTreeSet<(String, String)> = inside.flat_map(|pod| setup.makers_of(pod)).collect();
+    let of_kind = makers.iter().filter(|(of, _)| kind.is_none_or(|kind| kind == of));
+    let names: BTreeSet<&str> = of_kind.map(|(_, name)| name.as_str()).collect();
+    let near = match names.contains(name) {
+        true => name,
+        false => suggest::nearest(name, names.iter().copied())?,
+    };
+    let before = asked.strip_suffix(name).unwrap_or("");
+    Some(format!("{before}{near}"))
+}
+
 /// The pods that an object made which is called like this: `web`, `deployment/web`, `shop/web`.
 pub(crate) fn made_by<'a>(
     setup: &Setup,
@@ -49,17 +88,7 @@ pub(crate) fn made_by<'a>(
     asked: &str,
     namespace: Option<&str>,
 ) -> Vec<usize> {
-    let kind_of = |word: &str| {
-        let word = word.to_ascii_lowercase();
-        KINDS.iter().find(|(_, words)| words.contains(&word.as_str())).map(|(kind, _)| *kind)
-    };
-    let (kind, namespace, name) = match asked.split_once('/') {
-        None => (None, namespace, asked),
-        Some((word, name)) => match kind_of(word) {
-            Some(kind) => (Some(kind), namespace, name),
-            None => (None, Some(word), name),
-        },
-    };
+    let (kind, namespace, name) = workload(asked, namespace);
     let made = |pod: &PodInfo| {
         let makers = setup.makers_of(pod);
         makers.iter().any(|(of, called)| called == name && kind.is_none_or(|kind| kind == of))

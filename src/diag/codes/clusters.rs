@@ -21,9 +21,9 @@ policy teams {
 "#
 
     NO_SUCH_VALUE "BP0302" "no-such-value" Warning
-        "no object of the cluster has this value of the label"
-        "Objects of the cluster file have the label, but none has this value, and a value with nearly the \
-         same text exists."
+        "no object of the cluster has this value"
+        "Objects of the cluster file have the label, or the field such as a priority class or the key of a taint, but none \
+         has this value, and a value with nearly the same text exists."
         bad r#"
 /// Keeps pods in one zone.
 policy zones {

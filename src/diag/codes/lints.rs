@@ -621,9 +621,10 @@ policy ready {
 "#
 
     EXCEPTION_ENDS "BP0453" "exception-ends" Warning
-        "an exception ends soon, or is over"
+        "an exception ends soon, is over, or has no end"
         "An exception holds up to the end of its day (UTC). From then on the policy or rule is for its pods again, and may \
-         refuse them. Bayplan reports it from 14 days before the end, and after it, because it then has no effect."
+         refuse them. Bayplan reports it from 14 days before the end, and after it, because it then has no effect. \
+         It also reports an end in more than 100 years: what always holds is for the rule itself."
         bad r#"
 /// Keeps pods off nodes that are not ready.
 policy ready {

@@ -1,7 +1,7 @@
 //! Params: their defaults, their ranges, and the arguments that a profile gives.
 
-use super::Checker;
 use super::scope::{DeclKind, FactScope, Frame, Place, State};
+use super::{Checker, corrections};
 use crate::diag::{Diagnostic, Span, codes};
 use crate::lang::syntax::ast::{self, Literal};
 use crate::lang::syntax::literal;
@@ -119,7 +119,8 @@ impl<'a> Checker<'a> {
                 }
                 Err(why) => {
                     let message = format!("`{}` is `{ty}`: {why}", of.name.text);
-                    self.mistake(&codes::BAD_ARGUMENT, argument.span, message, "");
+                    let help = corrections::help(&of.name.text, &argument.value, &ty, is_share(of));
+                    self.mistake(&codes::BAD_ARGUMENT, argument.span, message, help);
                     default_value.clone()
                 }
             },
@@ -237,8 +238,16 @@ pub(crate) fn of_yaml(given: &serde_json::Value, ty: &Type) -> Result<Constant, 
             };
             Err(format!("`{given}` has no unit; write it as a text, `{example}`"))
         }
-        (_, given) => Err(format!("`{given}` is none")),
+        (_, given) => Err(format!("`{given}` is {}", corrections::kind(given))),
     }
+}
+
+/// Whether a param is written as a share: its default, or an end of its range.
+fn is_share(of: &ast::Param) -> bool {
+    let ends = of.range.iter().flat_map(|(low, high)| [&low.value, &high.value]);
+    let is_share = |literal: &Literal| matches!(literal, Literal::Share(_));
+    matches!(&of.default.kind, ast::ExprKind::Literal(literal) if is_share(literal))
+        || ends.into_iter().any(is_share)
 }
 
 type JsonObject = serde_json::Map<String, serde_json::Value>;
@@ -342,5 +351,12 @@ fn amount(text: &str, ty: &Type) -> Result<Constant, String> {
         Type::Time => crate::model::Time::parse_exactly(text).map(Value::Time),
         _ => None,
     };
-    made.ok_or_else(|| format!("`{text}` is none"))
+    let what = match ty {
+        Type::Cpu => "no amount of cpu",
+        Type::Bytes => "no number of bytes",
+        Type::Duration => "no duration",
+        Type::Time => "no time, as in `2027-01-31T00:00:00Z`",
+        _ => "a text and no number",
+    };
+    made.ok_or_else(|| format!("`{text}` is {what}"))
 }

@@ -2,7 +2,8 @@
 
 use super::Checker;
 use super::expr::strip;
-use super::types::{is_zero, unit_help};
+use super::meant::texts_meant;
+use super::types::is_zero;
 use crate::diag::{Diagnostic, Span, codes};
 use crate::lang::syntax::ast::{self, BinaryOp, Literal};
 use crate::lang::syntax::literal::with_unit;
@@ -156,7 +157,8 @@ impl Checker<'_> {
         for (time, other) in [(left, right), (right, left)] {
             let written = self.excerpt(other.span).to_owned();
             if *time.ty.present() == Type::Time && is_day(written.trim_matches(['"', '\''])) {
-                let right = format!("time(\"{}T00:00:00Z\")", written.trim_matches(['"', '\'']));
+                let function = if self.is_cel() { "timestamp" } else { "time" };
+                let right = format!("{function}(\"{}T00:00:00Z\")", written.trim_matches(['"', '\'']));
                 let message = format!("cannot {verb} `{a}` with `{b}`");
                 let said = Diagnostic::new(&codes::TYPE_MISMATCH, other.span, message)
                     .with_label("a day is not a time")
@@ -177,7 +179,7 @@ impl Checker<'_> {
                     "choose between" => format!("`{ty}` or a number is chosen"),
                     _ => format!("`{ty}` meets a number"),
                 };
-                let help = unit_help(ty, self.constant(other).as_ref());
+                let help = self.unit_help(ty, self.constant(other).as_ref());
                 self.report(
                     Diagnostic::new(&codes::NUMBER_WITHOUT_UNIT, other.span, message)
                         .with_label("this is a number")
@@ -240,7 +242,11 @@ impl Checker<'_> {
                 format!("convert the number: `string({text})`")
             }
             (Type::String, n) | (n, Type::String) if n.is_numeric() && verb == "compare" => {
-                let text = self.excerpt(if *a == Type::String { left.span } else { right.span });
+                let text = if *a == Type::String { left } else { right };
+                if let Some(meant) = self.text_meant_in_cel(text, n).filter(|_| self.is_cel()) {
+                    return format!("write `{meant}`");
+                }
+                let text = self.excerpt(text.span);
                 let conversion = match n {
                     Type::Float => "float",
                     Type::Cpu => "as_cpu",
@@ -250,6 +256,15 @@ impl Checker<'_> {
                     _ => "int",
                 };
                 format!("convert the text: `{conversion}({text})`")
+            }
+            (Type::Quantity, unit @ (Type::Cpu | Type::Bytes))
+            | (unit @ (Type::Cpu | Type::Bytes), Type::Quantity) => {
+                let quantity = if *a == Type::Quantity { left } else { right };
+                let function = if *unit == Type::Cpu { "as_cpu" } else { "as_bytes" };
+                match super::dialect::call_arguments(quantity) {
+                    Some([text]) => format!("write `{function}({})`", self.excerpt(text.span)),
+                    _ => format!("`{function}(…)` of a text is of this unit"),
+                }
             }
             (Type::String, Type::Time) | (Type::Time, Type::String) => {
                 "convert the text: `time(…)`".to_owned()
@@ -309,6 +324,7 @@ impl Checker<'_> {
         };
         if let Some(Value::String(written)) = self.constant(text)
             && let Some(meant) = amount_meant(written.as_str(), number.ty.present())
+                .or_else(|| amount_meant(&written.as_str().replace(' ', ""), number.ty.present()))
         {
             let message = format!("cannot compare `{a}` with `{b}`");
             let said = Diagnostic::new(&codes::TYPE_MISMATCH, text.span, message)
@@ -330,6 +346,24 @@ impl Checker<'_> {
             Type::Duration => "duration",
             _ => "int",
         };
+        if let Some(Value::String(written)) = self.constant(text)
+            && matches!(number.ty.present(), Type::Cpu | Type::Bytes)
+            && let ty = number.ty.present()
+            && let meant = texts_meant("quantity", written.as_str())
+            && let meant = meant.iter().filter_map(|one| amount_meant(one, ty))
+            && let meant = meant.map(|one| format!("`{one}`")).collect::<Vec<String>>()
+            && !meant.is_empty()
+        {
+            let message = format!("cannot compare `{a}` with `{b}`");
+            let help = format!("did you mean {}?", meant.join(" or "));
+            self.report(
+                Diagnostic::new(&codes::TYPE_MISMATCH, text.span, message)
+                    .with_label("this is a text")
+                    .with_place(number.span, format!("this is `{ty}`"))
+                    .with_help(help),
+            );
+            return true;
+        }
         let default = super::expr::default_text(number.ty.present()).unwrap_or("0");
         let converted = format!("({conversion}({}) ?? {default})", self.excerpt(text.span));
         let fixed = match *a == Type::String {

@@ -306,7 +306,13 @@ impl Checker<'_> {
             Some(Value::Absent) => {
                 let message = format!("`{}` has no value", self.excerpt(span));
                 let help = format!("`{}` is {}", def.name, def.doc);
-                self.mistake(&codes::BAD_CONSTANT, span, message, help);
+                let said = (&codes::BAD_CONSTANT, span, message);
+                match &expr.kind {
+                    ExprKind::Call(_, args, _) if let [text] = args.as_slice() => {
+                        self.no_value(def.name, text, said, help);
+                    }
+                    _ => self.mistake(said.0, span, said.2, help),
+                }
                 self.unknown(span)
             }
             Some(value) => {

@@ -362,6 +362,9 @@ impl<'a> Checker<'a> {
             "namespace" => Some("the pod's namespace is `ns`, its name `pod.namespace`"),
             "True" | "TRUE" => Some("write `true`"),
             "False" | "FALSE" => Some("write `false`"),
+            "nil" | "None" | "NULL" | "Null" | "undefined" if self.is_cel() => {
+                Some("`has(a.b)` says whether a field is there, `\"k\" in m` whether a key is")
+            }
             "nil" | "None" | "NULL" | "Null" | "undefined" => Some("write `none`, or ask `has(…)`"),
             "now" | "time" | "today" => Some(
                 "the time is `now()`; hours of the week are \

@@ -4,6 +4,7 @@ use super::Checker;
 use super::expr::strip;
 use super::scope::{FactScope, Frame, Place};
 use crate::diag::{Diagnostic, Span, codes};
+use crate::lang::language::documents::MOST_WEIGHT;
 use crate::lang::language::statements::StatementId;
 use crate::lang::syntax::ast::{self, BlockKind, Normalize, Text};
 use crate::lang::typed::reads::Reads;
@@ -11,9 +12,6 @@ use crate::lang::typed::{ArithmeticOp, Expr, ExprKind, Give, Root, Score};
 use crate::lang::types::Type;
 use crate::lang::types::range::Range;
 use crate::lang::types::value::Value;
-
-/// The largest weight. Scores of a file of policies, with plugins' weights as large, stay within 64 bits.
-const MOST_WEIGHT: i64 = 1_000_000;
 
 impl<'a> Checker<'a> {
     pub(super) fn weight(&mut self, of: &ast::Expr) -> i64 {

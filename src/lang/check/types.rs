@@ -188,7 +188,7 @@ impl Checker<'_> {
             return;
         }
         if wanted.present().is_unit() && matches!(given, Type::Int | Type::Float) {
-            let help = unit_help(wanted, self.constant(expr).as_ref());
+            let help = self.unit_help(wanted, self.constant(expr).as_ref());
             self.mistake(
                 &codes::NUMBER_WITHOUT_UNIT,
                 span,
@@ -456,38 +456,4 @@ impl Checker<'_> {
 /// A 0 without a unit, which fits every unit; `0cpu` does not.
 pub(super) fn is_zero(expr: &Expr) -> bool {
     matches!(expr.kind, ExprKind::Constant(Value::Int(0))) && matches!(expr.ty, Type::Int | Type::Count)
-}
-
-/// What may have been meant by a number where a unit is wanted.
-pub(super) fn unit_help(unit: &Type, number: Option<&Value<'_>>) -> String {
-    let number = match number {
-        Some(Value::Int(n)) => n.to_string(),
-        Some(Value::Float(n)) => n.to_string(),
-        _ => {
-            return match unit.present() {
-                Type::Cpu => "multiply it by `1cpu` or `1m`",
-                Type::Bytes => "multiply it by `1B`",
-                Type::Duration => "multiply it by `1s`",
-                Type::Count => "cut it with `round(…)`, `floor(…)` or `ceil(…)`",
-                Type::Amount(_) => "`.value()` of the amount is a number in base units",
-                _ => "",
-            }
-            .to_owned();
-        }
-    };
-    match unit.present() {
-        Type::Cpu => {
-            let cores = match number.as_str() {
-                "1" => "one core".to_owned(),
-                "2" => "two cores".to_owned(),
-                _ => format!("{number} cores"),
-            };
-            format!("did you mean `{number}cpu` ({cores}) or `{number}m`?")
-        }
-        Type::Bytes => format!("did you mean `{number}Gi`, `{number}Mi` or `{number}B`?"),
-        Type::Duration => format!("did you mean `{number}s` or `{number}min`?"),
-        Type::Count => "a count is a whole number".to_owned(),
-        Type::Amount(_) => "`.value()` of the amount is a number in base units".to_owned(),
-        _ => String::new(),
-    }
 }

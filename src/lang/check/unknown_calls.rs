@@ -118,7 +118,11 @@ impl Checker<'_> {
             && matches!(rows, [one] if one.def().params.iter().any(|p| matches!(p, Ty::Number(_) | Ty::Ordered(_))))
         {
             code = &codes::NUMBER_WITHOUT_UNIT;
-            help = super::types::unit_help(unit, self.constant(number).as_ref());
+            help = self.unit_help(unit, self.constant(number).as_ref());
+        } else if let ([amount], true) = (args, matches!(&*name.text, "int" | "float" | "double" | "uint"))
+            && amount.ty.present().is_unit()
+        {
+            help = self.number_of_amount(amount);
         } else if let [a, b, ..] = units.as_slice()
             && a != b
         {

@@ -5,6 +5,12 @@
 
 use super::statements::StatementId;
 
+/// The version of the language of this release.
+pub const LANGUAGE_VERSION: i64 = 1;
+
+/// The largest weight. Scores of a file of policies, with plugins' weights as large, stay within 64 bits.
+pub const MOST_WEIGHT: i64 = 1_000_000;
+
 /// The kind of the documents.
 pub const KIND: &str = "SchedulingPolicy";
 
@@ -56,9 +62,9 @@ pub enum Shape {
     Text,
     /// `true` or `false`.
     Bool,
-    /// A whole number.
-    Whole,
-    /// A whole number, or an expression that is a constant.
+    /// A whole number from the first to the second.
+    Whole(i64, i64),
+    /// A whole number from 1 to [`MOST_WEIGHT`], or an expression that is a constant.
     Weight,
     /// A duration such as `60s`, or an expression.
     Duration,
@@ -173,7 +179,11 @@ pub static SPEC: ObjectDef = ObjectDef {
     name: "spec",
     forms: &[],
     fields: &[
-        field("version", Shape::Whole, "The version of the language that the policy asks for."),
+        field(
+            "version",
+            Shape::Whole(LANGUAGE_VERSION, LANGUAGE_VERSION),
+            "The version of the language that the policy asks for.",
+        ),
         field(
             "onError",
             Shape::Word(&["reject", "ignore", "error"]),

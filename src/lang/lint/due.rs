@@ -1,5 +1,6 @@
 //! The lints `mode-due` and `exception-ends`: the day until which a mode was meant is over, and an exception ends soon or is
-//! over. They need the present instant, so commands that know it call [`due`] beside the other lints. Comments are applied
+//! over, or
+//! has no end to speak of. They need the present instant, so commands that know it call [`due`] beside the other lints. Comments are applied
 //! before: a day that one allows is forgotten.
 
 use crate::diag::{Diagnostic, codes};
@@ -8,6 +9,9 @@ use crate::model::{Duration, Time};
 
 /// How long before its end an exception is reported.
 const EARLY: Duration = Duration::from_seconds(14 * DAY);
+
+/// An end that lies further ahead is not meant as one.
+const NO_END: Duration = Duration::from_seconds(100 * 365 * DAY);
 
 /// Seconds of a day.
 const DAY: i64 = 86_400;
@@ -35,10 +39,11 @@ pub(super) fn settle(policies: &mut [Policy], diagnostics: &mut Vec<Diagnostic>)
     diagnostics.retain(|said| *said.code != codes::MODE_DUE && *said.code != codes::EXCEPTION_ENDS);
 }
 
-/// The modes of a policy whose day is over, and the exceptions that end soon.
+/// The modes of a policy whose day is over, and the exceptions that end soon or in effect never.
 pub fn due(policy: &Policy, now: Time) -> Vec<Diagnostic> {
     let modes = policy.modes.until.iter().filter(|until| until.end <= now).map(of_mode);
-    let exceptions = policy.exceptions.iter().filter(|of| of.reported && of.end <= now + EARLY);
+    let exceptions =
+        policy.exceptions.iter().filter(|of| of.reported && (of.end <= now + EARLY || of.end > now + NO_END));
     modes.chain(exceptions.map(|of| of_exception(of, now))).collect()
 }
 
@@ -52,6 +57,11 @@ fn of_exception(of: &Exception, now: Time) -> Diagnostic {
     if of.end <= now {
         let message = "the exception is over, and has no effect";
         let help = "remove it; if its pods still need it, write a later day and why";
+        return Diagnostic::new(&codes::EXCEPTION_ENDS, of.day, message).with_help(help);
+    }
+    if of.end > now + NO_END {
+        let message = "an exception that ends in more than 100 years has no end";
+        let help = "write what always holds into the rule, or the day on which you will look at it again";
         return Diagnostic::new(&codes::EXCEPTION_ENDS, of.day, message).with_help(help);
     }
     let days = (of.end - now).0 / (DAY * 1_000_000);

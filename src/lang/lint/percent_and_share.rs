@@ -12,7 +12,7 @@ use crate::lang::typed::walk::each_part;
 use crate::lang::typed::{ArithmeticOp, DefId, Expr, ExprKind, LetId, Operation, Policy, SlotId};
 use crate::lang::types::Type;
 use crate::lang::types::value::Value;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// What a number counts.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -38,6 +38,8 @@ pub(super) fn check(policy: &Policy, source: &Source, diagnostics: &mut Vec<Diag
         lets: FxHashMap::default(),
         defs: FxHashMap::default(),
         slots: FxHashMap::default(),
+        parameters: FxHashSet::default(),
+        wanted: FxHashMap::default(),
         said: Vec::new(),
     };
     // What a def is given may itself come from a def.
@@ -45,6 +47,9 @@ pub(super) fn check(policy: &Policy, source: &Source, diagnostics: &mut Vec<Diag
         policy.for_each_expr(&mut |expr| walk.learn(expr));
         walk.lets.clear();
         walk.defs.clear();
+    }
+    for _ in 0..2 {
+        policy.for_each_expr(&mut |expr| walk.want(expr));
     }
     policy.for_each_expr(&mut |expr| walk.visit(expr));
     // Such a comparison has the same result on every node, which needs no finding of its own.
@@ -69,6 +74,10 @@ struct Walk<'p> {
     defs: FxHashMap<DefId, Option<Scale>>,
     /// Of parameters and variables of macros.
     slots: FxHashMap<SlotId, Scale>,
+    /// The parameters of defs.
+    parameters: FxHashSet<SlotId>,
+    /// What a parameter is compared with in its def: of which scale, and where.
+    wanted: FxHashMap<SlotId, (Scale, Expr)>,
     said: Vec<Diagnostic>,
 }
 
@@ -90,6 +99,7 @@ impl Walk<'_> {
                     if let Some(scale) = self.scale(arg) {
                         self.slots.insert(*slot, scale);
                     }
+                    self.parameters.insert(*slot);
                 }
             }
             ExprKind::Macro(of) => {
@@ -102,8 +112,54 @@ impl Walk<'_> {
         each_part(expr, &mut |part| self.learn(part));
     }
 
+    /// Notes what parameters of defs are compared with.
+    fn want(&mut self, expr: &Expr) {
+        match &expr.kind {
+            ExprKind::Compare(_, left, right) | ExprKind::Equal(left, right) => {
+                self.want_one(left, right);
+                self.want_one(right, left);
+            }
+            ExprKind::CallDef(id, args) => {
+                for (slot, arg) in self.policy[*id].parameters.iter().zip(args) {
+                    // A parameter that is handed on is compared where the other def compares it.
+                    if let (ExprKind::Slot(own), Some(wanted)) = (&unwrapped(arg).kind, self.wanted.get(slot))
+                    {
+                        self.wanted.insert(*own, wanted.clone());
+                    }
+                }
+            }
+            _ => {}
+        }
+        each_part(expr, &mut |part| self.want(part));
+    }
+
+    fn want_one(&mut self, one: &Expr, other: &Expr) {
+        let ExprKind::Slot(slot) = &unwrapped(other).kind else { return };
+        // What another parameter counts is another matter in every call.
+        if !self.parameters.contains(slot) || self.reads_parameter(one) {
+            return;
+        }
+        if let Some(scale) = self.scale(one) {
+            self.wanted.insert(*slot, (scale, one.clone()));
+        }
+    }
+
+    fn reads_parameter(&self, expr: &Expr) -> bool {
+        let mut found = matches!(&expr.kind, ExprKind::Slot(slot) if self.parameters.contains(slot));
+        each_part(expr, &mut |part| found = found || self.reads_parameter(part));
+        found
+    }
+
     fn visit(&mut self, expr: &Expr) {
         match &expr.kind {
+            ExprKind::CallDef(id, args) => {
+                for (slot, arg) in self.policy[*id].parameters.iter().zip(args) {
+                    let wanted = self.wanted.get(slot).cloned();
+                    if let (Some((scale, one)), Some(number)) = (wanted, self.number(arg)) {
+                        self.meets(scale, (&one, arg), &number, true);
+                    }
+                }
+            }
             ExprKind::Compare(_, left, right) | ExprKind::Equal(left, right) => self.pair(left, right, true),
             ExprKind::Arithmetic(ArithmeticOp::Add | ArithmeticOp::Subtract, left, right) => {
                 self.pair(left, right, false);
@@ -156,26 +212,32 @@ impl Walk<'_> {
                 }
                 continue;
             };
-            let between = number.value > 0.0 && number.value < 1.0;
-            // `1` is a number from 0 to 100 as well.
-            let all = number.value == 1.0 && (number.in_percent || number.float && is_int(one));
-            match scale {
-                Percent if between || all => {
-                    self.say_percent(
-                        one,
-                        other,
-                        &number,
-                        &format!("a number from 0 to 100 is {verb} with a share"),
-                    );
-                }
-                Share if compared && !number.in_percent && number.value > 1.0 => {
-                    self.say_share(one, other, &number, "a share lies in 0 to 1");
-                }
-                Ratio if compared && !number.in_percent && number.value > LARGE_RATIO => {
-                    self.say_share(one, other, &number, "this is a share, of which 1 is all");
-                }
-                _ => {}
+            self.meets(scale, (one, other), &number, compared);
+        }
+    }
+
+    /// Reports a constant that does not fit the scale of what it meets.
+    fn meets(&mut self, scale: Scale, (one, other): (&Expr, &Expr), number: &Number, compared: bool) {
+        let verb = if compared { "compared" } else { "put together" };
+        let between = number.value > 0.0 && number.value < 1.0;
+        // `1` is a number from 0 to 100 as well.
+        let all = number.value == 1.0 && (number.in_percent || number.float && is_int(one));
+        match scale {
+            Percent if between || all => {
+                self.say_percent(
+                    one,
+                    other,
+                    number,
+                    &format!("a number from 0 to 100 is {verb} with a share"),
+                );
             }
+            Share if compared && !number.in_percent && number.value > 1.0 => {
+                self.say_share(one, other, number, "a share lies in 0 to 1");
+            }
+            Ratio if compared && !number.in_percent && number.value > LARGE_RATIO => {
+                self.say_share(one, other, number, "this is a share, of which 1 is all");
+            }
+            _ => {}
         }
     }
 

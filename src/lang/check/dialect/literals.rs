@@ -178,7 +178,9 @@ impl Checker<'_> {
         if self.cel().library != Library::Specification && !self.has_patterns(name, written, &expr) {
             return Err(self.unknown(span));
         }
-        let (Some([part]), true) = (call_arguments(&expr), CONVERSIONS.contains(&name)) else {
+        // Kubernetes does not validate quantities; in a policy such a rule would never have a value.
+        let is_quantity = name == "quantity" && self.cel().policy;
+        let (Some([part]), true) = (call_arguments(&expr), is_quantity || CONVERSIONS.contains(&name)) else {
             return Ok(expr);
         };
         let Some(constant) = folded(part) else { return Ok(expr) };
@@ -187,12 +189,14 @@ impl Checker<'_> {
             value if value.is_fault() || value.is_absent() => {
                 let at = part.span;
                 let why = match value.as_fault() {
+                    _ if is_quantity => format!("{} is not a quantity", self.excerpt(at)),
                     Some(fault) => fault.message.to_string(),
                     None => format!("`{}` has no value", self.excerpt(span)),
                 };
-                self.mistake(&codes::BAD_CONSTANT, at, why, "");
+                self.no_value(name, part, (&codes::BAD_CONSTANT, at, why), String::new());
                 Err(self.unknown(span))
             }
+            _ if is_quantity => Ok(expr),
             value => {
                 let range = super::super::expr::constant_range(&value, &expr.ty);
                 Ok(Expr { kind: ExprKind::Constant(value), range, ..expr })
@@ -268,7 +272,7 @@ pub(super) fn without_brackets(of: &ast::Expr) -> &ast::Expr {
 }
 
 /// The arguments of a call, also of one whose outcome is demanded.
-pub(super) fn call_arguments(expr: &Expr) -> Option<&[Expr]> {
+pub(in crate::lang::check) fn call_arguments(expr: &Expr) -> Option<&[Expr]> {
     match &expr.kind {
         ExprKind::Call(_, args, _) | ExprKind::Dynamic(Operation::Call(_), args) => Some(args),
         ExprKind::Dynamic(Operation::Demand(_), inner) => inner.first().and_then(call_arguments),

@@ -19,6 +19,7 @@ mod statements;
 
 pub(super) use doubts::Doubts;
 pub(super) use inference::Inference;
+pub(super) use literals::call_arguments;
 pub(in crate::lang) use operators::{exact_range, finite_range};
 
 use super::Checker;

@@ -4,6 +4,7 @@ use super::literals::{folded, without_brackets};
 use super::{has_float, is_static};
 use crate::diag::{Span, codes};
 use crate::lang::check::Checker;
+use crate::lang::check::comparisons::is_day;
 use crate::lang::language::functions::WRAP;
 use crate::lang::syntax::ast::{self, BinaryOp, UnaryOp};
 use crate::lang::typed::{ArithmeticOp, CompareOp, Expr, ExprKind, Operation};
@@ -207,7 +208,8 @@ impl Checker<'_> {
         let Some(result) = known.clone().or_else(|| self.is_unchecked().then_some(Type::Dyn)) else {
             let symbol = of.op.symbol();
             let message = format!("`{symbol}` does not take `{}` and `{}`", self.shown(&a), self.shown(&b));
-            let help = self.cel_help_of_operator(of.op, &a, &b);
+            let meant = self.help_with_instant_or_duration(&left, &right);
+            let help = meant.unwrap_or_else(|| self.cel_help_of_operator(of.op, &a, &b));
             return self.cel_mistake(&codes::TYPE_MISMATCH, span, message, help, vec![left, right]);
         };
         if matches!(of.op, BinaryOp::Eq | BinaryOp::Ne)
@@ -305,6 +307,31 @@ impl Checker<'_> {
             return None;
         }
         Some(self.make(ExprKind::Equal(Box::new(a), Box::new(b)), Type::Bool, span))
+    }
+
+    /// The help for a text or a number beside an instant or a duration.
+    fn help_with_instant_or_duration(&self, left: &Expr, right: &Expr) -> Option<String> {
+        for (wanted, other) in [(left, right), (right, left)] {
+            let wanted = match self.ty(wanted) {
+                Type::Cel(CelType::Duration) => Type::Duration,
+                Type::Cel(CelType::Timestamp) => Type::Time,
+                other => other,
+            };
+            match (&wanted, self.ty(other)) {
+                (Type::Duration | Type::Time, Type::String) => {
+                    return Some(format!("write `{}`", self.text_meant_in_cel(other, &wanted)?));
+                }
+                (Type::Duration, Type::Int) => {
+                    return Some(self.unit_help(&wanted, self.constant(other).as_ref()))
+                        .filter(|help| !help.is_empty());
+                }
+                (Type::Time, Type::Int) if is_day(self.excerpt(other.span)) => {
+                    return Some(format!("write `timestamp(\"{}T00:00:00Z\")`", self.excerpt(other.span)));
+                }
+                _ => {}
+            }
+        }
+        None
     }
 
     fn cel_help_of_operator(&self, op: BinaryOp, a: &Type, b: &Type) -> String {

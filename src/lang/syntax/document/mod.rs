@@ -30,7 +30,7 @@ pub use scalars::{Scalar, settle_fixes};
 pub use stand_in::{Kept, stand_in};
 
 use crate::diag::suggest::{Effort, nearest};
-use crate::diag::{Diagnostic, Source, codes};
+use crate::diag::{Diagnostic, Source, Span, codes};
 use crate::lang::language::documents::{API_VERSION, DOCUMENT, KIND, SPEC};
 use crate::lang::syntax::ast::File;
 use crate::yaml::{self, At, Tree, TreeEntry, TreeValue};
@@ -44,7 +44,7 @@ pub(super) fn parse(source: &Source) -> (File, Vec<Diagnostic>) {
     if let Some(diagnostic) = super::too_long(source) {
         return (file, vec![diagnostic]);
     }
-    let (trees, errors) = yaml::limited_documents(text);
+    let (trees, errors, tags) = yaml::documents_of_expressions(text);
     let mut said: Vec<Diagnostic> = errors.iter().map(|error| error.diagnostic(source.id())).collect();
     let places = Places { source };
     let mut found = Vec::new();
@@ -73,6 +73,9 @@ pub(super) fn parse(source: &Source) -> (File, Vec<Diagnostic>) {
         said.append(&mut mistakes);
         said.append(&mut reader.said);
     }
+    let ours: Vec<Span> = found.iter().map(|tree| places.whole(tree)).collect();
+    let is_ours = |at: &&At| ours.iter().any(|span| span.range().contains(&at.start));
+    said.extend(tags.iter().filter(is_ours).map(|at| yaml::tag(source.id(), text, *at)));
     if found.is_empty() {
         said.extend(nothing(source, errors.is_empty()));
     }

@@ -9,7 +9,7 @@ use super::place::Places;
 use super::scalars::Scalar;
 use super::values::Node;
 use crate::diag::{Diagnostic, Span, codes};
-use crate::lang::language::documents::{DESCRIPTION, MODES, SPEC};
+use crate::lang::language::documents::{DESCRIPTION, LANGUAGE_VERSION, MODES, SPEC};
 use crate::lang::syntax::ast::*;
 use crate::yaml::{Tree, TreeEntry, TreeValue};
 use std::collections::BTreeMap;
@@ -121,7 +121,7 @@ impl<'a> Reader<'a> {
         let node = self.get(spec, "version")?;
         let TreeValue::Int(version) = node.tree.value else { return None };
         let span = self.places.head(node.tree);
-        if version != 1 {
+        if version != LANGUAGE_VERSION {
             let message = format!("no language version `{version}`");
             let said = Diagnostic::new(&codes::LANGUAGE_VERSION, span, message);
             self.say(said.with_help("this release knows version 1"));

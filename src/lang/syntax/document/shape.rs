@@ -153,10 +153,10 @@ impl Checker<'_> {
             Shape::Bool if !matches!(tree.value, TreeValue::Bool(_)) => {
                 self.wanted(tree, "`true` or `false`", "");
             }
-            Shape::Whole if !matches!(tree.value, TreeValue::Int(_)) => {
+            Shape::Whole(..) if !matches!(tree.value, TreeValue::Int(_)) => {
                 self.wanted(tree, "a whole number", "");
             }
-            Shape::Bool | Shape::Whole | Shape::Value => {}
+            Shape::Bool | Shape::Whole(..) | Shape::Value => {}
             Shape::Word(words) => self.word(tree, words),
             Shape::WordOr(words, of) => match tree.value {
                 TreeValue::Map(_) => self.object(tree, of),

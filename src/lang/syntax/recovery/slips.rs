@@ -30,7 +30,28 @@ const ELSEWHERE: [(&str, &str); 8] = [
 
 /// `prefer when E`, `score s weight 0.5`.
 pub(super) fn explain(builder: &Builder<'_>, tokens: &[Token], at: usize) -> Option<Diagnostic> {
-    lacks(builder, tokens).or_else(|| weight(builder, tokens, at)).or_else(|| operator(builder, tokens, at))
+    lacks(builder, tokens)
+        .or_else(|| weight(builder, tokens, at))
+        .or_else(|| operator(builder, tokens, at))
+        .or_else(|| next_line(builder, tokens, at))
+}
+
+/// What begins a line and no statement, so that the statement before it would go on there: `x = x + 1`, `for …`.
+fn next_line(builder: &Builder<'_>, tokens: &[Token], at: usize) -> Option<Diagnostic> {
+    let (before, token) = (tokens.get(at.checked_sub(1)?)?, tokens.get(at)?);
+    let word = builder.word(token)?;
+    if !builder.text.get(before.end..token.start)?.contains('\n') {
+        return None;
+    }
+    let span = builder.span(token.start, token.end);
+    let rest = builder.text.get(token.end..)?.trim_start_matches([' ', '\t']);
+    let sets = rest.starts_with('=') && !rest.starts_with("==")
+        || ["+=", "-=", "*=", "/=", "++", "--"].iter().any(|mark| rest.starts_with(mark));
+    if !sets {
+        return begins(word, span, false);
+    }
+    let said = Diagnostic::new(&codes::UNKNOWN_STATEMENT, span, format!("`{word}` begins no statement"));
+    Some(said.with_help("a let is set once: give another value another name, `let NAME = E`"))
 }
 
 fn text<'a>(builder: &Builder<'a>, token: &Token) -> &'a str {
