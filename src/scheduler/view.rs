@@ -104,6 +104,12 @@ impl Scheduler {
         self.queue.active()
     }
 
+    /// A pod that stands in the queue where its sort key does not put it, though nothing is noted that would compute the
+    /// key again; for checks.
+    pub fn misplaced(&self) -> Option<&PodKey> {
+        self.queue.misplaced(&self.cache.snapshot)
+    }
+
     /// Every queued pod, in the order of arrival.
     pub fn all_queued(&self) -> Vec<PodKey> {
         self.queue.all()

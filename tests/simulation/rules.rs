@@ -157,6 +157,13 @@ pub(crate) const POOL: &[&str] = &[
         applies when has(pod.labels["follows"])
         ledger begun: int by pod.labels["team"] ?? "" { add 1 }
         gate "nobody of the team began" when pod.labels["team"] != none && begun[pod.labels["follows"] ?? ""] == 0 }"#,
+    r#"policy order {
+        ledger used: cpu by pod.labels["team"] ?? "" { add pod.requests.cpu }
+        queue by desc pod.priority, asc used[pod.labels["team"] ?? ""], asc pod.created }"#,
+    r#"policy order {
+        let desk = lookup("example.com/v1/Desk", "default", pod.labels["team"] ?? "")
+        ledger taken: int by desk.labels["tier"] ?? "none" { add int(desk.spec.room) ?? 1 when ns.labels["closed"] != "yes" }
+        queue by desc taken[desk.labels["tier"] ?? "none"], desc pod.priority }"#,
 ];
 
 static COMPILED: LazyLock<Vec<Arc<CompiledPolicy>>> =

@@ -19,6 +19,7 @@ mod in_flight;
 mod incoming;
 mod interest;
 mod nominator;
+mod order;
 mod queued;
 #[cfg(test)]
 mod tests;
@@ -674,43 +675,6 @@ impl SchedulingQueue {
             if waits {
                 self.incoming.moved(queue, "ProfileReplaced");
             }
-        }
-    }
-
-    /// Recomputes the sort keys of the pods whose keys read what changed.
-    fn rank_anew(&mut self, snapshot: &Snapshot) {
-        let now_at = snapshot.generation();
-        if now_at == self.keys_at {
-            return;
-        }
-        let concerned = self.sorted.since(self.keys_at, snapshot);
-        self.keys_at = now_at;
-        for key in concerned.all {
-            self.rank_again(&key, snapshot);
-        }
-    }
-
-    fn rank_again(&mut self, key: &PodKey, snapshot: &Snapshot) {
-        let Some(entry) = self.entries.get_mut(key) else { return };
-        let interest = entry.queued.sort_interest(snapshot);
-        if interest != entry.interest {
-            self.sorted.remove(&entry.interest, key);
-            self.sorted.insert(&interest, key.clone());
-            entry.interest = interest;
-        }
-        let fresh = entry.queued.rank(snapshot);
-        match &mut entry.place {
-            Place::Active(rank) if *rank != fresh => {
-                self.active.remove(rank);
-                self.active.insert(fresh.clone(), key.clone());
-                *rank = fresh;
-            }
-            Place::Backoff { failed, expiry, rank } if *rank != fresh => {
-                self.backoff.remove(*failed, *expiry, rank);
-                self.backoff.insert(*failed, *expiry, fresh.clone(), key.clone());
-                *rank = fresh;
-            }
-            _ => {}
         }
     }
 
