@@ -3,7 +3,7 @@
 use super::run::Run;
 use bayplan::model::Duration;
 use bayplan::scheduler::Input;
-use bayplan::testing::{PodMaker, pod};
+use bayplan::testing::{PodMaker, Random, namespace, pod};
 
 /// The team with the least CPU first; a pod that is late for its team's start waits at Permit in vain.
 const FAIR: &str = r#"
@@ -84,6 +84,69 @@ fn a_pod_that_fails_at_permit_gives_its_share_back() {
     run.step(Input::Tick);
     run.in_order();
     assert_eq!(run.first().as_deref(), Some("a2"));
+}
+
+/// Random teams, priorities, arrivals, deletions and updates: each pod that is tried is the first by the keys as they are.
+#[test]
+fn the_first_pod_is_always_the_first_by_the_keys() {
+    let keys = [
+        "desc pod.priority, used[pod.labels[\"team\"] ?? \"\"]",
+        "used[pod.labels[\"team\"] ?? \"\"], desc pod.priority, pod.name",
+        "desc used[pod.labels[\"team\"] ?? \"\"] > 2, both[[pod.labels[\"team\"] ?? \"\", ns.labels[\"tier\"] ?? \"\"]], pod.attempts",
+        "used[\"a\"] > used[\"b\"] ? used[pod.labels[\"team\"] ?? \"\"] : 0, desc pod.name",
+        // These read the pod and a sum at once.
+        "used[pod.labels[\"team\"] ?? \"\"] * (pod.priority + 1), pod.name",
+        "pod.priority > 1 ? 0 : used[pod.labels[\"team\"] ?? \"\"], pod.queued_at",
+    ];
+    for (round, keys) in keys.iter().cycle().take(48).enumerate() {
+        let mut random = Random(round as u64);
+        let mut run = Run::of(&format!(
+            r#"policy fair {{
+              ledger used: int by pod.labels["team"] ?? "" {{ add 1 }}
+              ledger both: int by [pod.labels["team"] ?? "", ns.labels["tier"] ?? ""] {{ add 1 }}
+              queue by {keys}
+              filter f {{ require pod.labels["stuck"] == none else "is stuck" }}
+            }}"#
+        ));
+        for step in 0..60 {
+            match random.below(6) {
+                0 if run.scheduler.wants_cycle() => {
+                    let expected = run.scheduler.queue_order().next().cloned();
+                    let first = run.scheduler.next_pod().cloned();
+                    if expected.is_some() {
+                        assert_eq!(first, expected, "{round}, {step}: {keys}");
+                    }
+                    run.step(Input::Cycle);
+                }
+                1 => {
+                    let object = pod(&format!("p{}", random.below(12))).object();
+                    run.step(Input::Deleted(object.key()));
+                }
+                2 => {
+                    let object = namespace("default").label("tier", random.of(&["x", "y"])).object();
+                    run.step(Input::Upserted(object));
+                }
+                3 => run.pass(random.below(12) as i64 % 3),
+                _ => {
+                    let name = format!("p{}", random.below(12));
+                    let mut new = of_team(&name, random.of(&["a", "b", "c"]), "10m");
+                    new = new.priority(random.below(4) as i32);
+                    if random.one_in(4) {
+                        new = new.label("stuck", "yes");
+                    }
+                    if run
+                        .scheduler
+                        .snapshot()
+                        .pod(&new.clone().build().key)
+                        .is_none_or(|of| of.placed.is_none())
+                    {
+                        run.step(Input::Upserted(new.object()));
+                    }
+                }
+            }
+            run.in_order();
+        }
+    }
 }
 
 #[test]

@@ -81,7 +81,9 @@ impl World {
         if self.options.policies {
             self.waits_are_known()?;
             self.indexes_are_what_a_rebuild_makes()?;
-            self.the_queue_has_its_order()?;
+            if !panics {
+                self.the_queue_has_its_order()?;
+            }
             if !self.options.fragile {
                 self.nobody_waits_in_vain()?;
             }
