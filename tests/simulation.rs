@@ -142,6 +142,23 @@ fn invariants_hold_whatever_goes_wrong() {
     }
 }
 
+#[test]
+fn the_queue_follows_sums_whatever_goes_wrong() {
+    for seed in 0..24 {
+        let options = Options {
+            seed,
+            policies: true,
+            orders: true,
+            twin: seed % 8 < 2,
+            clock_steps: seed % 4 > 1,
+            objects: seed % 2 == 1,
+            preempts: seed % 3 > 0,
+            ..Options::default()
+        };
+        run(&moves(&options), &options).unwrap_or_else(|broken| panic!("seed {seed}: {broken}"));
+    }
+}
+
 /// The effects of each step of a run without those of rules that do not decide, and how often such a rule would have
 /// changed something.
 fn played(options: &Options) -> Result<(Vec<String>, usize), String> {

@@ -70,7 +70,7 @@ pub use preemption::{
 };
 pub use probe::{Mark, Outcome, Probe, Tally, TimedPoint};
 pub use profile::{Instances, Named, PluginConfig, Point, Profile, ProfileError, Selection};
-pub use queued::{Blame, QueuedPodInfo, SortKey};
+pub use queued::{Blame, QueuedPodInfo, SortKey, SortShare};
 pub use reads::{Interest, Need, Polarity, Reads};
 pub use recorder::{Recorder, Silent};
 pub use registry::{DuplicateName, Entry, Make, NewPlugin, PluginDescriptor, PolicyBuilder, Registry};

@@ -11,7 +11,7 @@ use super::handle::{Actor, Handle};
 use super::intent::Write;
 use super::plugin_id::PluginId;
 use super::preemption::{AppliedRules, RuleNotes};
-use super::queued::{QueuedPodInfo, SortKey};
+use super::queued::{QueuedPodInfo, SortKey, SortShare};
 use super::reads::Interest;
 use super::simulation::Simulation;
 use super::status::Status;
@@ -35,6 +35,12 @@ pub trait QueueSort: Sync {
     fn key(&self, pod: &QueuedPodInfo, snapshot: &Snapshot) -> SortKey;
     /// What can change the key of a pod; `None`: everything that the plugin reads. Called with [`QueueSort::key`].
     fn interest(&self, pod: &QueuedPodInfo, snapshot: &Snapshot) -> Option<Interest> {
+        let _ = (pod, snapshot);
+        None
+    }
+    /// What the key has in common with those of other pods, if anything: then a change of a group moves all of these pods
+    /// at once. Called with [`QueueSort::interest`].
+    fn share(&self, pod: &QueuedPodInfo, snapshot: &Snapshot) -> Option<SortShare> {
         let _ = (pod, snapshot);
         None
     }

@@ -5,8 +5,18 @@ use crate::model::{PodInfo, Symbol, Time};
 use std::sync::Arc;
 
 /// The place of a pod in the queue: compared as bytes, then by time of entry, then by sequence number.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct SortKey(pub smallvec::SmallVec<[u8; 24]>);
+
+/// What the key of a pod has in common with others.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SortShare {
+    /// Pods of one class have the same [`Interest::groups`](super::Interest::groups), and stand in the order of `own` among
+    /// each other, whatever moves.
+    pub class: SortKey,
+    /// What tells the pod from others of its class.
+    pub own: SortKey,
+}
 
 /// A pod with the queue's record of it.
 #[derive(Clone, Debug)]

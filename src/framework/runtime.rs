@@ -14,7 +14,7 @@ use super::plugin_id::{PluginId, PluginSet};
 use super::points::*;
 use super::preconditions::{Places, Preconditions};
 use super::probe::{TimedPoint, Watch};
-use super::queued::{QueuedPodInfo, SortKey};
+use super::queued::{QueuedPodInfo, SortKey, SortShare};
 use super::reads::Interest;
 use super::recorder::Recorder;
 use super::simulation::Simulation;
@@ -355,6 +355,12 @@ impl Framework {
         };
         let own = plugin.queue_sort().and_then(|sort| sort.interest(pod, snapshot));
         own.unwrap_or_else(|| Interest::of(&plugin.reads()))
+    }
+
+    /// What the pod's place in the queue has in common with those of other pods.
+    pub fn sort_share(&self, pod: &QueuedPodInfo, snapshot: &Snapshot) -> Option<SortShare> {
+        let sort = self.points.queue_sort.first().and_then(|id| self.plugin(*id))?.queue_sort()?;
+        sort.share(pod, snapshot)
     }
 
     /// Runs PreFilter plugins. Returns the nodes that are left, `None` for all. The diagnosis records a refusal and

@@ -101,7 +101,13 @@ impl Scheduler {
 
     /// Pods to be tried now, in their order.
     pub fn queue_order(&self) -> impl Iterator<Item = &PodKey> {
-        self.queue.active()
+        self.queue.active(&self.cache.snapshot).into_iter()
+    }
+
+    /// A pod that stands in the queue where its sort key does not put it, though nothing is noted that would compute the
+    /// key again; for checks.
+    pub fn misplaced(&self) -> Option<&PodKey> {
+        self.queue.misplaced(&self.cache.snapshot)
     }
 
     /// Every queued pod, in the order of arrival.

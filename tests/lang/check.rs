@@ -113,6 +113,20 @@ fn with_arguments(text: &str, arguments: serde_json::Value) -> (String, String) 
 }
 
 #[test]
+fn holidays_of_a_profile_are_dates() {
+    let text = "/// A policy.\npolicy a {\n  param holidays: list<string> = []\n  gate \"not now\" when !within(now(), \
+                \"Mon-Fri 08:00-18:00\", \"Europe/Berlin\", holidays)\n}";
+    let (said, values) = with_arguments(text, serde_json::json!({"holidays": ["2026-12-25"]}));
+    assert_eq!((&*said, &*values), ("", "holidays=[\"2026-12-25\"] "));
+    let (said, _) = with_arguments(text, serde_json::json!({"holidays": ["2026-12-25", "2026-13-01"]}));
+    assert!(said.contains("`2026-13-01` is not a date: the calendar has no such day"), "{said}");
+    let days = |count: usize| vec!["2026-12-25"; count];
+    assert_eq!(with_arguments(text, serde_json::json!({"holidays": days(1_000)})).0, "");
+    let (said, _) = with_arguments(text, serde_json::json!({"holidays": days(1_001)}));
+    assert!(said.contains("a list of holidays has at most 1000 dates, and this has 1001"), "{said}");
+}
+
+#[test]
 fn arguments_of_a_profile_are_checked_against_the_params_and_the_policy() {
     let text = "/// A policy.\npolicy a {\n  param room = 2cpu\n  param patience = 60s\n  param part = 50%\n  \
         param n: int in 1..9 = 3\n  param seats: map<string, int> = {}\n  \

@@ -80,6 +80,28 @@ fn a_gate_that_reads_the_clock_opens_when_the_wall_clock_is_stepped() {
 }
 
 #[test]
+fn a_gate_opens_when_the_holiday_is_over_and_a_window_begins() {
+    // It is a Monday at noon.
+    let mut run = Run::new(
+        r#"policy clocked {
+          param holidays: list<string> = ["2026-01-05", "2026-01-06"]
+          applies to all pods
+          gate "closed" when !within(now(), "Mon-Fri 08:00-18:00", "Europe/Berlin", holidays)
+        }"#,
+    );
+    run.step(Input::Upserted(pod("p").uid("p").cpu("1").object()));
+    assert_eq!(run.place("p"), Some(QueuePlace::Gated));
+    run.now = NOW + Duration::from_seconds(2);
+    run.step(Input::Tick);
+    // Wednesday at 8 in Berlin.
+    let opens = NOW + Duration::from_seconds((19 + 24) * 3_600);
+    assert_eq!(run.scheduler.next_wakeup(), Some(opens));
+    run.now = opens;
+    run.step(Input::Tick);
+    assert!(run.scheduler.wants_cycle(), "the gate is open: {:?}", run.place("p"));
+}
+
+#[test]
 fn a_pod_that_time_alone_would_never_help_is_tried_again_when_the_wall_clock_is_stepped_back() {
     let closes = after(Duration::from_seconds(-60));
     let mut run = Run::new(&format!(

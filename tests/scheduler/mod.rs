@@ -11,6 +11,7 @@ mod events;
 mod exceptions;
 mod extenders;
 mod failure;
+mod fair_share;
 mod gangs;
 mod gates;
 mod held;

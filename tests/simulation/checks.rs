@@ -81,6 +81,9 @@ impl World {
         if self.options.policies {
             self.waits_are_known()?;
             self.indexes_are_what_a_rebuild_makes()?;
+            if !panics {
+                self.the_queue_has_its_order()?;
+            }
             if !self.options.fragile {
                 self.nobody_waits_in_vain()?;
             }
@@ -127,6 +130,13 @@ impl World {
         for key in &queued {
             hold!(s.pod_state(key).is_some(), "1: {key:?} is queued and not known");
         }
+        Ok(())
+    }
+
+    /// The order of the queue is that of the keys as they are, but for keys that are computed before the next attempt.
+    fn the_queue_has_its_order(&self) -> Result<(), String> {
+        let misplaced = self.scheduler.misplaced();
+        hold!(misplaced.is_none(), "27: {misplaced:?} stands where its sort key does not put it");
         Ok(())
     }
 

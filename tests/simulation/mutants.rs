@@ -274,6 +274,10 @@ impl QueueSort for Mutated {
         self.may_panic("sort interest", &pod.pod.key, pod.timestamp);
         self.inner.queue_sort().unwrap().interest(pod, snapshot)
     }
+    fn share(&self, pod: &QueuedPodInfo, snapshot: &Snapshot) -> Option<SortShare> {
+        self.may_panic("sort share", &pod.pod.key, pod.timestamp);
+        self.inner.queue_sort().unwrap().share(pod, snapshot)
+    }
 }
 
 impl PreFilter for Mutated {

@@ -159,8 +159,28 @@ pub(crate) const POOL: &[&str] = &[
         gate "nobody of the team began" when pod.labels["team"] != none && begun[pod.labels["follows"] ?? ""] == 0 }"#,
 ];
 
+/// Orders of the queue that follow sums: of pods and of objects that are looked up; with classes of pods and without.
+const ORDERS: &[&str] = &[
+    r#"policy order {
+        ledger used: cpu by pod.labels["team"] ?? "" { add pod.requests.cpu }
+        queue by desc pod.priority, asc used[pod.labels["team"] ?? ""], asc pod.created }"#,
+    r#"policy order {
+        ledger placed: int by [pod.labels["team"] ?? "", ns.labels["closed"] ?? ""] { add 1 when pod.labels["wants"] != "gold" }
+        queue by placed[[pod.labels["team"] ?? "", ns.labels["closed"] ?? ""]] * (pod.priority + 1), desc pod.created }"#,
+    r#"policy order {
+        let desk = lookup("example.com/v1/Desk", "default", pod.labels["team"] ?? "")
+        ledger taken: int by desk.labels["tier"] ?? "none" { add int(desk.spec.room) ?? 1 when ns.labels["closed"] != "yes" }
+        queue by desc taken[desk.labels["tier"] ?? "none"], desc pod.priority }"#,
+    r#"policy order {
+        let desk = lookup("example.com/v1/Desk", "default", pod.labels["team"] ?? "")
+        ledger taken: int by pod.labels["team"] ?? "" { add int(desk.spec.room) ?? 1 when desk.annotations["open"] != "no" }
+        queue by taken[pod.labels["team"] ?? ""] > taken["a"], desc taken[pod.labels["team"] ?? ""], desc pod.attempts }"#,
+];
+
 static COMPILED: LazyLock<Vec<Arc<CompiledPolicy>>> =
     LazyLock::new(|| POOL.iter().map(|text| compile(text)).collect());
+static COMPILED_ORDERS: LazyLock<Vec<Arc<CompiledPolicy>>> =
+    LazyLock::new(|| ORDERS.iter().map(|text| compile(text)).collect());
 
 /// A policy of a run.
 pub(crate) fn compile(text: &str) -> Arc<CompiledPolicy> {
@@ -174,7 +194,7 @@ pub(crate) fn compile(text: &str) -> Arc<CompiledPolicy> {
 
 /// The ledger whose index has this key.
 pub(crate) fn ledger_of(key: &IndexKey) -> Option<(Arc<CompiledPolicy>, LedgerId)> {
-    COMPILED.iter().find_map(|compiled| {
+    COMPILED.iter().chain(&*COMPILED_ORDERS).find_map(|compiled| {
         let at = compiled.policy.ledgers.iter().position(|ledger| ledger.index == *key)?;
         Some((compiled.clone(), LedgerId(at as u32)))
     })
@@ -531,7 +551,11 @@ impl World {
 
     /// The profiles of a set by bits, as a reload brings them.
     pub(crate) fn policies(&mut self, bits: u64) -> Arc<Profiles> {
-        let set = set(bits);
+        let mut set = set(bits);
+        if self.options.orders {
+            set.retain(|of| of.policy.queue.is_none());
+            set.push(COMPILED_ORDERS[bits as usize % ORDERS.len()].clone());
+        }
         let second = !bits.is_multiple_of(4);
         let trials = self.options.trials;
         let serving: Vec<_> =

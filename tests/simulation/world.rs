@@ -31,6 +31,8 @@ pub(crate) struct Options {
     pub mutant: Option<Mutant>,
     /// Policies decide, beside the in-tree plugins, and not the plugins of the tests.
     pub policies: bool,
+    /// The queue is ordered by sums of ledgers.
+    pub orders: bool,
     /// The wall clock is stepped.
     pub clock_steps: bool,
     /// Pods preempt others; with policies they always do.

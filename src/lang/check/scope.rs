@@ -336,7 +336,7 @@ impl<'a> Checker<'a> {
                 "it runs once per pod; write conditions on nodes in a `filter`"
             }
             (Place::In(StatementId::Queue), _) => {
-                "it sees the pod, its namespace, groups, memos and objects that are looked up"
+                "it sees the pod, its namespace, groups, ledgers, memos and objects that are looked up"
             }
             (Place::In(StatementId::Gate), _) => {
                 "it sees the pod, its namespace, groups, ledgers, memos, objects that are looked up and the clock"

@@ -33,7 +33,8 @@ pub(super) struct RuleInterest {
     pub(super) kinds: Kinds,
     /// Groups with the indexes that follow them: only changes of their members matter.
     pub(super) groups: Vec<(GroupId, IndexKey)>,
-    /// Ledgers whose keys depend on the pod alone: only these sums matter.
+    /// Ledgers. Of those whose keys depend on the pod alone only these sums matter; `kinds` has what moves the others,
+    /// but for the end of an exception.
     pub(super) ledgers: Vec<LedgerRead>,
     /// Memos: only what is remembered under the pod's key matters.
     pub(super) memos: Vec<MemoId>,
@@ -55,10 +56,10 @@ impl RuleInterest {
         let of_nodes = if node_of_pod { Kinds::LIFE } else { Kinds::NONE };
         let mut apart = reads.clone();
         let memos = reads.memos.iter().copied().collect();
-        let mut ledgers = read_by(policy, parts, reads);
+        let ledgers = read_by(policy, parts, reads);
         // Any key: every pod that is placed may move the sum.
-        ledgers.retain(|read| read.keys.is_some());
-        apart.ledgers.retain(|ledger, _| !ledgers.iter().any(|read| read.ledger == *ledger));
+        let keyed = |ledger| ledgers.iter().any(|read| read.ledger == ledger && read.keys.is_some());
+        apart.ledgers.retain(|ledger, _| !keyed(*ledger));
         if !reads.groups.iter().all(|group| can_be_indexed(policy, *group)) {
             let kinds = Interest::of(&framework_reads(policy, &apart)).kinds;
             return Self { kinds: kinds.with(of_nodes), groups: Vec::new(), ledgers, memos };

@@ -9,7 +9,7 @@ use crate::lang::eval::interpret::Evaluator;
 use crate::lang::eval::ledgers::{Key, LedgerIndex, key_number, ledger_number};
 use crate::lang::language::fields::ChangedBy;
 use crate::lang::typed::reads::{Polarity, ReadOf, ReadPath, Reads};
-use crate::lang::typed::walk::each_part;
+use crate::lang::typed::walk::{each_part, parts};
 use crate::lang::typed::{Expr, ExprKind, LedgerId, Policy, Root};
 use crate::lang::types::convert;
 use crate::lang::types::value::Ordered;
@@ -68,7 +68,12 @@ fn collect(policy: &Policy, expr: &Expr, keys: &mut BTreeMap<LedgerId, Option<Ve
 }
 
 /// Whether an expression depends on fields of the pod and its namespace alone, which change with the objects only.
-fn is_of_the_pod(policy: &Policy, expr: &Expr) -> bool {
+pub(super) fn is_of_the_pod(policy: &Policy, expr: &Expr) -> bool {
+    reads_only_the_pod(policy, expr, false)
+}
+
+/// The same; with `queued` also fields that stay as they are while the pod is queued.
+pub(super) fn reads_only_the_pod(policy: &Policy, expr: &Expr, queued: bool) -> bool {
     match &expr.kind {
         ExprKind::Root(Root::Pod | Root::Namespace) => true,
         ExprKind::Root(_)
@@ -82,18 +87,45 @@ fn is_of_the_pod(policy: &Policy, expr: &Expr) -> bool {
         | ExprKind::Macro(_)
         | ExprKind::CallDef(..) => false,
         ExprKind::Field(object, field) => {
-            let moves = matches!(
-                field.def().changed_by,
-                ChangedBy::Placement | ChangedBy::Queue | ChangedBy::Attempts | ChangedBy::Clock
-            );
-            !moves && field.def().name != "nominated" && is_of_the_pod(policy, object)
+            let moves = match field.def().changed_by {
+                ChangedBy::Placement | ChangedBy::Clock => true,
+                ChangedBy::Queue | ChangedBy::Attempts => !queued,
+                _ => false,
+            };
+            !moves && field.def().name != "nominated" && reads_only_the_pod(policy, object, queued)
         }
-        ExprKind::Let(id) => is_of_the_pod(policy, &policy[*id].value),
+        ExprKind::Let(id) => reads_only_the_pod(policy, &policy[*id].value, queued),
         _ => {
             let mut all = true;
-            each_part(expr, &mut |part| all = all && is_of_the_pod(policy, part));
+            each_part(expr, &mut |part| all = all && reads_only_the_pod(policy, part, queued));
             all
         }
+    }
+}
+
+/// Adds the sums that an expression reads, with their keys; `false` where it reads anything but constants and sums
+/// under keys of the pod.
+pub(super) fn sums_alone<'p>(
+    policy: &'p Policy,
+    expr: &'p Expr,
+    sums: &mut Vec<(LedgerId, &'p Expr)>,
+) -> bool {
+    match &expr.kind {
+        ExprKind::Ledger(id, key) => {
+            sums.push((*id, key));
+            is_of_the_pod(policy, key)
+        }
+        ExprKind::Let(id) => sums_alone(policy, &policy[*id].value, sums),
+        ExprKind::Root(_)
+        | ExprKind::Group(_)
+        | ExprKind::Memo(_)
+        | ExprKind::Source(..)
+        | ExprKind::LookUp(..)
+        | ExprKind::Now
+        | ExprKind::Slot(_)
+        | ExprKind::Macro(_)
+        | ExprKind::CallDef(..) => false,
+        _ => parts(expr).into_iter().all(|part| sums_alone(policy, part, sums)),
     }
 }
 

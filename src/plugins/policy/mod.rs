@@ -77,6 +77,8 @@ pub struct PolicyPlugin {
     events: events::Events,
     inputs: pod_inputs::PodInputs,
     clocked: clock::Clocked,
+    /// What the keys of `queue by` have in common.
+    shares: Option<queue::Shares>,
     waits_key: IndexKey,
     /// It applies to no pod.
     suspended: bool,
@@ -161,6 +163,7 @@ impl PolicyPlugin {
         let waits_key = IndexKey(Symbol::from(format!("{}/waits", compiled.name())));
         let inputs = pod_inputs::PodInputs::of(&compiled);
         let clocked = clock::Clocked::of(&compiled.policy);
+        let shares = queue::Shares::of(&compiled.policy);
         let filters = compiled.policy.filters.iter().map(|filter| Symbol::from(&*filter.name));
         let scores = compiled.policy.scores.iter().map(|score| Symbol::from(&*score.name));
         let rules = numbers::NAMES.iter().map(|name| Symbol::from(*name));
@@ -177,6 +180,7 @@ impl PolicyPlugin {
             events,
             inputs,
             clocked,
+            shares,
             waits_key,
             suspended: false,
             part: 0,

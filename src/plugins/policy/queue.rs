@@ -1,11 +1,37 @@
 //! `queue by`: the keys of a pod as bytes that sort in the order of the keys.
 
 use super::PolicyPlugin;
-use crate::framework::{Interest, QueueSort, QueuedPodInfo, SortKey};
-use crate::lang::codegen::Env;
+use super::ledger_reads::{reads_only_the_pod, sums_alone};
+use crate::framework::{Interest, QueueSort, QueuedPodInfo, SortKey, SortShare};
+use crate::lang::codegen::{CompiledKey, Env};
 use crate::lang::eval::context::{EvalContext, Queued};
+use crate::lang::eval::interpret::Evaluator;
+use crate::lang::typed::{Expr, Policy};
 use crate::lang::types::value::Value;
 use crate::model::Snapshot;
+
+/// Keys of which each reads either the pod, and what is said about it in the queue, or sums of ledgers alone. Then pods
+/// that read the same sums keep their order among each other when a sum moves.
+pub(super) struct Shares {
+    /// Which of the keys read sums.
+    of_sums: Vec<bool>,
+    /// The keys under which sums are read, in their order.
+    read_under: Vec<Expr>,
+}
+
+impl Shares {
+    /// Of a policy whose keys are such.
+    pub(super) fn of(policy: &Policy) -> Option<Self> {
+        let mut sums = Vec::new();
+        let of_sums = policy.queue.iter().flat_map(|queue| &queue.keys).map(|key| {
+            let of_sums = !reads_only_the_pod(policy, &key.value, true);
+            (!of_sums || sums_alone(policy, &key.value, &mut sums)).then_some(of_sums)
+        });
+        let of_sums = of_sums.collect::<Option<Vec<bool>>>()?;
+        let read_under = sums.into_iter().map(|(_, key)| key.clone()).collect();
+        of_sums.contains(&true).then_some(Self { of_sums, read_under })
+    }
+}
 
 impl QueueSort for PolicyPlugin {
     fn key(&self, pod: &QueuedPodInfo, snapshot: &Snapshot) -> SortKey {
@@ -14,21 +40,61 @@ impl QueueSort for PolicyPlugin {
         let mut context = EvalContext::new(&pod.pod, snapshot, pod.timestamp);
         context.queued = Queued { since: Some(pod.added), attempts: pod.attempts };
         let mut env = Env::new(&self.compiled.policy, context, &[]);
-        for of in keys {
-            let begin = key.0.len();
-            write(&(of.value)(&mut env), &mut key);
-            if of.descending {
-                for byte in key.0.iter_mut().skip(begin) {
-                    *byte = !*byte;
-                }
-            }
-        }
+        keys.iter().for_each(|of| append(of, &mut env, &mut key));
         key
+    }
+
+    fn share(&self, pod: &QueuedPodInfo, snapshot: &Snapshot) -> Option<SortShare> {
+        let (shares, keys) = (self.shares.as_ref()?, self.compiled.statements.queue.as_ref()?);
+        let mut context = EvalContext::new(&pod.pod, snapshot, pod.timestamp);
+        context.queued = Queued { since: Some(pod.added), attempts: pod.attempts };
+        let mut evaluator = Evaluator::new(&self.compiled.policy, context);
+        let mut class = SortKey::default();
+        let mut named = shares.read_under.iter();
+        if !named.all(|key| write_exactly(&evaluator.value(key), &mut class)) {
+            return None;
+        }
+        let mut env = Env::new(&self.compiled.policy, context, &[]);
+        let mut own = SortKey::default();
+        let of_pod = keys.iter().zip(&shares.of_sums).filter(|(_, of_sums)| !**of_sums);
+        of_pod.for_each(|(of, _)| append(of, &mut env, &mut own));
+        Some(SortShare { class, own })
     }
 
     fn interest(&self, pod: &QueuedPodInfo, snapshot: &Snapshot) -> Option<Interest> {
         let context = EvalContext::new(&pod.pod, snapshot, pod.timestamp);
         Some(self.interest_of(&self.events.of_queue, context))
+    }
+}
+
+/// Appends the value of a key, in its direction.
+fn append(of: &CompiledKey, env: &mut Env<'_, '_>, key: &mut SortKey) {
+    let begin = key.0.len();
+    write(&(of.value)(env), key);
+    if of.descending {
+        for byte in key.0.iter_mut().skip(begin) {
+            *byte = !*byte;
+        }
+    }
+}
+
+/// Appends the key of a ledger as bytes that are equal where keys of its type are; `false` where that cannot be told.
+fn write_exactly(value: &Value<'_>, key: &mut SortKey) -> bool {
+    match value {
+        Value::List(parts) => {
+            key.0.extend_from_slice(&(parts.len() as u64).to_be_bytes());
+            parts.iter().all(|part| write_exactly(part, key))
+        }
+        Value::Bool(_)
+        | Value::Int(_)
+        | Value::Uint(_)
+        | Value::Float(_)
+        | Value::Time(_)
+        | Value::String(_) => {
+            write(value, key);
+            true
+        }
+        _ => false,
     }
 }
 
@@ -66,6 +132,31 @@ mod tests {
         let mut key = SortKey::default();
         write(&value, &mut key);
         key
+    }
+
+    #[test]
+    fn keys_of_ledgers_are_told_apart() {
+        let list = |parts: &[&'static str]| Value::List(parts.iter().map(|part| Value::text(part)).collect());
+        let keys = [
+            Value::text("a"),
+            Value::text("ab"),
+            list(&[]),
+            list(&["a"]),
+            list(&["a", ""]),
+            list(&["", "a"]),
+            list(&["a\0", "b"]),
+            list(&["a", "\0b"]),
+        ];
+        let written: std::collections::BTreeSet<SortKey> = keys
+            .iter()
+            .map(|value| {
+                let mut key = SortKey::default();
+                assert!(write_exactly(value, &mut key));
+                key
+            })
+            .collect();
+        assert_eq!(written.len(), keys.len());
+        assert!(!write_exactly(&Value::Absent, &mut SortKey::default()));
     }
 
     #[test]

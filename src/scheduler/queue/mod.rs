@@ -19,6 +19,7 @@ mod in_flight;
 mod incoming;
 mod interest;
 mod nominator;
+mod order;
 mod queued;
 #[cfg(test)]
 mod tests;
@@ -35,7 +36,7 @@ use crate::framework::{
     RuleFault,
 };
 use crate::model::{Duration, Generation, PodInfo, PodKey, Snapshot, Symbol, Time};
-use active::{Active, Rank};
+use active::{Active, Rank, Seat};
 use backoff::Backoff;
 use census::Census;
 use held::{Held, Notices};
@@ -92,7 +93,7 @@ pub enum QueuePlace {
 
 #[derive(Clone, Debug)]
 enum Place {
-    Active(Rank),
+    Active(Seat),
     Backoff { failed: bool, expiry: Time, rank: Rank },
     Unschedulable,
 }
@@ -130,7 +131,8 @@ pub(super) struct SchedulingQueue {
     next_flush: Time,
     /// The generation of the cluster at which the sort keys were computed.
     keys_at: Generation,
-    /// Pods in the active and back-off queues, by what can change their sort keys.
+    /// Pods in the active and back-off queues, by what can change their sort keys, but for what moves a class of active
+    /// pods.
     sorted: Interested<PodKey>,
     served: Served,
     /// The queued pods by what keeps them waiting.
@@ -223,7 +225,7 @@ impl SchedulingQueue {
         self.census.remove(&entry.queued);
         self.sorted.remove(&entry.interest, pod);
         match &entry.place {
-            Place::Active(rank) => self.active.remove(rank),
+            Place::Active(seat) => self.active.remove(seat),
             Place::Backoff { failed, expiry, rank } => self.backoff.remove(*failed, *expiry, rank),
             Place::Unschedulable => self.unschedulable.remove(entry.queued.number),
         }
@@ -368,22 +370,21 @@ impl SchedulingQueue {
             self.entries.insert(key, Entry { queued, place: Place::Unschedulable, interest });
             return incoming::UNSCHEDULABLE;
         }
-        let rank = queued.rank(snapshot);
         let expiry = self.backoff.expiry(&queued.info).filter(|_| self.backoff.is_waiting(&queued.info, now));
-        let (place, queue) = match expiry {
+        match expiry {
             Some(expiry) if strategy == RequeueStrategy::AfterBackoff => {
                 let failed = queued.info.consecutive_errors > 0 || queued.info.full_backoff;
+                let (rank, interest) = (queued.rank(snapshot), queued.sort_interest(snapshot));
                 self.backoff.insert(failed, expiry, rank.clone(), key.clone());
-                (Place::Backoff { failed, expiry, rank }, "backoff")
+                self.enter(key, queued, Place::Backoff { failed, expiry, rank }, interest);
+                "backoff"
             }
             _ => {
                 queued.info.initial_attempt.get_or_insert(now);
-                self.active.insert(rank.clone(), key.clone());
-                (Place::Active(rank), "active")
+                self.make_active(key, queued, snapshot);
+                "active"
             }
-        };
-        self.enter(key, queued, place, snapshot);
-        queue
+        }
     }
 
     /// No gate holds the pod.
@@ -391,14 +392,6 @@ impl SchedulingQueue {
         if queued.held.take().is_some_and(|held| held.is_told()) {
             self.freed.push(queued.info.pod.clone());
         }
-    }
-
-    /// Keeps a pod that has a sort key.
-    fn enter(&mut self, key: PodKey, queued: Queued, place: Place, snapshot: &Snapshot) {
-        let interest = queued.sort_interest(snapshot);
-        self.sorted.insert(&interest, key.clone());
-        self.census.add(&queued);
-        self.entries.insert(key, Entry { queued, place, interest });
     }
 
     /// PreEnqueue. The plugin that refuses is noted. A panic of one counts as a refusal, and the pod is retried later.
@@ -562,9 +555,7 @@ impl SchedulingQueue {
             let Some(mut queued) = self.remove(&key) else { break };
             queued.info.gating_plugin = None;
             queued.info.initial_attempt.get_or_insert(now);
-            let rank = queued.rank(snapshot);
-            self.active.insert(rank.clone(), key.clone());
-            self.enter(key, queued, Place::Active(rank), snapshot);
+            self.make_active(key, queued, snapshot);
             self.incoming.count("active", "BackoffComplete");
         }
         self.ring(snapshot, now);
@@ -677,43 +668,6 @@ impl SchedulingQueue {
         }
     }
 
-    /// Recomputes the sort keys of the pods whose keys read what changed.
-    fn rank_anew(&mut self, snapshot: &Snapshot) {
-        let now_at = snapshot.generation();
-        if now_at == self.keys_at {
-            return;
-        }
-        let concerned = self.sorted.since(self.keys_at, snapshot);
-        self.keys_at = now_at;
-        for key in concerned.all {
-            self.rank_again(&key, snapshot);
-        }
-    }
-
-    fn rank_again(&mut self, key: &PodKey, snapshot: &Snapshot) {
-        let Some(entry) = self.entries.get_mut(key) else { return };
-        let interest = entry.queued.sort_interest(snapshot);
-        if interest != entry.interest {
-            self.sorted.remove(&entry.interest, key);
-            self.sorted.insert(&interest, key.clone());
-            entry.interest = interest;
-        }
-        let fresh = entry.queued.rank(snapshot);
-        match &mut entry.place {
-            Place::Active(rank) if *rank != fresh => {
-                self.active.remove(rank);
-                self.active.insert(fresh.clone(), key.clone());
-                *rank = fresh;
-            }
-            Place::Backoff { failed, expiry, rank } if *rank != fresh => {
-                self.backoff.remove(*failed, *expiry, rank);
-                self.backoff.insert(*failed, *expiry, fresh.clone(), key.clone());
-                *rank = fresh;
-            }
-            _ => {}
-        }
-    }
-
     /// The queue that a pod is in; `None` when it is not queued.
     pub(super) fn place(&self, pod: &PodKey) -> Option<QueuePlace> {
         let entry = self.entries.get(pod)?;
@@ -739,11 +693,6 @@ impl SchedulingQueue {
     pub(super) fn gate(&self, pod: &PodKey) -> Option<&str> {
         let queued = &self.entries.get(pod)?.queued;
         queued.info.gating_plugin.map(|gate| queued.hints.framework.plugin_name(gate))
-    }
-
-    /// The active pods, in order.
-    pub(super) fn active(&self) -> impl Iterator<Item = &PodKey> {
-        self.active.iter()
     }
 
     /// How many pods are active, in back-off, unschedulable and gated.

@@ -1,10 +1,10 @@
 //! [`Queued`]: what the queue knows of one pod, from its arrival until it is bound or gone.
 
 use super::ProfileHints;
-use super::active::Rank;
+use super::active::{Rank, Seat};
 use super::held::Held;
 use super::interest::handle;
-use crate::framework::{CycleState, Interest, PluginId, QueuedPodInfo};
+use crate::framework::{CycleState, Interest, PluginId, QueuedPodInfo, SortShare};
 use crate::model::{Kinds, Snapshot, Time};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -56,6 +56,21 @@ impl Queued {
         let framework = &self.hints.framework;
         let interest = catch_unwind(AssertUnwindSafe(|| framework.sort_interest(&self.info, snapshot)));
         interest.unwrap_or_else(|_| Interest { kinds: Kinds::ALL, groups: Vec::new() })
+    }
+
+    /// Where a pod stands among the active ones, and what can change that, but for what moves its class.
+    pub(super) fn seat(&self, snapshot: &Snapshot) -> (Seat, Interest) {
+        let framework = &self.hints.framework;
+        let interest = self.sort_interest(snapshot);
+        let share = catch_unwind(AssertUnwindSafe(|| framework.sort_share(&self.info, snapshot)));
+        match share.ok().flatten().filter(|_| !interest.groups.is_empty()) {
+            Some(SortShare { class, own }) => {
+                let own = Rank { key: own, since: self.info.timestamp, number: self.number };
+                let seat = Seat::Shared { class, groups: interest.groups.into(), own };
+                (seat, Interest { kinds: interest.kinds, groups: Vec::new() })
+            }
+            None => (Seat::Alone(self.rank(snapshot)), interest),
+        }
     }
 
     /// Whether more pods may be evicted for it than with the plugins that it had `before`; also where a rule panics.

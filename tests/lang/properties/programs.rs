@@ -111,7 +111,11 @@ impl<'r> Programs<'r> {
             let desc = self.random.of(&["", "desc "]);
             // A let with the word of an order.
             text.push_str(&format!("  let desc = {} ?? 0\n", self.maybe_int(1)));
-            text.push_str(&format!("  queue by {desc}({} ?? 3), (desc), pod.priority\n", self.maybe_int(2)));
+            let share = if self.ledgers { "used[pod.labels[\"team\"] ?? \"\"], " } else { "" };
+            text.push_str(&format!(
+                "  queue by {desc}({} ?? 3), {share}(desc), pod.priority\n",
+                self.maybe_int(2)
+            ));
             self.nodes = nodes;
         }
         for filter in 0..1 + self.random.below(2) {

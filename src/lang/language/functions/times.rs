@@ -165,6 +165,37 @@ rows! {
         ],
         ..BASE
     };
+    FunctionDef {
+        name: "within",
+        method: false,
+        params: &[Ty::Time, Ty::String, Ty::String, Ty::List(&Ty::String)],
+        names: &["at", "windows", "time zone", "holidays"],
+        result: Ty::Bool,
+        prepare: Some(Prepare { constants: &[1, 2, 3], make: windows }),
+        work: Work::Calendar,
+        body: |args, prepared| match (args, prepared) {
+            ([Value::Time(at), ..], Prepared::Windows(windows)) => Value::Bool(windows.contains(*at)),
+            _ => Value::Absent,
+        },
+        doc: "the same but for holidays: false on these days of the time zone, from midnight to midnight, also where a \
+              window of the day before runs on; dates as `2026-12-25`; a constant list, which may be a param, of at \
+              most 1,000 dates",
+        examples: &[
+            (
+                "within(time(\"2026-12-24T10:00:00Z\"), \"Mon-Fri 08:00-18:00\", \"UTC\", [\"2026-12-25\"])",
+                "true",
+            ),
+            (
+                "within(time(\"2026-12-25T10:00:00Z\"), \"Mon-Fri 08:00-18:00\", \"UTC\", [\"2026-12-25\"])",
+                "false",
+            ),
+            (
+                "within(time(\"2026-12-24T23:30:00Z\"), \"Thu 22:00-06:00\", \"Europe/Berlin\", [\"2026-12-25\"])",
+                "false",
+            ),
+        ],
+        ..BASE
+    };
 }
 
 fn whole<'a>(args: &[Value<'a>], part: fn(i64) -> i64) -> Value<'a> {
@@ -288,7 +319,47 @@ fn windows(args: &[Option<Constant>]) -> Result<Prepared, (usize, String)> {
             at = (at + 1) % 7;
         }
     }
-    Ok(Prepared::Windows(Arc::new(Windows::new(windows, zone))))
+    let closed = holidays(args.get(3).and_then(Option::as_ref))?;
+    Ok(Prepared::Windows(Arc::new(Windows::new(windows, zone).without(closed))))
+}
+
+/// Most dates of a list of holidays.
+const MOST_HOLIDAYS: usize = 1_000;
+
+/// The dates of a list as days since 1970-01-01; none where there is no list.
+fn holidays(list: Option<&Constant>) -> Result<Vec<i64>, (usize, String)> {
+    let dates = list.and_then(|list| list.elements()).unwrap_or_default();
+    if dates.len() > MOST_HOLIDAYS {
+        return Err((
+            3,
+            format!("a list of holidays has at most {MOST_HOLIDAYS} dates, and this has {}", dates.len()),
+        ));
+    }
+    let day = |date: &Value<'_>| {
+        let written = text(date).unwrap_or("");
+        day_of(written).map_err(|why| (3, format!("`{written}` is not a date: {why}")))
+    };
+    dates.iter().map(day).collect()
+}
+
+/// A date as `2026-12-25`, in days since 1970-01-01.
+fn day_of(date: &str) -> Result<i64, &'static str> {
+    let digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
+    let parts: Vec<&str> = date.split('-').collect();
+    let (year, month, day) = match &parts[..] {
+        [year, month, day]
+            if (year.len(), month.len(), day.len()) == (4, 2, 2) && parts.iter().all(|part| digits(part)) =>
+        {
+            (year.parse(), month.parse(), day.parse())
+        }
+        _ => return Err("write year, month and day, as in `2026-12-25`"),
+    };
+    let (Ok(year), Ok(month), Ok(day)) = (year, month, day) else {
+        return Err("the calendar has no such day");
+    };
+    let date = jiff::civil::Date::new(year, month, day).map_err(|_| "the calendar has no such day")?;
+    let since = date.since(jiff::civil::Date::constant(1970, 1, 1)).map_err(|_| "it is too far away")?;
+    Ok(i64::from(since.get_days()))
 }
 
 /// `08:30` as a minute of the day; `24:00` is 1440.

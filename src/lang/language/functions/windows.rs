@@ -1,5 +1,5 @@
-//! [`Windows`]: weekly windows in a time zone, as `within` has them. Instants are found by the edges of
-//! the windows and of the zone's offsets, so the cost does not depend on how long a window lasts.
+//! [`Windows`]: weekly windows in a time zone, but for some days, as `within` has them. Instants are found by the edges
+//! of the windows, of the days and of the zone's offsets, so the cost does not depend on how long a window lasts.
 
 use crate::model::Time;
 use jiff::Timestamp;
@@ -11,9 +11,13 @@ const WEEK: usize = 7 * 1440;
 const MINUTE: i64 = 60_000_000;
 /// Minutes from a Monday to 1970-01-01, a Thursday.
 const EPOCH: i64 = 3 * 1440;
-/// How far ahead a change is looked for: in two weeks every window starts and ends, also one that a
-/// change to summer time skips in the first of them.
-const AHEAD: i64 = 15 * 1440 * MINUTE;
+/// Microseconds of a day.
+const DAY: i64 = 1440 * MINUTE;
+/// How far ahead a change is looked for: in two weeks without a closed day every window starts and ends, also one that
+/// a change to summer time skips in the first of them.
+const AHEAD: i64 = 15 * DAY;
+/// More than offsets of a zone differ by.
+const OFFSETS: i64 = 3 * DAY;
 
 /// The weekly windows of a `within`.
 #[derive(Clone, Debug)]
@@ -23,6 +27,8 @@ pub struct Windows {
     edges: Vec<u16>,
     /// Whether the last minute of the week lies in a window.
     inside_at_end: bool,
+    /// The first closed day and the first open one behind it, in order and apart: days since 1970-01-01.
+    closed: Vec<(i64, i64)>,
     /// The time zone.
     zone: TimeZone,
 }
@@ -50,38 +56,89 @@ impl Windows {
                 edges.push(u16::try_from(minute).unwrap_or(u16::MAX));
             }
         }
-        Self { edges, inside_at_end: inside, zone }
+        Self { edges, inside_at_end: inside, closed: Vec::new(), zone }
     }
 
-    /// Whether an instant lies in one of the windows.
+    /// The windows without these days of the zone, given in days since 1970-01-01.
+    pub fn without(mut self, days: impl IntoIterator<Item = i64>) -> Self {
+        let mut days: Vec<i64> = days.into_iter().collect();
+        days.sort_unstable();
+        for day in days {
+            match self.closed.last_mut() {
+                Some((_, end)) if day <= *end => *end = (*end).max(day + 1),
+                _ => self.closed.push((day, day + 1)),
+            }
+        }
+        self
+    }
+
+    /// Whether an instant lies in one of the windows, and not on a closed day.
     pub fn contains(&self, at: Time) -> bool {
-        let minute = self.local(at).1;
+        let (_, day, minute) = self.local(at);
         // The state changes at each edge that was passed in this week.
         let passed = self.edges.partition_point(|edge| i64::from(*edge) <= minute);
-        self.inside_at_end != (passed % 2 == 1)
+        self.inside_at_end != (passed % 2 == 1) && !self.is_closed(day)
     }
 
     /// The next instant after `at` at which [`Windows::contains`] changes; none when it never does.
     pub fn next_change(&self, at: Time) -> Option<Time> {
+        if self.edges.is_empty() && !self.inside_at_end {
+            return None;
+        }
         let inside = self.contains(at);
         let mut from = at;
-        // Between two transitions of the zone the next edge changes the state.
-        while from.0.saturating_sub(at.0) <= AHEAD {
-            let next = match (self.next_edge(from), self.next_transition(from)) {
-                (Some(edge), Some(transition)) => edge.min(transition),
-                (edge, transition) => edge.or(transition)?,
+        while from.0.saturating_sub(at.0.max(self.all_open())) <= AHEAD {
+            from = match self.quiet_until(from) {
+                Some(quiet) => quiet,
+                // Between two transitions of the zone the next edge, or the end of a day, changes the state.
+                None => {
+                    let next = [self.next_edge(from), self.next_day(from), self.next_transition(from)];
+                    next.into_iter().flatten().min()?
+                }
             };
-            if self.contains(next) != inside {
-                return Some(next);
+            if self.contains(from) != inside {
+                return Some(from);
             }
-            from = next;
         }
         None
     }
 
+    fn is_closed(&self, day: i64) -> bool {
+        let begun = self.closed.partition_point(|(first, _)| *first <= day);
+        begun.checked_sub(1).and_then(|last| self.closed.get(last)).is_some_and(|(_, end)| day < *end)
+    }
+
+    /// An instant from which no day is closed, wherever the zone is.
+    fn all_open(&self) -> i64 {
+        self.closed.last().map_or(i64::MIN, |(_, end)| end.saturating_mul(DAY).saturating_add(OFFSETS))
+    }
+
+    /// The first day behind a day from which days are closed, or open again.
+    fn turn_of_days(&self, day: i64) -> Option<i64> {
+        let over = self.closed.partition_point(|(_, end)| *end <= day);
+        self.closed.get(over).map(|(first, end)| if *first <= day { *end } else { *first })
+    }
+
+    /// A later instant up to which nothing changes, whatever the zone does: days are closed, or windows have no edges,
+    /// long enough.
+    fn quiet_until(&self, at: Time) -> Option<Time> {
+        let (_, day, _) = self.local(at);
+        if !self.edges.is_empty() && !self.is_closed(day) {
+            return None;
+        }
+        let turn = self.turn_of_days(day)?.saturating_mul(DAY).saturating_sub(OFFSETS);
+        Some(Time(turn)).filter(|turn| *turn > at)
+    }
+
+    /// The next turn from open to closed days, or back, if the offset of the zone stays as it is.
+    fn next_day(&self, at: Time) -> Option<Time> {
+        let (offset, day, _) = self.local(at);
+        Some(Time(self.turn_of_days(day)?.saturating_mul(DAY).saturating_sub(offset)))
+    }
+
     /// The next edge after an instant if the offset of the zone stays as it is.
     fn next_edge(&self, at: Time) -> Option<Time> {
-        let (offset, minute) = self.local(at);
+        let (offset, _, minute) = self.local(at);
         let passed = self.edges.partition_point(|edge| i64::from(*edge) <= minute);
         let ahead = match self.edges.get(passed) {
             Some(edge) => i64::from(*edge) - minute,
@@ -97,11 +154,12 @@ impl Windows {
         Some(Time(next.as_microsecond())).filter(|next| *next > at)
     }
 
-    /// The offset of the zone from UTC in microseconds, and the minute of the week there.
-    fn local(&self, at: Time) -> (i64, i64) {
+    /// The offset of the zone from UTC in microseconds, and the day since 1970-01-01 and the minute of the week there.
+    fn local(&self, at: Time) -> (i64, i64, i64) {
         let offset = i64::from(self.zone.to_offset(timestamp(at)).seconds()) * 1_000_000;
-        let minute = at.0.saturating_add(offset).div_euclid(MINUTE) + EPOCH;
-        (offset, minute.rem_euclid(WEEK as i64))
+        let clock = at.0.saturating_add(offset);
+        let minute = clock.div_euclid(MINUTE) + EPOCH;
+        (offset, clock.div_euclid(DAY), minute.rem_euclid(WEEK as i64))
     }
 }
 
@@ -126,20 +184,29 @@ mod tests {
         })
     }
 
-    /// Windows and zones at random, around the changes of clocks: both as the definition has them,
-    /// minute by minute.
+    /// The definition: the date is none of these days.
+    fn open(days: &[i64], zone: &TimeZone, at: Time) -> bool {
+        let date = timestamp(at).to_zoned(zone.clone()).date();
+        let epoch = jiff::civil::date(1970, 1, 1);
+        !days.iter().any(|day| i64::from((date - epoch).get_days()) == *day)
+    }
+
+    /// Windows, closed days and zones at random, around the changes of clocks and of years: all as the definitions have
+    /// them, minute by minute.
     #[test]
     fn edges_are_where_the_definition_changes() {
+        // Clocks change at midnight in Santiago, and by a day in Apia.
         let zones = [
             "UTC",
             "Europe/Berlin",
             "America/New_York",
+            "America/Santiago",
             "Australia/Lord_Howe",
             "Pacific/Apia",
             "Asia/Kathmandu",
         ];
         let mut random = crate::testing::Random(11);
-        for round in 0..200 {
+        for round in 0..300 {
             let zone = jiff::tz::db().get(random.of(&zones)).unwrap_or(TimeZone::UTC);
             let mut windows = Vec::new();
             for _ in 0..1 + random.below(4) {
@@ -148,21 +215,52 @@ mod tests {
                 let from = if random.one_in(2) { 50 + random.below(150) } else { random.below(1440) };
                 windows.push((random.below(7) as u8, from as u16, length));
             }
-            let fast = Windows::new(windows.iter().copied(), zone.clone());
-            let around =
-                [1_774_746_000, 1_792_890_000, 1_772_953_200, 1_325_239_200, 1_775_314_800][random.below(5)];
+            if random.one_in(5) {
+                windows = (0..7).map(|day| (day, 0, 1440)).collect();
+            }
+            let around = [
+                1_774_746_000,
+                1_792_890_000,
+                1_772_953_200,
+                1_325_239_200,
+                1_775_314_800,
+                1_767_225_600,
+                1_775_358_000,
+                1_788_667_200,
+            ][random.below(8)];
             let start = around - 6 * 86_400 + random.below(7 * 86_400) as i64;
+            let mut days = Vec::new();
+            if random.one_in(2) {
+                let of_start = start.div_euclid(86_400);
+                days.extend((0..random.below(6)).map(|_| of_start + random.below(16) as i64 - 1));
+                // Holidays in a row, which take all of a window.
+                let first = of_start + random.below(12) as i64 - 1;
+                days.extend((0..random.below(25) as i64).map(|day| first + day));
+            }
+            let fast = Windows::new(windows.iter().copied(), zone.clone()).without(days.iter().copied());
+            let slow = |at: Time| defined(&windows, &zone, at) && open(&days, &zone, at);
             let at = Time(start * 1_000_000 + random.below(60_000_000) as i64);
-            assert_eq!(
-                fast.contains(at),
-                defined(&windows, &zone, at),
-                "{round}: {windows:?} {zone:?} {at:?}"
-            );
-            let inside = defined(&windows, &zone, at);
-            let minutes = (1..15 * 1440).map(|minute| Time((at.0.div_euclid(MINUTE) + minute) * MINUTE));
-            let expected = minutes.into_iter().find(|at| defined(&windows, &zone, *at) != inside);
-            assert_eq!(fast.next_change(at), expected, "{round}: {windows:?} {zone:?} {at:?}");
+            let case = format!("{round}: {windows:?} {days:?} {zone:?} {at:?}");
+            assert_eq!(fast.contains(at), slow(at), "{case}");
+            let inside = slow(at);
+            let mut minutes = (1..55 * 1440).map(|minute| Time((at.0.div_euclid(MINUTE) + minute) * MINUTE));
+            let expected = minutes.find(|at| slow(*at) != inside);
+            assert_eq!(fast.next_change(at), expected, "{case}");
         }
+    }
+
+    #[test]
+    fn a_closed_day_is_found_however_far_away_it_is() {
+        let always = || Windows::new((0..7).map(|day| (day, 0, 1440)), TimeZone::UTC);
+        // 2071-01-02.
+        let far = always().without([36_891]);
+        assert_eq!(far.next_change(Time(0)), Some(Time(36_891 * DAY)));
+        assert_eq!(far.next_change(Time(36_891 * DAY)), Some(Time(36_892 * DAY)));
+        assert_eq!(far.next_change(Time(36_892 * DAY)), None);
+        let berlin = jiff::tz::db().get("Europe/Berlin").unwrap();
+        let mondays = Windows::new([(0, 600, 60)], berlin).without(20_000..20_366);
+        let change = mondays.next_change(Time(20_000 * DAY)).unwrap();
+        assert_eq!(timestamp(change).to_string(), "2025-10-06T08:00:00Z");
     }
 
     #[test]
@@ -172,5 +270,6 @@ mod tests {
         assert!(always.contains(Time(0)) && always.next_change(Time(0)).is_none());
         let never = Windows::new([], TimeZone::UTC);
         assert!(!never.contains(Time(0)) && never.next_change(Time(0)).is_none());
+        assert!(never.without([1, 2]).next_change(Time(0)).is_none());
     }
 }

@@ -49,9 +49,10 @@ pub(super) static QUEUE: StatementDef = StatementDef {
     points: &["QueueSort"],
     rule: "queue",
     syntax: "queue by [asc|desc] E, …",
-    sees: Some(Names::OF_POD.and(Names::GROUPS).and(Names::MEMOS).and(Names::ANY_OBJECT)),
+    sees: Some(Names::OF_POD.and(Names::GROUPS).and(Names::LEDGERS).and(Names::MEMOS).and(Names::ANY_OBJECT)),
     doc: "Orders all pods of the scheduler by its keys, from left to right; `applies when` does not matter here. \
-          Ties fall to the time at which the pod was queued, then to its name. One policy of a scheduler may have it.",
+          Ties fall to the time at which the pod was queued, then to its name. A key that reads a group, a ledger, a memo \
+          or an object follows it while the pod is queued. One policy of a scheduler may have it.",
     example: r#"/// Schedules pods of higher priority first.
 policy by-priority {
   queue by desc pod.priority, pod.queued_at

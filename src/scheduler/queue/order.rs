@@ -1,0 +1,91 @@
+//! Keeps the order of the queue that of the sort keys: the keys that read what changed are computed again when the next
+//! pod is asked for, so that many changes between two attempts cost one computation for each pod, or class of pods.
+
+use super::{Entry, Place, Queued, SchedulingQueue};
+use crate::framework::Interest;
+use crate::model::{PodKey, Snapshot};
+
+impl SchedulingQueue {
+    /// Makes a pod active.
+    pub(super) fn make_active(&mut self, key: PodKey, queued: Queued, snapshot: &Snapshot) {
+        let (seat, interest) = queued.seat(snapshot);
+        self.active.insert(&seat, key.clone());
+        self.enter(key, queued, Place::Active(seat), interest);
+    }
+
+    /// Keeps a pod that has a sort key.
+    pub(super) fn enter(&mut self, key: PodKey, queued: Queued, place: Place, interest: Interest) {
+        self.sorted.insert(&interest, key.clone());
+        self.census.add(&queued);
+        self.entries.insert(key, Entry { queued, place, interest });
+    }
+
+    /// Recomputes the sort keys of the pods whose keys read what changed.
+    pub(super) fn rank_anew(&mut self, snapshot: &Snapshot) {
+        let now_at = snapshot.generation();
+        if now_at != self.keys_at {
+            let concerned = self.sorted.since(self.keys_at, snapshot);
+            self.active.moved(self.keys_at, snapshot);
+            self.keys_at = now_at;
+            for key in concerned.all {
+                self.rank_again(&key, snapshot);
+            }
+        }
+        let entries = &self.entries;
+        self.active.settle(|pod| entries.get(pod).map(|entry| entry.queued.rank(snapshot)));
+    }
+
+    pub(super) fn rank_again(&mut self, key: &PodKey, snapshot: &Snapshot) {
+        let Some(entry) = self.entries.get_mut(key) else { return };
+        let interest = match &mut entry.place {
+            Place::Active(seat) => {
+                let (fresh, interest) = entry.queued.seat(snapshot);
+                if *seat != fresh {
+                    self.active.remove(seat);
+                    self.active.insert(&fresh, key.clone());
+                    *seat = fresh;
+                }
+                interest
+            }
+            Place::Backoff { failed, expiry, rank } => {
+                let fresh = entry.queued.rank(snapshot);
+                if *rank != fresh {
+                    self.backoff.remove(*failed, *expiry, rank);
+                    self.backoff.insert(*failed, *expiry, fresh.clone(), key.clone());
+                    *rank = fresh;
+                }
+                entry.queued.sort_interest(snapshot)
+            }
+            Place::Unschedulable => return,
+        };
+        if interest != entry.interest {
+            self.sorted.remove(&entry.interest, key);
+            self.sorted.insert(&interest, key.clone());
+            entry.interest = interest;
+        }
+    }
+
+    /// The active pods, in the order of their keys as they are now.
+    pub(in crate::scheduler) fn active(&self, snapshot: &Snapshot) -> Vec<&PodKey> {
+        let active = self.entries.iter().filter(|(_, entry)| matches!(entry.place, Place::Active(_)));
+        let mut ranked: Vec<_> = active.map(|(key, entry)| (entry.queued.rank(snapshot), key)).collect();
+        ranked.sort();
+        ranked.into_iter().map(|(_, key)| key).collect()
+    }
+
+    /// A pod whose place is not what the sort keys say now, though nothing changed that they are said to read; for checks.
+    pub(in crate::scheduler) fn misplaced(&self, snapshot: &Snapshot) -> Option<&PodKey> {
+        let concerned = self.sorted.since(self.keys_at, snapshot).all;
+        let misplaced = self.entries.iter().filter(|(key, entry)| {
+            let moved = match &entry.place {
+                Place::Active(seat) => *seat != entry.queued.seat(snapshot).0,
+                Place::Backoff { rank, .. } => *rank != entry.queued.rank(snapshot),
+                Place::Unschedulable => false,
+            };
+            moved && !concerned.contains(*key)
+        });
+        let rank = |pod: &PodKey| self.entries.get(pod).map(|entry| entry.queued.rank(snapshot));
+        let of_class = || self.active.misplaced(self.keys_at, snapshot, rank);
+        misplaced.map(|(key, _)| key).min().or_else(of_class)
+    }
+}
