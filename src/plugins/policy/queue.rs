@@ -136,7 +136,8 @@ mod tests {
 
     #[test]
     fn keys_of_ledgers_are_told_apart() {
-        let list = |parts: &[&'static str]| Value::List(parts.iter().map(|part| Value::text(part)).collect());
+        let list =
+            |parts: &[&'static str]| Value::List(parts.iter().map(|part| Value::text(*part)).collect());
         let keys = [
             Value::text("a"),
             Value::text("ab"),
