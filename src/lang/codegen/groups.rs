@@ -53,7 +53,8 @@ struct Paths {
 
 impl std::fmt::Debug for GroupIndex {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("GroupIndex").field("keys", &self.keys).finish_non_exhaustive()
+        let keys: BTreeMap<_, _> = self.keys.iter().collect();
+        f.debug_struct("GroupIndex").field("keys", &keys).finish_non_exhaustive()
     }
 }
 
