@@ -1,8 +1,7 @@
 //! Where long work is: a line on a terminal while it runs, and its end after `--timeout`.
 
 use super::ExitStatus;
-use super::output::{Output, count};
-use std::io::Write;
+use super::output::{Output, StatusLine, count};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -78,7 +77,7 @@ impl Drop for Progress {
 impl State {
     fn watch(&self, shown: bool, timeout: Option<Duration>, began: Instant) {
         let mut stage = self.stage.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut written = false;
+        let mut line = StatusLine::on_stderr();
         loop {
             let left = timeout.map(|timeout| timeout.saturating_sub(began.elapsed()));
             let pause = left.map_or(PAUSE, |left| left.min(PAUSE));
@@ -88,21 +87,16 @@ impl State {
                 (_, 0) => what.to_owned(),
                 (done, of) => format!("{what}, {} of {}", count(done.min(of)), count(of)),
             };
-            if ended || timeout.is_some_and(|timeout| began.elapsed() >= timeout) {
-                if written {
-                    let _ = write!(std::io::stderr(), "\r\x1b[K");
-                }
-                if ended {
-                    return;
-                }
-                let after = timeout.unwrap_or_default();
-                let _ =
-                    writeln!(std::io::stderr(), "error: stopped after {after:?} (`--timeout`) while {place}");
+            if ended {
+                line.clear();
+                return;
+            }
+            if let Some(after) = timeout.filter(|timeout| began.elapsed() >= *timeout) {
+                line.fail(&format!("stopped after {after:?} (`--timeout`) while {place}"));
                 std::process::exit(ExitStatus::Failure as i32);
             }
             if shown && what != READING && began.elapsed() > QUIET {
-                written = true;
-                let _ = write!(std::io::stderr(), "\r\x1b[K{place} …");
+                line.show(&format!("{place} …"));
             }
         }
     }

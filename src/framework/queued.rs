@@ -11,7 +11,7 @@ pub struct SortKey(pub smallvec::SmallVec<[u8; 24]>);
 /// What the key of a pod has in common with others.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SortShare {
-    /// Pods of one class have the same [`Interest::groups`](super::Interest::groups), and stand in the order of `own` among
+    /// Pods of one class have the same [`Interest::groups`](super::Interest::groups), and keep the order of `own` among
     /// each other, whatever moves.
     pub class: SortKey,
     /// What tells the pod from others of its class.

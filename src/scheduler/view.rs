@@ -104,8 +104,8 @@ impl Scheduler {
         self.queue.active(&self.cache.snapshot).into_iter()
     }
 
-    /// A pod that stands in the queue where its sort key does not put it, though nothing is noted that would compute the
-    /// key again; for checks.
+    /// A pod whose place in the queue differs from its sort key, though no change is noted that would compute the key
+    /// again; for checks.
     pub fn misplaced(&self) -> Option<&PodKey> {
         self.queue.misplaced(&self.cache.snapshot)
     }

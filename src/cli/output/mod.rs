@@ -5,8 +5,10 @@
 //! `tests/architecture.rs` the streams themselves.
 
 mod screen;
+mod status_line;
 mod table;
 
+pub(super) use status_line::StatusLine;
 pub use table::{Column, Table};
 
 use super::ColorChoice;

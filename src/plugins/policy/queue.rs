@@ -10,8 +10,8 @@ use crate::lang::typed::{Expr, Policy};
 use crate::lang::types::value::Value;
 use crate::model::Snapshot;
 
-/// Keys of which each reads either the pod, and what is said about it in the queue, or sums of ledgers alone. Then pods
-/// that read the same sums keep their order among each other when a sum moves.
+/// Sort keys that each read either the pod and its state in the queue, or only sums of ledgers. Pods that read the same
+/// sums then keep their order among each other when a sum moves.
 pub(super) struct Shares {
     /// Which of the keys read sums.
     of_sums: Vec<bool>,

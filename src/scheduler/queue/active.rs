@@ -21,7 +21,7 @@ pub(crate) struct Rank {
     pub(crate) number: u64,
 }
 
-/// Where a pod stands.
+/// How the place of a pod in the queue is found.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Seat {
     /// By its own key.
@@ -41,14 +41,14 @@ pub(super) enum Seat {
 struct Class {
     members: BTreeMap<Rank, PodKey>,
     moved_by: Interest,
-    /// Where the first of them stands in the queue; `None`: that is to be computed.
-    stands: Option<Rank>,
+    /// The rank of the first of them in `Active::order`; `None` if it must be computed.
+    placed: Option<Rank>,
 }
 
 /// Active pods.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Active {
-    /// Pods that stand alone, and the first of each class.
+    /// Pods without a class, and the first of each class.
     order: BTreeMap<Rank, PodKey>,
     classes: FxHashMap<SortKey, Class>,
     /// The classes by what moves them.
@@ -72,7 +72,7 @@ impl Active {
         let of = self.classes.entry(class.clone()).or_insert_with(|| {
             let moved_by = Interest { kinds: Kinds::NONE, groups: groups.to_vec() };
             interested.insert(&moved_by, class.clone());
-            Class { members: BTreeMap::new(), moved_by, stands: None }
+            Class { members: BTreeMap::new(), moved_by, placed: None }
         });
         of.members.insert(own.clone(), pod);
         if of.members.keys().next() == Some(own) {
@@ -104,7 +104,7 @@ impl Active {
     /// The place of a class is to be computed.
     fn unsettle(&mut self, class: &SortKey) {
         let Some(of) = self.classes.get_mut(class) else { return };
-        if let Some(rank) = of.stands.take() {
+        if let Some(rank) = of.placed.take() {
             self.order.remove(&rank);
         }
         self.unsettled.insert(class.clone());
@@ -124,7 +124,7 @@ impl Active {
             let Some(first) = of.members.values().next() else { continue };
             let Some(rank) = rank(first) else { continue };
             self.order.insert(rank.clone(), first.clone());
-            of.stands = Some(rank);
+            of.placed = Some(rank);
         }
     }
 
@@ -141,8 +141,8 @@ impl Active {
         self.len == 0
     }
 
-    /// A pod of a class that is not in the order of the ranks, or the first of a class that does not stand where its rank
-    /// says though nothing moved since then; for checks.
+    /// A pod of a class that is not in the order of the ranks, or the first of a class whose rank is another one though
+    /// nothing moved since it was computed; for checks.
     pub(super) fn misplaced(
         &self,
         since: Generation,
@@ -154,7 +154,7 @@ impl Active {
             let ranks: Vec<_> = of.members.values().map(|pod| (rank(pod), pod)).collect();
             let settled = moved.contains(class)
                 || self.unsettled.contains(class)
-                || ranks.first().is_some_and(|(rank, _)| *rank == of.stands);
+                || ranks.first().is_some_and(|(rank, _)| *rank == of.placed);
             let unordered = ranks.windows(2).find(|pair| matches!(pair, [left, right] if left.0 >= right.0));
             let unordered = unordered.and_then(|pair| pair.last());
             unordered.or(ranks.first().filter(|_| !settled)).map(|(_, pod)| *pod)

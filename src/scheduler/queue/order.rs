@@ -1,5 +1,5 @@
-//! Keeps the order of the queue that of the sort keys: the keys that read what changed are computed again when the next
-//! pod is asked for, so that many changes between two attempts cost one computation for each pod, or class of pods.
+//! Keeps the queue in the order of its sort keys. Keys that read what changed are computed again when the next pod is
+//! popped, so that many changes between two attempts cost one computation for each pod, or class of pods.
 
 use super::{Entry, Place, Queued, SchedulingQueue};
 use crate::framework::Interest;
@@ -73,7 +73,7 @@ impl SchedulingQueue {
         ranked.into_iter().map(|(_, key)| key).collect()
     }
 
-    /// A pod whose place is not what the sort keys say now, though nothing changed that they are said to read; for checks.
+    /// A pod whose place differs from its sort key, though nothing changed that the key reads; for checks.
     pub(in crate::scheduler) fn misplaced(&self, snapshot: &Snapshot) -> Option<&PodKey> {
         let concerned = self.sorted.since(self.keys_at, snapshot).all;
         let misplaced = self.entries.iter().filter(|(key, entry)| {

@@ -58,7 +58,7 @@ impl Queued {
         interest.unwrap_or_else(|_| Interest { kinds: Kinds::ALL, groups: Vec::new() })
     }
 
-    /// Where a pod stands among the active ones, and what can change that, but for what moves its class.
+    /// The place of a pod among the active ones, and what can change it, except what moves its class.
     pub(super) fn seat(&self, snapshot: &Snapshot) -> (Seat, Interest) {
         let framework = &self.hints.framework;
         let interest = self.sort_interest(snapshot);
