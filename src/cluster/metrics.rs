@@ -5,6 +5,7 @@
 //! observe its field.
 
 use crate::model::Symbol;
+use crate::plugins::IN_TREE;
 use crate::scheduler::{RuleErrors, Waiting};
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::TypedMetric;
@@ -28,22 +29,9 @@ type Histograms<const N: usize> = Labelled<Histogram, N>;
 /// Pods added to queues: queue, event, number.
 pub type Incoming = Vec<(&'static str, String, u64)>;
 
-/// What waiting pods wait for, and the plugins whose refusals mean it. Every other in-tree plugin
-/// is `other`, every plugin that is not in-tree a `policy`.
-const CAUSES: [(&str, &[&str]); 6] = [
-    ("resources", &["NodeResourcesFit"]),
-    ("taint", &["TaintToleration", "NodeUnschedulable"]),
-    ("affinity", &["NodeAffinity", "NodeName", "InterPodAffinity"]),
-    ("spread", &["PodTopologySpread"]),
-    ("volume", &["VolumeBinding", "VolumeRestrictions", "VolumeZone", "NodeVolumeLimits"]),
-    ("claim", &["DynamicResources"]),
-];
-
-/// The cause that a plugin's refusals mean.
+/// What a pod waits for that a plugin refuses: its row says it, and every plugin without a row is a `policy`.
 fn cause_of(plugin: &str) -> &'static str {
-    let named = CAUSES.iter().find(|(_, plugins)| plugins.contains(&plugin));
-    let in_tree = || crate::plugins::IN_TREE.iter().any(|known| known.name == plugin);
-    named.map_or_else(|| if in_tree() { "other" } else { "policy" }, |(cause, _)| *cause)
+    IN_TREE.iter().find(|known| known.name == plugin).map_or("policy", |known| known.cause)
 }
 
 /// Why upstream ends a batch, from `pkg/scheduler/metrics/metrics.go`.
@@ -471,8 +459,8 @@ impl Metrics {
 
     /// Takes over the waiting pods, and the refusals and errors of each rule.
     pub fn set_waiting(&self, waiting: &Waiting, refusals: &[(Symbol, Symbol, u64)], errors: &[RuleErrors]) {
-        let mut by_cause: BTreeMap<&str, usize> = CAUSES.iter().map(|(cause, _)| (*cause, 0)).collect();
-        by_cause.extend([("policy", 0), ("other", 0)]);
+        let mut by_cause: BTreeMap<&str, usize> = IN_TREE.iter().map(|known| (known.cause, 0)).collect();
+        by_cause.insert("policy", 0);
         for (plugin, count) in &waiting.refused {
             *by_cause.entry(cause_of(plugin)).or_default() += count;
         }

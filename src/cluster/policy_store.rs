@@ -425,14 +425,6 @@ impl<P: Clone> Store<P> {
         self.objects.get(name).map(|held| hash(&held.present))
     }
 
-    /// The texts of an object in service: those of `chosen`, else its stand-in.
-    pub fn texts_in_service(&self, name: &str, chosen: Option<&String>) -> Option<&Texts> {
-        let held = self.objects.get(name)?;
-        let versions = [&held.candidate, &held.serving];
-        let found = versions.into_iter().flatten().find(|version| Some(&version.hash) == chosen);
-        found.or(held.stand_in()).map(|version| &version.texts)
-    }
-
     /// All policies that are in service or could be.
     pub fn policies(&self) -> impl Iterator<Item = &Compiled<P>> {
         let versions = self.objects.values().flat_map(Held::versions);

@@ -199,11 +199,6 @@ impl Source {
         let end = self.lines.get(line).map_or(self.text.len(), |&next| next as usize);
         self.text.get(start as usize..end).unwrap_or("").trim_end_matches(['\n', '\r'])
     }
-
-    /// How many lines the text has; at least one.
-    pub fn line_count(&self) -> usize {
-        self.lines.len()
-    }
 }
 
 /// All texts of one run of a command or one load of policies.

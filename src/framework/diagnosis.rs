@@ -122,13 +122,6 @@ impl NodeToStatus {
         self.len == 0
     }
 
-    /// Whether a node refused the pod in a way that evicting pods may change.
-    pub fn any_resolvable(&self) -> bool {
-        let own = self.statuses.iter().zip(&self.counts).filter(|(_, count)| **count > 0);
-        let mut all = own.map(|(status, _)| status).chain(&self.absent);
-        all.any(|status| status.code == Code::Unschedulable)
-    }
-
     /// Whether the refusal of a node, or of all nodes, is one that no new node could pass. Such a refusal leaves no
     /// node by itself.
     pub fn no_node_helps(&self) -> bool {

@@ -22,6 +22,8 @@ pub struct PluginDescriptor {
     pub gate: Option<Gate>,
     /// The kind of its arguments, `<Name>Args`; `None` when it has none.
     pub args: Option<&'static str>,
+    /// What a pod waits for that the plugin refuses, as metrics count it: `resources`, `taint`, `other`.
+    pub cause: &'static str,
     /// How it is made.
     pub make: Make,
 }
@@ -36,6 +38,11 @@ pub enum Make {
 }
 
 impl PluginDescriptor {
+    /// The row with another cause.
+    pub const fn with_cause(self, cause: &'static str) -> Self {
+        Self { cause, ..self }
+    }
+
     /// Whether the plugin is built.
     pub fn is_built(&self) -> bool {
         matches!(self.make, Make::Built(_))

@@ -48,19 +48,22 @@ use std::sync::Arc;
 pub static IN_TREE: &[PluginDescriptor] = &[
     built("SchedulingGates", 0, None, scheduling_gates::new),
     built("PrioritySort", 0, None, priority_sort::new),
-    built("NodeUnschedulable", 0, None, node_unschedulable::new),
-    built("NodeName", 0, None, node_name::new),
-    built("TaintToleration", 3, None, taint_toleration::new),
-    built("NodeAffinity", 2, Some("NodeAffinityArgs"), node_affinity::new),
+    built("NodeUnschedulable", 0, None, node_unschedulable::new).with_cause("taint"),
+    built("NodeName", 0, None, node_name::new).with_cause("affinity"),
+    built("TaintToleration", 3, None, taint_toleration::new).with_cause("taint"),
+    built("NodeAffinity", 2, Some("NodeAffinityArgs"), node_affinity::new).with_cause("affinity"),
     built("NodePorts", 0, None, node_ports::new),
-    built("NodeResourcesFit", 1, Some("NodeResourcesFitArgs"), node_resources_fit::new),
-    built("VolumeRestrictions", 0, None, volume_restrictions::new),
-    built("NodeVolumeLimits", 0, None, node_volume_limits::new),
-    built("VolumeBinding", 0, Some("VolumeBindingArgs"), volume_binding::new),
-    built("VolumeZone", 0, None, volume_zone::new),
-    built("PodTopologySpread", 2, Some("PodTopologySpreadArgs"), pod_topology_spread::new),
-    built("InterPodAffinity", 2, Some("InterPodAffinityArgs"), inter_pod_affinity::new),
-    built("DynamicResources", 2, Some("DynamicResourcesArgs"), dynamic_resources::new),
+    built("NodeResourcesFit", 1, Some("NodeResourcesFitArgs"), node_resources_fit::new)
+        .with_cause("resources"),
+    built("VolumeRestrictions", 0, None, volume_restrictions::new).with_cause("volume"),
+    built("NodeVolumeLimits", 0, None, node_volume_limits::new).with_cause("volume"),
+    built("VolumeBinding", 0, Some("VolumeBindingArgs"), volume_binding::new).with_cause("volume"),
+    built("VolumeZone", 0, None, volume_zone::new).with_cause("volume"),
+    built("PodTopologySpread", 2, Some("PodTopologySpreadArgs"), pod_topology_spread::new)
+        .with_cause("spread"),
+    built("InterPodAffinity", 2, Some("InterPodAffinityArgs"), inter_pod_affinity::new)
+        .with_cause("affinity"),
+    built("DynamicResources", 2, Some("DynamicResourcesArgs"), dynamic_resources::new).with_cause("claim"),
     built("DefaultPreemption", 0, Some("DefaultPreemptionArgs"), default_preemption::new),
     built(
         "NodeResourcesBalancedAllocation",
@@ -85,11 +88,19 @@ const fn built(
     args: Option<&'static str>,
     new: NewPlugin,
 ) -> PluginDescriptor {
-    PluginDescriptor { name, weight, default: true, gate: None, args, make: Make::Built(new) }
+    PluginDescriptor { name, weight, default: true, gate: None, args, cause: "other", make: Make::Built(new) }
 }
 
 const fn gated(name: &'static str) -> PluginDescriptor {
-    PluginDescriptor { name, weight: 0, default: false, gate: None, args: None, make: Make::GatedOff }
+    PluginDescriptor {
+        name,
+        weight: 0,
+        default: false,
+        gate: None,
+        args: None,
+        cause: "other",
+        make: Make::GatedOff,
+    }
 }
 
 /// The in-tree plugins as a registry, to which policies are added.

@@ -12,19 +12,17 @@ pub(super) fn page() -> Page {
     let mut page = Page::new("Statements");
     page.text(
         "`E` is an expression, `N` a number or constant, `NAME` a name, `REASON` a text in double \
-         quotes. A block is written in `{ … }`. Statements that are marked as not built parse, and \
-         the checker refuses them.",
+         quotes. A block is written in `{ … }`.",
     );
     page.table(
         &["statement", "extension point", "meaning"],
-        everywhere()
-            .filter(|id| id.def().built)
-            .filter(|id| id.def().stands_in(Home::File) || id.def().stands_in(Home::Policy))
-            .map(|id| {
+        everywhere().filter(|id| id.def().stands_in(Home::File) || id.def().stands_in(Home::Policy)).map(
+            |id| {
                 let def = id.def();
                 let point = if def.points.is_empty() { "-".to_owned() } else { def.points.join(", ") };
                 vec![link(def.words), point, first_sentence(def.doc)]
-            }),
+            },
+        ),
     );
     for id in everywhere() {
         page.section_at(format!("`{}`", id.def().words), anchor(id.def().words));
@@ -75,9 +73,6 @@ fn describe(page: &mut Page, id: StatementId) {
         statements_in(Home::Block(id)).map(|id| format!("`{}`", id.def().words)).collect();
     if !inner.is_empty() {
         facts.push(("its block holds", inner.join(", ")));
-    }
-    if !def.built {
-        facts.push(("built", "no: the checker refuses it".to_owned()));
     }
     page.table(&["", ""], facts.into_iter().map(|(name, value)| vec![name.to_owned(), value]));
     page.example("bay", def.example);

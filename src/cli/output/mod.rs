@@ -234,15 +234,6 @@ impl Output {
         self.stderr.write_raw(text)
     }
 
-    /// A text in lines that fit the terminal, or of 100 columns in a pipe.
-    pub fn wrap(&self, text: &str) -> String {
-        let options = textwrap::Options::new(self.width.unwrap_or(100).min(100))
-            .break_words(false)
-            .word_separator(textwrap::WordSeparator::AsciiSpace)
-            .word_splitter(textwrap::WordSplitter::NoHyphenation);
-        textwrap::fill(text, options)
-    }
-
     /// How diagnostics are drawn on stdout.
     pub fn look(&self, limit: Option<usize>) -> Look {
         let (colour, unicode, links) = (self.colour, self.unicode, self.links.0);

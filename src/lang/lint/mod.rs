@@ -1,8 +1,8 @@
 //! Lints: what compiles and is probably not meant.
 //!
 //! Called by `lang::compile`. Lints that look at the tree or at whole policies are here, one file each; those
-//! that need types, ranges or narrowing are found by `lang::check` and `lang::analysis` on their way. [`LINTS`]
-//! has a row for each. A comment `// bayplan: allow(slug) because …` silences one (`allow.rs`).
+//! that need types, ranges or narrowing are found by `lang::check` and `lang::analysis` on their way. What a
+//! lint means, its level and its examples are its row of `diag::codes` (`BP04…`). A comment `// bayplan: allow(slug) because …` silences one (`allow.rs`).
 
 mod allow;
 mod any_victim;
@@ -17,14 +17,12 @@ mod percent_and_share;
 mod own_kind;
 mod rests_on_memo;
 mod shadow;
-mod table;
 mod text_direction;
 pub mod ways_out;
 mod without_policy;
 mod written_already;
 
 pub use due::due;
-pub use table::{LINTS, Lint};
 
 use crate::diag::{Diagnostic, Source};
 use crate::lang::exceptions::Outside;
@@ -92,35 +90,10 @@ mod tests {
 
     #[test]
     fn every_lint_speaks_alone_for_its_bad_example_and_none_for_its_good_one() {
-        for lint in LINTS {
-            let slug = lint.code.slug;
-            let bad = reported_in(lint.code.example_file, lint.code.bad);
-            assert_eq!(bad, [slug], "the bad example of {slug}");
-            assert_eq!(
-                reported_in(lint.code.example_file, lint.code.good),
-                [""; 0],
-                "the good example of {slug}"
-            );
-        }
-    }
-
-    #[test]
-    fn every_code_of_a_lint_has_a_row() {
-        for code in codes::CODES.iter().filter(|code| code.id.starts_with("BP04")) {
-            assert!(LINTS.iter().any(|lint| lint.code == *code), "{} has no row in LINTS", code.slug);
-        }
-    }
-
-    #[test]
-    fn a_lint_is_found_where_its_row_says() {
-        let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/lang");
-        for lint in LINTS {
-            let file = std::fs::read_to_string(root.join(lint.found_in)).unwrap();
-            let name = match lint.code.slug {
-                "reason-names-node" => "REASON_NAMES_OBJECT".to_owned(),
-                slug => slug.to_uppercase().replace('-', "_"),
-            };
-            assert!(file.contains(&format!("codes::{name}")), "{} does not report {name}", lint.found_in);
+        for lint in codes::CODES.iter().filter(|code| code.id.starts_with("BP04")) {
+            let slug = lint.slug;
+            assert_eq!(reported_in(lint.example_file, lint.bad), [slug], "the bad example of {slug}");
+            assert_eq!(reported_in(lint.example_file, lint.good), [""; 0], "the good example of {slug}");
         }
     }
 

@@ -32,11 +32,9 @@ pub struct StatementDef {
     pub expression_first: bool,
     /// The names that its expressions see; none: those that the block around it sees.
     pub sees: Option<Names>,
-    /// Whether this release has it. What is not built parses, and the checker refuses it.
-    pub built: bool,
     /// What it means, in a sentence or two.
     pub doc: &'static str,
-    /// A whole file that uses it. It compiles without a finding if the statement is built.
+    /// A whole file that uses it. It compiles without a finding.
     pub example: &'static str,
 }
 
@@ -73,7 +71,6 @@ impl StatementDef {
         naming: Naming::None,
         expression_first: false,
         sees: None,
-        built: true,
         doc: "",
         example: "",
     };

@@ -92,13 +92,6 @@ pub(super) fn parse(source: &Source) -> (File, Vec<Diagnostic>) {
     (file, said)
 }
 
-/// Whether a text has a document of policies, so that its mistakes are those of a policy.
-pub fn has_policies(trees: &[Tree]) -> bool {
-    let mut found = Vec::new();
-    trees.iter().for_each(|tree| documents(tree, &mut found));
-    !found.is_empty()
-}
-
 /// The documents of policies in a document, which may be a list of objects.
 fn documents<'t>(tree: &'t Tree, found: &mut Vec<&'t Tree>) {
     if let Some(TreeValue::List(items)) = tree.get("items").map(|items| &items.value) {
