@@ -169,6 +169,33 @@ fn a_pod_that_waits_at_permit_wakes_those_whom_in_tree_plugins_refused() {
     }
 }
 
+/// A pod whose labels change while it waits at Permit leaves the group that it has joined meanwhile.
+#[test]
+fn a_pod_that_changes_while_it_waits_wakes_those_who_count_it_when_it_leaves() {
+    for rule in [
+        "gate \"the team is busy\" when pod.labels[\"role\"] == \"second\" && team.exists(m, m.waiting)",
+        "prefilter { reject \"the team is busy\" when pod.labels[\"role\"] == \"second\" && team.count(m, m.placed) > 0 }",
+    ] {
+        let mut run = Run::of(&format!(
+            r#"policy busy {{
+              applies when has(pod.labels["job"])
+              group team = p in pods where p.labels["team"] == pod.labels["team"]
+              {rule}
+              permit {{ wait 10s until pod.labels["role"] != "first" else "nobody came" }}
+            }}"#
+        ));
+        let first = member("first", "first").uid("first");
+        run.add(first.clone().label("team", "a"));
+        run.step(Input::Upserted(first.label("team", "b").object()));
+        run.add(member("second", "second").label("team", "b"));
+        run.pass(5);
+        assert_eq!(run.bound, [""; 0], "{rule}");
+        // The first one gives its node back, and is not tried at once again.
+        run.pass(7);
+        assert_eq!(run.bound, ["second"], "{rule}: {:?}", run.notes);
+    }
+}
+
 /// A pod that waits at Permit and the pod that it wakes, which releases it: without pauses they would try each other
 /// for ever.
 #[test]
