@@ -43,7 +43,7 @@ pub(super) fn event_words(registration: &EventRegistration, policy: &Policy) -> 
             }
         }
         // Policies register for them beside `Pod` and `AssignedPod`.
-        EventResource::UnschedulablePod | EventResource::DecidedPod => {}
+        EventResource::UnschedulablePod | EventResource::DecidedPod | EventResource::WaitingPod => {}
         EventResource::TargetPod => say("the pod itself changed"),
         EventResource::Namespace => say("namespace changed"),
         EventResource::Memo => say("what a memo remembers changed"),

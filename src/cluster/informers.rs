@@ -10,6 +10,7 @@
 use super::client::Api;
 use super::driver::Mailbox;
 use super::extender_objects::{RawObjects, Whole};
+use super::largest::Largest;
 use super::look_ups::LookUps;
 use super::node_metrics::Poller;
 use super::objects::{Extended, Slim, Tabled};
@@ -78,6 +79,8 @@ pub struct WatchState {
     pub trouble: Option<Trouble>,
     /// How many of its objects cannot be read whole.
     pub unreadable: usize,
+    /// The most parts that one of its objects has.
+    pub largest: Largest,
 }
 
 /// The running watches.
@@ -197,6 +200,7 @@ impl Informers {
             seen: Instant::now(),
             trouble: None,
             unreadable: 0,
+            largest: Largest::default(),
         };
         let generation = tokio::sync::watch::Sender::new(0);
         let look_ups = LookUps::new(mailbox.clone(), generation.clone(), max_age);
@@ -233,6 +237,11 @@ impl Informers {
     /// The state of the watches.
     pub fn states(&self) -> Vec<WatchState> {
         self.shared.states().clone()
+    }
+
+    /// The most parts that one object has.
+    pub fn largest(&self) -> Largest {
+        self.shared.states().iter().fold(Largest::default(), |largest, state| largest.max(state.largest))
     }
 
     /// Whether every needed kind has been listed once.
@@ -339,10 +348,10 @@ impl Shared {
         self.states.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes how many objects of a watch cannot be read whole.
-    fn unreadable(&self, at: usize, count: usize) {
+    /// Notes how many objects of a watch cannot be read whole, and how large the largest one is.
+    fn noted(&self, at: usize, unreadable: usize, largest: Largest) {
         if let Some(state) = self.states().get_mut(at) {
-            state.unreadable = count;
+            (state.unreadable, state.largest) = (unreadable, largest);
         }
     }
 
@@ -518,18 +527,20 @@ async fn watch_as<T: Slim>(
     keep: Arc<Projection>,
 ) {
     let (kind, resource) = (&row.kind, row.plural);
-    let mut unreadable = Unreadable::of(resource);
+    let (mut unreadable, mut largest) = (Unreadable::of(resource), Largest::default());
     let collection = Collection { keep: (*keep).clone(), ..collection(kind) };
     watch::run::<T, _>(api, &collection, |update| {
         let input = match update {
             Update::Listed(objects) => {
                 tracing::info!(resource, count = objects.len(), "listed");
                 unreadable.listed(&objects);
+                largest = Largest::default();
                 // Each object is freed when it is parsed, so that memory never holds a large
                 // cluster in both forms.
                 let parsed = objects
                     .into_iter()
-                    .filter_map(|object| unreadable.read(&object).map(|parsed| (parsed, object.text())));
+                    .filter_map(|object| unreadable.read(&object).map(|parsed| (parsed, object.text())))
+                    .inspect(|(parsed, _)| largest.note(parsed));
                 let parsed = match &shared.raw {
                     Some(raw) => raw.listed(kind, parsed),
                     None => parsed.map(|(parsed, _)| parsed).collect(),
@@ -537,6 +548,7 @@ async fn watch_as<T: Slim>(
                 Ok(Some(Input::Relisted(kind.clone(), parsed)))
             }
             Update::Changed(object) => Ok(unreadable.read(&object).map(|parsed| {
+                largest.note(&parsed);
                 if let Some(raw) = &shared.raw {
                     raw.changed(&parsed, object.text());
                 }
@@ -552,7 +564,7 @@ async fn watch_as<T: Slim>(
             Update::None => Ok(None),
             Update::Trouble(trouble) => Err(trouble),
         };
-        shared.unreadable(at, unreadable.count());
+        shared.noted(at, unreadable.count(), largest);
         deliver(at, Arc::clone(&keep), Arc::clone(shared), input)
     })
     .await;

@@ -342,6 +342,10 @@ metrics! {
         "Objects that the scheduler knows, by kind; of kinds that policies look up by their full name, such as v1/ConfigMap";
     declared_objects: Gauges<1> = "bayplan_declared_objects" ["kind"] Alpha
         "For how many objects of a kind policies are compiled, by `--size`: with more, an attempt may take longer than the bound";
+    largest_parts: Gauges<1> = "bayplan_largest_parts" ["part"] Alpha
+        "The most parts (labels, containers, ...) that one pod or node has had since these were listed; of annotations and of what is below spec those that policies read";
+    declared_parts: Gauges<1> = "bayplan_declared_parts" ["part"] Alpha
+        "For how many parts of an object policies are compiled, by `--size`: with more, an attempt may take longer than the bound";
     unreadable: Gauges<1> = "bayplan_unreadable_objects" ["kind"] Alpha
         "Objects of a watched kind that cannot be read whole, and count with what can be read: such a pod fills its node, and no pod is placed on such a node; the log names each";
     dropped: Counters<1> = "bayplan_dropped_total" ["what"] Alpha

@@ -32,6 +32,7 @@ pub mod driver;
 pub mod kinds;
 mod look_ups;
 pub mod node_metrics;
+pub mod largest;
 pub mod informers;
 pub mod leader;
 pub mod rights;

@@ -6,7 +6,7 @@ use super::policy_verdict::ObjectName;
 use crate::lang::analysis::cost::Size;
 use crate::lang::language::fields::Part;
 use crate::model::{KindName, Snapshot};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -90,10 +90,12 @@ impl Outgrown {
         due
     }
 
-    /// The notes of the Events that are due. `objects` are the policy objects with the kinds that their policies look up.
+    /// The notes of the Events that are due. `objects` are the policy objects with the kinds that their policies look up;
+    /// `costly` those whose policies would be refused for objects with as many parts as there are, which `parts` says.
     pub(super) fn due<'k>(
         &mut self,
         counts: &ObjectCounts,
+        (costly, parts): (&BTreeSet<ObjectName>, &[String]),
         size: Size,
         objects: impl IntoIterator<Item = (ObjectName, Vec<&'k KindName>)>,
         now: Instant,
@@ -101,7 +103,10 @@ impl Outgrown {
         let mut due = Vec::new();
         let mut told = BTreeMap::new();
         for (object, looks_up) in objects {
-            let exceeded = counts.exceeded(size, looks_up);
+            let mut exceeded = counts.exceeded(size, looks_up);
+            if costly.contains(&object) {
+                exceeded.extend_from_slice(parts);
+            }
             if exceeded.is_empty() {
                 continue;
             }
@@ -143,7 +148,9 @@ mod tests {
                 ("n/quotas".to_owned(), vec![&quotas]),
                 ("n/plain".to_owned(), vec![]),
             ];
-            outgrown.due(counts, size, objects, start + Duration::from_secs(after))
+            let costly = BTreeSet::from(["n/plain".to_owned()]);
+            let parts = if after >= 9_000 { vec!["an object has 900 labels".to_owned()] } else { vec![] };
+            outgrown.due(counts, (&costly, &parts), size, objects, start + Duration::from_secs(after))
         };
         assert!(due(0, &counts(10, 10_000)).is_empty(), "the size itself is not exceeded");
         let said = due(60, &counts(10, 10_001));
@@ -164,6 +171,9 @@ mod tests {
             ["n/quotas", "n/plain"],
             "all depend on nodes and pods; the other had one a minute ago"
         );
+        let said = due(9_000, &counts(10, 9));
+        assert_eq!(said.len(), 1, "only the one that such an object makes too costly");
+        assert!(said[0].0 == "n/plain" && said[0].1.starts_with("an object has 900 labels; "), "{said:?}");
         let beside = counts(11, 9).beside(size);
         assert!(beside.contains(&("nodes".to_owned(), 11, Some(10))), "{beside:?}");
         assert!(beside.contains(&("v1/ConfigMap".to_owned(), 9, Some(10_000))), "{beside:?}");

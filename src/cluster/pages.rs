@@ -166,6 +166,10 @@ impl Sources {
         for state in self.informers.states() {
             self.metrics.unreadable.set([state.resource], state.unreadable);
         }
+        for (part, count, declared) in self.informers.largest().beside(self.size) {
+            self.metrics.largest_parts.with([part]).set(count.into());
+            self.metrics.declared_parts.with([part]).set(declared.into());
+        }
         self.metrics.inbox_depth.set(i64::try_from(self.driver.inbox_depth()).unwrap_or(i64::MAX));
         let dropped = self.metrics.dropped.with(["events"]);
         dropped.inc_by(self.events.dropped().saturating_sub(dropped.get()));

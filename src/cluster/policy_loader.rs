@@ -4,6 +4,7 @@
 
 use super::informers::Needs;
 use super::kinds;
+use super::largest::Largest;
 use super::outgrown::ObjectCounts;
 use super::policies::{self, Policy, SharedSchemas};
 use super::policy_choice::{Origin, Overridden, Override, Served, Service, Terms};
@@ -15,10 +16,10 @@ use super::policy_service::PolicyService;
 use super::policy_state::{ObjectState, PolicyInService, PolicyState};
 use super::policy_store::{Compiled, StandIn, Store};
 use super::policy_verdict::{ObjectName, Texts, Verdict};
-use crate::lang::analysis::cost::Size;
+use crate::lang::analysis::cost::{self, Size};
 use crate::lang::analysis::load::Load;
 use crate::lang::schemas::Schemas;
-use crate::lang::typed::Exception;
+use crate::lang::typed::{self, Exception};
 use crate::model::{KindName, Time};
 use crate::scheduler::{Profiles, RuleErrors};
 use jiff::Timestamp;
@@ -159,6 +160,27 @@ impl Loader {
     /// How many objects the scheduler knows, if it answers in this time.
     pub(super) async fn object_counts(&self, patience: Duration) -> Option<ObjectCounts> {
         self.service.object_counts(patience).await
+    }
+
+    /// The most parts that one object has.
+    pub(super) fn largest(&self) -> Largest {
+        self.service.largest()
+    }
+
+    /// The objects of which a policy in service would not have been loaded for this size.
+    pub(super) fn too_costly_for(&self, size: Size) -> BTreeSet<ObjectName> {
+        let is_refused = |policy: &typed::Policy, size: Size| {
+            let mut found = Vec::new();
+            cost::check(policy, size, &mut found);
+            cost::is_refused(policy, &found)
+        };
+        let served = self.in_service.policies.iter().filter(|it| it.origin != Origin::StandIn);
+        let costly = served.filter(|it| {
+            let policy = &it.compiled.policy.compiled.policy;
+            // One that a comment allows to be costly is so for its own size.
+            is_refused(policy, size) && !is_refused(policy, self.size)
+        });
+        costly.map(|it| it.object.clone()).collect()
     }
 
     /// Whether the time of an override has come to an end since the set was chosen.

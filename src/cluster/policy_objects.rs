@@ -5,14 +5,11 @@ use super::policy_history;
 use super::policy_verdict::{ObjectName, Texts, hash};
 use super::watch::{self, Collection, Watched};
 use crate::model::objects::projection::Projection;
-use crate::policy_files::is_policy_key;
+use crate::policy_files::{EXCEPTIONS, is_policy_key};
 use k8s_openapi::api::core::v1::ConfigMap;
 
 pub use crate::policy_files::LABEL;
 
-/// The value of the label of an object that may hold exceptions alone, so that the right to update this one object is the
-/// right to make exceptions, and not to write policies.
-pub const EXCEPTIONS: &str = "exceptions";
 /// The namespace of policies, unless others are named. Who may write ConfigMaps in it writes
 /// policies, and nothing else of the scheduler lies there.
 pub const POLICY_NAMESPACE: &str = "bayplan-policies";

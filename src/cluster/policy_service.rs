@@ -4,6 +4,7 @@
 
 use super::driver::{Driver, Mailbox};
 use super::informers::{Informers, Needs};
+use super::largest::Largest;
 use super::outgrown::ObjectCounts;
 use super::policies::Policy;
 use super::run::MakeProfiles;
@@ -86,6 +87,11 @@ impl PolicyService {
     pub(super) async fn object_counts(&self, patience: Duration) -> Option<ObjectCounts> {
         let look = self.driver.inspect(|scheduler| ObjectCounts::of(scheduler.snapshot()));
         tokio::time::timeout(patience, look).await.ok().flatten()
+    }
+
+    /// The most parts that one object has.
+    pub(super) fn largest(&self) -> Largest {
+        self.informers.largest()
     }
 
     /// Whether the scheduler decides with a set as soon as it leads; otherwise why not.

@@ -493,7 +493,13 @@ impl PolicySource {
             .iter()
             .filter(|of| !of.policies.is_empty())
             .map(|of| (of.object.clone(), of.policies.iter().flat_map(|policy| &policy.looks_up).collect()));
-        for (name, note) in self.outgrown.due(&counts, self.settings.size, objects, now) {
+        let (largest, size) = (self.loader.largest(), self.settings.size);
+        let costly = match largest.exceeding(size) {
+            larger if larger == size => BTreeSet::new(),
+            larger => self.loader.too_costly_for(larger),
+        };
+        let parts = (&costly, &*largest.exceeded(size));
+        for (name, note) in self.outgrown.due(&counts, parts, size, objects, now) {
             tracing::warn!(policy = %name, "{note}");
             if let Some(known) = self.objects.get(&name) {
                 self.writer.write_outgrown(&known.object, note).await;

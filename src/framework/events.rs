@@ -17,6 +17,10 @@ pub enum EventResource {
     /// at Permit, its binding was accepted, its nomination moved. Upstream has no such events; policies may wait for them.
     /// One that is forgotten is an [`AssignedPod`](Self::AssignedPod) that ends.
     DecidedPod,
+    /// A pod with a node whose binding takes a while: it waits at Permit, or for volumes. No watch shows it meanwhile, and
+    /// it may wait for the very pods that it helps. Upstream has no such events; in-tree plugins that read which pods are on
+    /// nodes wait for them.
+    WaitingPod,
     /// A pod without a node other than the refused one. Upstream sends such events to no other pod; plugins that read
     /// pods without a node, such as members of groups, register for them.
     UnschedulablePod,
@@ -65,6 +69,7 @@ impl EventResource {
             // Upstream's label for both.
             Self::UnschedulablePod | Self::TargetPod => "UnschedulablePod",
             Self::DecidedPod => "DecidedPod",
+            Self::WaitingPod => "WaitingPod",
             Self::Node => "Node",
             Self::Namespace => "Namespace",
             Self::PersistentVolume => "PersistentVolume",
@@ -108,7 +113,7 @@ impl EventResource {
     /// Whether a registration for this resource takes an event of `event`.
     pub fn takes(self, event: Self) -> bool {
         match self {
-            Self::WildCard => !matches!(event, Self::UnschedulablePod | Self::DecidedPod),
+            Self::WildCard => !matches!(event, Self::UnschedulablePod | Self::DecidedPod | Self::WaitingPod),
             Self::Pod => matches!(event, Self::Pod | Self::AssignedPod | Self::TargetPod),
             _ => self == event,
         }

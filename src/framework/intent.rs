@@ -75,9 +75,9 @@ impl Write {
         Self { of, part: Part::Object, body: PatchBody::Metadata(change) }
     }
 
-    /// The removal of a mark from a bound pod.
-    pub fn mark_gone(of: ObjectKey, mark: Symbol) -> Self {
-        Self { of, part: Part::Status, body: PatchBody::MarkGone { mark } }
+    /// The removal of a mark from a bound pod. `written`: its work is done.
+    pub fn mark_gone(of: ObjectKey, mark: Symbol, written: bool) -> Self {
+        Self { of, part: Part::Status, body: PatchBody::MarkGone { mark, written } }
     }
 
     /// Takes a later write in, if one call can make both. Returns whether it can.
@@ -97,9 +97,13 @@ impl Write {
 
     /// Why the API server would refuse it, whatever the object has; `None` if it may take it.
     pub fn problem(&self) -> Option<String> {
+        let of_change = match self.of.kind {
+            Kind::Pod => MetadataChange::problem_on_pod,
+            _ => MetadataChange::problem,
+        };
         let problem = match &self.body {
-            PatchBody::Metadata(change) => change.problem(),
-            PatchBody::Apply(intent) => intent.metadata().problem(),
+            PatchBody::Metadata(change) => of_change(change),
+            PatchBody::Apply(intent) => of_change(&intent.metadata()),
             _ => None,
         };
         problem.map(|why| format!("writing to {:?}: {why}", self.of.name.as_str()))

@@ -6,8 +6,8 @@ use super::intent::Intent;
 use crate::model::objects::persistent_volume::BOUND_BY_CONTROLLER;
 use crate::model::objects::persistent_volume_claim::SELECTED_NODE;
 use crate::model::{
-    ClaimReference, MetadataChange, Node, Object, ObjectKey, PersistentVolume, PersistentVolumeClaim,
-    PodInfo, Symbol, downcast, looked_up,
+    AFTER_BIND, ClaimReference, MetadataChange, Node, Object, ObjectKey, PersistentVolume,
+    PersistentVolumeClaim, PodInfo, Symbol, downcast, looked_up,
 };
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
@@ -47,6 +47,9 @@ pub enum PatchBody {
     MarkGone {
         /// The key of the annotation.
         mark: Symbol,
+        /// Whether all is written: a condition of the same name says so, which writers of pods cannot make. By it a later
+        /// leader knows a copy of the annotation.
+        written: bool,
     },
     /// Part `Object` of any object: annotations and labels that a policy sets or removes. It is a JSON merge patch.
     Metadata(MetadataChange),
@@ -61,7 +64,7 @@ pub const PREEMPTION_BY_SCHEDULER: &str = "PreemptionByScheduler";
 impl PatchBody {
     /// Whether it is a JSON merge patch and no strategic one, which custom kinds do not have.
     pub fn is_merge_patch(&self) -> bool {
-        matches!(self, Self::Metadata(_) | Self::MarkGone { .. })
+        matches!(self, Self::Metadata(_))
     }
 
     /// Whether a policy wants it. Such a patch is made with the rights of the policies' account, never with those that
@@ -118,8 +121,14 @@ impl PatchBody {
             Self::SelectedNode { node } => {
                 patch["metadata"]["annotations"] = json!({SELECTED_NODE: node.as_str()});
             }
-            Self::MarkGone { mark } => {
+            Self::MarkGone { mark, written } => {
                 patch["metadata"]["annotations"] = json!({mark.as_str(): Value::Null});
+                if *written {
+                    let condition = json!({
+                        "type": mark.as_str(), "status": "True", "reason": "Written", "lastTransitionTime": now,
+                    });
+                    patch["status"] = json!({"conditions": [condition]});
+                }
             }
             Self::Metadata(change) => {
                 let annotations = change.annotations.iter();
@@ -158,9 +167,18 @@ impl PatchBody {
                 claim.annotated = true;
                 Some(Object::Other(Arc::new(claim)))
             }
-            (Self::MarkGone { mark }, to @ Object::Pod(_)) => {
-                let annotations = [(mark.clone(), None)].into();
-                changed(&MetadataChange { annotations, ..MetadataChange::default() }, to)
+            (Self::MarkGone { mark, written }, Object::Pod(pod)) => {
+                let change = MetadataChange {
+                    annotations: [(mark.clone(), None)].into(),
+                    ..MetadataChange::default()
+                };
+                let plugin = mark.strip_prefix(AFTER_BIND).filter(|_| *written).map(Symbol::new);
+                let new = plugin.filter(|plugin| !pod.written_after_bind.contains(plugin));
+                Some(Object::Pod(Arc::new(PodInfo {
+                    annotations: change.annotations_of(&pod.annotations),
+                    written_after_bind: pod.written_after_bind.iter().cloned().chain(new).collect(),
+                    ..(**pod).clone()
+                })))
             }
             (Self::Metadata(change), to) => changed(change, to),
             (Self::Apply(intent), to) => merged(&Value::Object(intent.fields.clone()), to),
@@ -268,6 +286,26 @@ mod tests {
                  "observedGeneration": 4}]}})
         );
         assert_eq!(body.json(&pod(), Some("7"), "")["metadata"]["resourceVersion"], "7");
+    }
+
+    #[test]
+    fn a_mark_goes_with_a_condition_that_says_what_is_written() {
+        let mark = Symbol::new("after-bind.bayplan.dev/sticky");
+        let json = |written| {
+            PatchBody::MarkGone { mark: mark.clone(), written }.json(&pod(), None, "2026-01-02T03:04:05Z")
+        };
+        let metadata = json!({"uid": "u-1", "annotations": {"after-bind.bayplan.dev/sticky": null}});
+        assert_eq!(json(false), json!({"metadata": metadata}));
+        let condition = json!({
+            "type": "after-bind.bayplan.dev/sticky", "status": "True", "reason": "Written",
+            "lastTransitionTime": "2026-01-02T03:04:05Z",
+        });
+        assert_eq!(json(true), json!({"metadata": metadata, "status": {"conditions": [condition]}}));
+        let body = PatchBody::MarkGone { mark, written: true };
+        assert!(
+            !body.is_merge_patch() && !body.is_of_policy(),
+            "a merge patch would replace the other conditions"
+        );
     }
 
     #[test]

@@ -19,9 +19,10 @@ pub struct Waits {
 }
 
 /// The resources of events.
-const RESOURCES: [EventResource; 17] = [
+const RESOURCES: [EventResource; 18] = [
     EventResource::AssignedPod,
     EventResource::DecidedPod,
+    EventResource::WaitingPod,
     EventResource::UnschedulablePod,
     EventResource::TargetPod,
     EventResource::Node,

@@ -52,6 +52,7 @@ impl PodInfo {
             started,
             scheduled_condition,
             disruption_target,
+            written_after_bind,
             unreadable,
             raw,
         } = self;
@@ -85,6 +86,7 @@ impl PodInfo {
             || *constraints != now.constraints
             || *qos != now.qos
             || *disruption_target != now.disruption_target
+            || *written_after_bind != now.written_after_bind
             || raw_differs(raw, &now.raw);
         let mut kinds = Kinds::NONE;
         if requests {

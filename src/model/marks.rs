@@ -6,6 +6,7 @@
 
 use super::labels::{Annotations, Labels, metadata_problem};
 use super::pod::PodInfo;
+use super::pod_annotations::pod_annotation_problem;
 use super::symbol::Symbol;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -41,7 +42,10 @@ impl PodMarks {
         let replaced = pod.annotations.iter().filter(|(key, _)| self.annotations.contains_key(*key));
         let replaced: usize = replaced.map(|(key, value)| key.len() + value.len()).sum();
         let annotations = self.annotations.iter().map(|(key, value)| (key, &**value));
-        metadata_problem(annotations, &self.labels, pod.annotations.bytes() - replaced)
+        let mut checked = annotations.clone();
+        checked
+            .find_map(|(key, value)| pod_annotation_problem(key, value))
+            .or_else(|| metadata_problem(annotations, &self.labels, pod.annotations.bytes() - replaced))
     }
 
     /// The pod with these marks, which replace its own under the same keys.

@@ -3,11 +3,13 @@
 
 use super::labels::{Annotations, Labels, metadata_problem};
 use super::pod::PodInfo;
+use super::pod_annotations::pod_annotation_problem;
 use super::symbol::Symbol;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The annotations of a pod whose plugin has something to do after the binding: the name of the plugin follows.
+/// The annotations of a pod whose plugin has something to do after the binding: the name of the plugin follows. The
+/// condition of the same name says that it is done.
 pub const AFTER_BIND: &str = "after-bind.bayplan.dev/";
 
 /// The annotation of a pod for which this plugin has something to do after the binding.
@@ -60,6 +62,14 @@ impl MetadataChange {
         let annotations = self.annotations.iter().filter_map(|(key, value)| Some((key, value.as_deref()?)));
         let labels = self.labels.iter().filter_map(|(key, value)| Some((key, value.as_ref()?)));
         metadata_problem(annotations, labels, 0)
+    }
+
+    /// The same for a pod.
+    pub fn problem_on_pod(&self) -> Option<String> {
+        let mut annotations = self.annotations.iter();
+        let problem =
+            annotations.find_map(|(key, value)| pod_annotation_problem(key, value.as_deref().unwrap_or("0")));
+        problem.or_else(|| self.problem())
     }
 
     /// Annotations after the change.

@@ -27,6 +27,7 @@ mod precondition;
 mod node;
 mod held;
 mod shared;
+mod pod_annotations;
 mod pod_counts;
 mod columns;
 mod changes;
@@ -77,6 +78,7 @@ pub use objects::{
     VolumeAttachment, downcast, looked_up,
 };
 pub use pod::{Container, HostPort, OwnerReference, PodInfo, PodKey, QosClass, ScheduledCondition};
+pub use pod_annotations::{of_the_creator, pod_annotation_problem};
 pub use pod_counts::{CarriedTerm, NodeCounts, PodMatch, TermKind};
 pub use precondition::{Filed, PodPrecondition};
 pub use quantity::{Quantity, QuantityError, QuantityFormat};

@@ -158,6 +158,9 @@ pub struct PodInfo {
     /// The condition `DisruptionTarget` is `True` with the reason `PreemptionByScheduler`: a scheduler evicts the pod to
     /// make room for another.
     pub disruption_target: bool,
+    /// The plugins that have written what they had to write after the binding, by the conditions that say so. Who may write
+    /// a pod but not its status makes none.
+    pub written_after_bind: Box<[Symbol]>,
     /// What could not be read and hides what the pod takes. Such a pod is not placed, and the node that it is on counts
     /// as full.
     pub unreadable: Option<Arc<ObjectError>>,

@@ -26,6 +26,9 @@ pub const KIND: &str = "SchedulingPolicy";
 /// The group of their version.
 const GROUP: &str = "bayplan.dev/";
 
+/// The value of the label of a ConfigMap that may hold exceptions alone.
+pub const EXCEPTIONS: &str = "exceptions";
+
 /// Whether a key of a ConfigMap with the label holds policies: in the policy language, or as documents.
 pub fn is_policy_key(key: &str) -> bool {
     key.ends_with(ENDING) || Form::of(key) == Form::Document
@@ -246,6 +249,16 @@ impl Finder<'_> {
             let said = Diagnostic::new(&codes::UNLABELLED_POLICY_MAP, span.at_start(), message);
             self.diagnostics.push(said.with_help(help));
         }
+        if map.labelled_as.as_deref() == Some(EXCEPTIONS) && holds_policy(policy) {
+            let message = format!(
+                "the ConfigMap `{}` may hold exceptions alone, and its key `{}` has a policy",
+                map.name, entry.key
+            );
+            let help =
+                format!("the label `{LABEL}` is `{EXCEPTIONS}`: write the policy into another ConfigMap");
+            self.wrong(entry.key_at, message, &help);
+            return;
+        }
         // Line breaks mean nothing to JSON.
         let lines = Form::of(&entry.key) == Form::Language || !policy.trim_start().starts_with('{');
         if let Some(mark) = folded(text, span).filter(|_| lines) {
@@ -263,6 +276,12 @@ impl Finder<'_> {
         }
         self.found.push(PolicyText { source, labelled });
     }
+}
+
+/// Whether a text declares a policy, so far as that is seen without parsing it.
+fn holds_policy(text: &str) -> bool {
+    text.lines().any(|line| line.split_whitespace().next() == Some("policy"))
+        || mentions_documents(text.as_bytes())
 }
 
 /// The key that was meant, where a key that no scheduler reads holds a policy or has nearly the ending of one.

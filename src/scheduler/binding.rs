@@ -191,6 +191,9 @@ impl Scheduler {
         let pod = binding.cycle.pod.clone();
         if waits.is_empty() {
             self.assumption_stands(&pod, false, now);
+            if slow {
+                self.binding_waits(&pod.key, false, now);
+            }
             return self.permitted(binding, now, out);
         }
         let (cycle, snapshot) = (&binding.cycle, &self.cache.snapshot);
@@ -200,6 +203,7 @@ impl Scheduler {
         binding.stage = BindingStage::Permit(waits);
         self.cache.wait(&pod.key, true);
         self.assumption_stands(&pod, true, now);
+        self.binding_waits(&pod.key, true, now);
         self.bindings.put(binding);
     }
 

@@ -284,7 +284,8 @@ impl Scheduler {
                 if promised.is_some() {
                     self.state_moved(&key, false, now);
                 }
-                self.promise_ended(&cycle.pod.clone(), promised, Some(node), now);
+                let seen = self.cache.pod(&key).unwrap_or(&cycle.pod).clone();
+                self.promise_ended(&seen, promised, Some(node), now);
                 Ok(waits)
             }
             Err(status) => {

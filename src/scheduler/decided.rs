@@ -23,6 +23,18 @@ impl Scheduler {
         self.decided((&before.key, old), ActionType::ADD.with(STATE).with(marks), waits, now);
     }
 
+    /// The binding of an assumed pod takes a while: those whom a pod on its node may help are tried before a watch shows it
+    /// there. `waits`: at Permit.
+    pub(super) fn binding_waits(&mut self, pod: &PodKey, waits: bool, now: Time) {
+        if !self.queue.wants(EventResource::WaitingPod, ActionType::ADD) {
+            return;
+        }
+        let Some(new) = self.as_it_is_here(pod) else { return };
+        let objects = EventObjects::Pod { old: None, new: Some(new) };
+        let scope = Scope { except: Some(pod.clone()), after_backoff: waits, ..Scope::default() };
+        self.move_all(&ClusterEvent::of(EventResource::WaitingPod, ActionType::ADD, objects), &scope, now);
+    }
+
     /// The pod stops waiting at Permit, the API server accepted its binding, or its nomination moved.
     pub(super) fn state_moved(&mut self, pod: &PodKey, by_failure: bool, now: Time) {
         let old = self.cache.pod(pod).cloned();
@@ -55,18 +67,22 @@ impl Scheduler {
         if !self.queue.wants(EventResource::DecidedPod, actions) {
             return;
         }
-        let Some(entry) = self.cache.snapshot.pod(pod) else { return };
+        let Some(new) = self.as_it_is_here(pod) else { return };
+        let scope = Scope { except: Some(pod.clone()), after_backoff, ..Scope::default() };
+        let objects = EventObjects::Pod { old, new: Some(new) };
+        let event = ClusterEvent::of(EventResource::DecidedPod, actions, objects);
+        self.move_all(&event, &scope, now);
+    }
+    /// The pod with the node that it has here.
+    fn as_it_is_here(&self, pod: &PodKey) -> Option<Arc<PodInfo>> {
+        let entry = self.cache.snapshot.pod(pod)?;
         let node = entry.placed.and_then(|(row, _)| self.cache.snapshot.node(row));
-        let new = match node {
+        Some(match node {
             Some(node) => {
                 let node_name = Some(node.name().clone());
                 Arc::new(PodInfo { node_name, ..(*entry.pod).clone() })
             }
             None => entry.pod.clone(),
-        };
-        let scope = Scope { except: Some(pod.clone()), after_backoff, ..Scope::default() };
-        let objects = EventObjects::Pod { old, new: Some(new) };
-        let event = ClusterEvent::of(EventResource::DecidedPod, actions, objects);
-        self.move_all(&event, &scope, now);
+        })
     }
 }

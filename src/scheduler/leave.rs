@@ -93,7 +93,8 @@ impl Scheduler {
         self.unreserve(&mut binding.cycle, binding.node, now);
         if !self.give_room_back(&binding, now) && !binding.cycle.framework.points().reserve.is_empty() {
             // The room was free before, and what plugins reserved is free now.
-            self.freed_by(&binding, None, now);
+            let seen = self.cache.pod(&key).cloned();
+            self.freed_by(&binding, seen.as_ref(), now);
         }
         self.cache.snapshot.unpin(binding.node);
         let pending = self.cache.state(&key) == Some(&PodState::Pending) && !self.ends(&key);
@@ -134,19 +135,21 @@ impl Scheduler {
         };
         if had_room {
             let key = binding.key();
-            let marked = self.cache.pod(key).filter(|_| self.cache.snapshot.marks(key).is_some()).cloned();
+            let seen = self.cache.pod(key).cloned();
+            let is_marked = self.cache.snapshot.marks(key).is_some();
             self.cache.forget(key);
-            self.freed_by(binding, marked.as_ref(), now);
-            if let Some(marked) = marked {
+            self.freed_by(binding, seen.as_ref(), now);
+            if let Some(marked) = seen.filter(|_| is_marked) {
                 self.marks_went(marked, now);
             }
         }
         had_room
     }
 
-    /// Wakes the pods that may need what the binding had; `marked`: its pod with its marks.
-    fn freed_by(&mut self, binding: &BindingCycle, marked: Option<&Arc<PodInfo>>, now: Time) {
-        let pod = marked.unwrap_or(&binding.cycle.pod);
+    /// Wakes the pods that may need what the binding had; `seen`: its pod as it counted until now, with its marks and with
+    /// what changed since its attempt.
+    fn freed_by(&mut self, binding: &BindingCycle, seen: Option<&Arc<PodInfo>>, now: Time) {
+        let pod = seen.unwrap_or(&binding.cycle.pod);
         let pod = Arc::new(PodInfo { node_name: Some(binding.node_name.clone()), ..(**pod).clone() });
         self.freed(&pod, &Scope { except: Some(binding.key().clone()), ..Scope::default() }, now);
     }

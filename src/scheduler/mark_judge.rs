@@ -1,5 +1,5 @@
-//! Which marks on bound pods count. A mark is worked off once, and only with its proof that this scheduler bound the pod
-//! there; every other one is removed, ever more slowly where a user sets it again and again. Called by `after_bind`.
+//! Which marks on bound pods count. A mark is worked off once, which a condition of the pod says from then on, and only
+//! with its proof that this scheduler bound the pod there; every other one is removed, ever more slowly where a user sets it again and again. Called by `after_bind`.
 
 use super::Scheduler;
 use super::after_bind::{FIRST_PAUSE, Key, LONGEST_PAUSE};
@@ -60,7 +60,10 @@ impl Scheduler {
             return Judgement::Unknown;
         };
         let keys = &self.options.mark_keys;
-        if self.mark_judge.finished.contains(&(pod.key.clone(), plugin.clone())) {
+        // The one knows what this instance wrote before a watch shows it, the other what instances before it wrote.
+        if self.mark_judge.finished.contains(&(pod.key.clone(), plugin.clone()))
+            || pod.written_after_bind.contains(plugin)
+        {
             return Judgement::Forged;
         }
         match keys.prove(value, &pod.key, node, plugin) {

@@ -57,6 +57,50 @@ fn findings(folder: &Folder) -> Vec<(String, u64, String)> {
     all.map(|of| (text(&of["file"]), of["start"]["line"].as_u64().unwrap(), text(&of["code"]))).collect()
 }
 
+/// The commands say of a ConfigMap for exceptions what the scheduler does: a policy in it is refused.
+#[test]
+fn a_config_map_for_exceptions_has_no_policy() {
+    let map = |label: &str, key: &str, text: &str| {
+        let text: String = text.lines().map(|line| format!("    {line}\n")).collect();
+        format!(
+            "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: x, labels: {{bayplan.dev/policy: {label}}}}}\n\
+             data:\n  {key}: |\n{text}"
+        )
+    };
+    let document = "apiVersion: bayplan.dev/v1\nkind: SchedulingPolicy\nmetadata: {name: evil}\nspec:\n  prefer:\n  - weight: 1\n    when: node.name == \"n\"\n";
+    let spread = "policy\n  evil {\n  prefer 1 when node.name == \"n\"\n}\n";
+    let both = format!("{ELSEWHERE}{POLICY}");
+    for (key, text) in [("a.bay", POLICY), ("a.bay", &both), ("a.bay", spread), ("a.yaml", document)] {
+        let folder = folder(&[("map.yaml", &map("exceptions", key, text)), ("cluster.yaml", CLUSTER)]);
+        for command in [
+            &["lint", "map.yaml"][..],
+            &["plan", "map.yaml"],
+            &["dry-run", "--cluster", "cluster.yaml", "--policies", "map.yaml"],
+        ] {
+            let ended = bayplan_in(&folder, command);
+            let said = ended.out + &ended.err;
+            assert_ne!(ended.status, 0, "{command:?} {text}: {said}");
+            assert!(
+                said.contains("may hold exceptions alone") && said.contains("BP0503"),
+                "{command:?} {text}: {said}"
+            );
+        }
+        let other = map("\"true\"", key, text);
+        let folder = crate::support::command::folder(&[
+            ("map.yaml", &other),
+            ("nodes.bay", if text == POLICY || text == both { "" } else { POLICY }),
+        ]);
+        let ended = bayplan_in(&folder, &["lint", "map.yaml"]);
+        assert!(!ended.out.contains("BP0503"), "{}", ended.out);
+    }
+    // Exceptions, also those that speak of policies.
+    let speaks = format!("// This policy has two exceptions.\n{ELSEWHERE}")
+        .replace("the web", "policy nodes: the web");
+    let folder = folder(&[("map.yaml", &map("exceptions", "a.bay", &speaks)), ("nodes.bay", POLICY)]);
+    let ended = bayplan_in(&folder, &["lint", "."]);
+    assert!(!ended.out.contains("BP0503"), "{}", ended.out);
+}
+
 #[test]
 fn an_exception_of_another_file_joins_its_policy_in_every_command() {
     let at = folder(&[("a.bay", POLICY), ("b.bay", ELSEWHERE), ("cluster.yaml", CLUSTER)]);

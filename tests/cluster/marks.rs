@@ -4,6 +4,7 @@
 use crate::scheduler_process::{SchedulerProcess, Setup};
 use crate::support::{ControlPlane, objects, wait_until};
 use crate::workload::Workload;
+use bayplan::model::{MarkKey, PodKey, Symbol};
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -32,7 +33,13 @@ fn a_forged_mark_is_removed_and_writes_nothing() {
         &[("bayplan.dev/policy", "")],
         &[("a.bay", &stamp(space))],
     )]);
-    let _ours = SchedulerProcess::start(plane, &Setup::new(&load.scheduler).policies_from(space));
+    let key = "0123456789abcdef0123456789abcdef";
+    plane.create(&[json!({
+        "apiVersion": "v1", "kind": "Secret", "metadata": {"name": "bayplan-marks", "namespace": space},
+        "stringData": {"key": key},
+    })]);
+    let setup = Setup::new(&load.scheduler).policies_from(space);
+    let ours = SchedulerProcess::start(plane, &setup);
     let pod = |name: &str, tenant: &str| {
         objects::with_label(objects::with_label(load.pod(name, "10m"), "stamp", name), "tenant", tenant)
     };
@@ -52,6 +59,24 @@ fn a_forged_mark_is_removed_and_writes_nothing() {
     plane.create(&[pod("real", "good")]);
     wait_until("the node has its label", SOON, || labelled() == "real");
     wait_until("the mark is gone", SOON, || mark("real").is_null());
+    // A condition beside the others says that its work is done, so that the next process knows a copy of the mark.
+    let real = plane.get_json(["pod", "real", "--namespace", space]);
+    let is_true = |kind: &str| {
+        let mut all = real["status"]["conditions"].as_array().unwrap().iter();
+        all.any(|of| of["type"] == kind && of["status"] == "True")
+    };
+    assert!(is_true(MARK) && is_true("PodScheduled"), "{real:#}");
+    drop(ours);
+    let _next = SchedulerProcess::start(plane, &setup);
+    plane.kubectl_ok(["label", "node", &node, &format!("example.com/{space}-")]);
+    let uid = PodKey(Symbol::new(real["metadata"]["uid"].as_str().unwrap()));
+    let proof = MarkKey::new(key.as_bytes()).unwrap().proof(&uid, &Symbol::new(&node), "stamp");
+    plane.kubectl_ok(["annotate", "pod", "real", "--namespace", space, &format!("{MARK}={proof}")]);
+    wait_until("the copy is gone", SOON, || mark("real").is_null());
+    assert_eq!(labelled(), Value::Null);
+    // What is worked off after that shows that the process writes.
+    plane.create(&[pod("last", "good")]);
+    wait_until("the node has its label", SOON, || labelled() == "last");
 }
 
 #[test]
@@ -137,6 +162,66 @@ fn only_the_scheduler_writes_keys_of_its_own_and_exceptions_stay_exceptions() {
     };
     assert!(!label("") && label("exceptions"));
     plane.kubectl_ok(["annotate", "configmap", "x", "--namespace", "bayplan-policies", "example.com/a=b"]);
+}
+
+/// In a namespace where the scheduler is required nobody steps out of policies by another scheduler, a node or a Binding.
+#[test]
+fn pods_name_no_other_scheduler_and_no_node_where_the_scheduler_is_required() {
+    let plane = ControlPlane::start();
+    for file in ["namespace", "rbac", "admission"] {
+        let path = format!("{}/deploy/{file}.yaml", env!("CARGO_MANIFEST_DIR"));
+        plane.apply(&std::fs::read_to_string(path).unwrap());
+    }
+    for space in ["open", "required"] {
+        plane.kubectl_ok(["create", "namespace", space]);
+    }
+    plane.kubectl_ok(["label", "namespace", "required", "bayplan.dev/scheduler=required"]);
+    plane.create(&[objects::node("n1", &[("cpu", "1")])]);
+    let pod = |space: &str, name: &str, scheduler: &str, node: Option<&str>| {
+        let mut pod = objects::pod(space, name, scheduler, &[]);
+        node.into_iter().for_each(|node| pod["spec"]["nodeName"] = json!(node));
+        pod
+    };
+    let refusal = |pod: &Value, more: &[&str]| {
+        let args = [&["create", "-f", "-"][..], more].concat();
+        let output = plane.kubectl_with_input(&args, &pod.to_string());
+        (!output.status.success()).then(|| String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let mut tries = 0;
+    wait_until("the rule is in force", SOON, || {
+        tries += 1;
+        refusal(&pod("required", &format!("try-{tries}"), "other", None), &[]).is_some()
+    });
+    let says = |refused: Option<String>, text: &str| {
+        let refused = refused.expect("it is refused");
+        assert!(refused.contains(text), "{refused}");
+    };
+    let no_scheduler = {
+        let mut pod = pod("required", "default", "", None);
+        pod["spec"].as_object_mut().unwrap().remove("schedulerName");
+        pod
+    };
+    says(refusal(&no_scheduler, &[]), "`spec.schedulerName` is `bayplan`");
+    says(refusal(&pod("required", "node", "bayplan", Some("n1")), &[]), "chooses the node");
+    assert_eq!(refusal(&pod("required", "plain", "bayplan", None), &[]), None);
+    assert_eq!(refusal(&pod("open", "plain", "other", Some("n1")), &[]), None, "other namespaces");
+    let mut mirror = pod("required", "mirror", "bayplan", Some("n1"));
+    mirror["metadata"]["annotations"] = json!({"kubernetes.io/config.mirror": "x"});
+    let kubelet = ["--as=system:node:n1", "--as-group=system:nodes", "--as-group=system:masters"];
+    assert_eq!(refusal(&mirror, &kubelet), None);
+    let file = plane.folder().join("binding.json");
+    let binding = json!({
+        "apiVersion": "v1", "kind": "Binding", "metadata": {"name": "plain", "namespace": "required"},
+        "target": {"apiVersion": "v1", "kind": "Node", "name": "n1"},
+    });
+    std::fs::write(&file, binding.to_string()).unwrap();
+    let bind = |more: &[&str]| {
+        let path = "/api/v1/namespaces/required/pods/plain/binding";
+        let args = [&["create", "--raw", path, "-f", file.to_str().unwrap()][..], more].concat();
+        plane.kubectl_with_input(&args, "").status.success()
+    };
+    assert!(!bind(&[]));
+    assert!(bind(&["--as=system:serviceaccount:bayplan:bayplan"]));
 }
 
 /// An object for exceptions, and an older object with a policy of the same name: neither changes the policy in service.

@@ -30,6 +30,42 @@ fn label_value(value: &str) -> bool {
     value.is_empty() || value.len() <= 63 && NAME.is_match(value)
 }
 
+/// `ValidatePodSpecificAnnotations` and what an update may not add.
+fn pod_annotation(key: &str, value: &str) -> bool {
+    static NUMBER: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\A(-[0-9]+|0|[1-9][0-9]*)\z").unwrap());
+    let parts = key.split_once('/');
+    match parts {
+        Some(("controller.kubernetes.io", "pod-deletion-cost")) => {
+            NUMBER.is_match(value) && value.parse::<i64>().is_ok_and(|cost| i32::try_from(cost).is_ok())
+        }
+        Some(("kubernetes.io", "config.mirror") | ("scheduler.alpha.kubernetes.io", "tolerations")) => false,
+        Some(("seccomp.security.alpha.kubernetes.io", name)) => name != "pod",
+        Some((prefix, _)) => !matches!(
+            prefix,
+            "container.seccomp.security.alpha.kubernetes.io"
+                | "container.apparmor.security.beta.kubernetes.io"
+        ),
+        None => true,
+    }
+}
+
+/// Keys to which the API server gives a meaning on pods, and their neighbours.
+fn known_key() -> impl Strategy<Value = String> {
+    prop::sample::select(vec![
+        "controller.kubernetes.io/pod-deletion-cost",
+        "controller.kubernetes.io/pod-deletion",
+        "kubernetes.io/config.mirror",
+        "kubernetes.io/config.mirrors",
+        "scheduler.alpha.kubernetes.io/tolerations",
+        "seccomp.security.alpha.kubernetes.io/pod",
+        "seccomp.security.alpha.kubernetes.io/pods",
+        "container.seccomp.security.alpha.kubernetes.io/c",
+        "container.apparmor.security.beta.kubernetes.io/c",
+        "own",
+    ])
+    .prop_map(str::to_owned)
+}
+
 /// Texts near the edge of what is valid.
 fn text() -> impl Strategy<Value = String> {
     let part = prop_oneof![
@@ -50,8 +86,13 @@ fn text() -> impl Strategy<Value = String> {
 
 /// Keys and values, and whether they are annotations.
 fn entries() -> impl Strategy<Value = Vec<(String, String, bool)>> {
-    let value = prop_oneof![4 => text(), 1 => (0..300_000usize).prop_map(|bytes| "v".repeat(bytes))];
-    prop::collection::vec((text(), value, any::<bool>()), 0..4)
+    let value = prop_oneof![
+        4 => text(),
+        2 => "-?0?[0-9]{1,10}",
+        1 => (0..300_000usize).prop_map(|bytes| "v".repeat(bytes))
+    ];
+    let key = prop_oneof![3 => text(), 1 => known_key()];
+    prop::collection::vec((key, value, any::<bool>()), 0..4)
 }
 
 proptest! {
@@ -74,9 +115,13 @@ proptest! {
             }
         }
         let pod = pod("p").annotation("own", &"o".repeat(own)).build();
-        let marked = marks.laid_over(&pod);
-        let bytes: usize = marked.annotations.iter().map(|(key, value)| key.len() + value.len()).sum();
-        let valid = marks.annotations.keys().all(|key| qualified(&key.to_ascii_lowercase()))
+        let replaced = marks.annotations.contains_key(&Symbol::new("own"));
+        // What is too long to be kept counts, though it would be replaced.
+        prop_assume!(!replaced || own <= 16 * 1024);
+        let added: usize = marks.annotations.iter().map(|(key, value)| key.len() + value.len()).sum();
+        let bytes = added + if replaced { 0 } else { "own".len() + own };
+        let valid = marks.annotations.iter().all(|(key, value)| pod_annotation(key, value))
+            && marks.annotations.keys().all(|key| qualified(&key.to_ascii_lowercase()))
             && marks.labels.iter().all(|(key, value)| qualified(key) && label_value(value))
             && bytes <= 256 * 1024;
         prop_assert_eq!(marks.problem_on(&pod).is_none(), valid);

@@ -15,7 +15,7 @@ use bayplan::model::{
 };
 use bayplan::plugins::policy::{ExemptPods, plugins};
 use bayplan::scheduler::{Input, Options, Profiles, Scheduler};
-use bayplan::testing::{node, pod};
+use bayplan::testing::{PodMaker, node, pod};
 use std::sync::Arc;
 
 const STICKY: &str = r#"
@@ -246,6 +246,73 @@ fn a_mark_that_is_set_again_after_its_work_is_removed_ever_more_slowly() {
     assert_eq!(pauses, [0, 1, 2, 4, 8]);
 }
 
+/// The next process has no memory of what was written; the pod has.
+#[test]
+fn a_mark_that_is_set_again_after_a_restart_is_removed_too() {
+    let mut steps = sticky();
+    let proof = proof_of_binding(&steps);
+    steps.serve();
+    assert_eq!(steps.pod("p").written_after_bind.as_ref(), [Symbol::new("sticky")]);
+    // The pod as the API has it says so, whoever wrote it; and only a condition that holds.
+    let condition = |kind: &str, status: &str| {
+        let list = serde_json::json!([{"type": kind, "status": status}]);
+        pod("q").set("status.conditions", list).build().written_after_bind.len()
+    };
+    assert_eq!((condition(MARK, "True"), condition(MARK, "False"), condition("sticky", "True")), (1, 0, 0));
+    let written = steps.pod("p");
+    let mut next = Steps::new(profiles(STICKY), Vec::new());
+    next.server = steps.server;
+    // It lists the objects as they are now.
+    next.caught_up();
+    next.put(node("n1").cpu("4").pods(10).object());
+    next.put(machine("m"));
+    // The mark is there when the process starts, and is set again later.
+    next.put(with_mark(&written, &proof));
+    for _ in 0..3 {
+        while next.open.is_empty() {
+            let wakeup = next.scheduler.next_wakeup().unwrap();
+            next.wait(wakeup - next.now);
+        }
+        assert_eq!(next.calls(), ["patch p"]);
+        assert_eq!(next.scheduler.marks_left().count(), 0);
+        next.serve();
+        assert!(!marked(&next.pod("p")));
+        assert!(
+            annotations(&next, "m").iter().all(|text| !text.contains("home")),
+            "nothing is written again"
+        );
+        next.put(with_mark(&next.pod("p"), &proof));
+    }
+    // The mark of another policy is open.
+    let mut other = Steps::new(profiles(&STICKY.replace("policy sticky", "policy other")), Vec::new());
+    other.server = next.server;
+    other.caught_up();
+    other.put(node("n1").cpu("4").pods(10).object());
+    other.put(machine("m"));
+    let key = Symbol::new("after-bind.bayplan.dev/other");
+    let value = MarkKey::fixed().proof(&written.key, &"n1".into(), "other");
+    let change = MetadataChange {
+        annotations: [(key, Some(value.as_str().into()))].into(),
+        ..MetadataChange::default()
+    };
+    let pod = PodInfo { annotations: change.annotations_of(&written.annotations), ..(*written).clone() };
+    other.put(Object::Pod(Arc::new(pod)));
+    other.serve();
+    assert!(annotations(&other, "m").iter().any(|text| text.contains("home")));
+    let both = [Symbol::new("sticky"), Symbol::new("other")];
+    assert_eq!(other.pod("p").written_after_bind.as_ref(), both);
+}
+
+/// A mark that the scheduler did not make is removed without a condition: of it nothing was written.
+#[test]
+fn the_removal_of_a_forged_mark_says_nothing_of_what_was_written() {
+    let mut steps = Steps::new(profiles(STICKY), vec![node("n1").cpu("4").pods(10).object(), machine("m")]);
+    let Object::Pod(there) = of_machine(pod("p").cpu("1").on("n1").build(), "m") else { panic!() };
+    steps.put(with_mark(&there, "1"));
+    steps.serve();
+    assert!(!marked(&steps.pod("p")) && steps.pod("p").written_after_bind.is_empty());
+}
+
 #[test]
 fn a_mark_that_somebody_removes_is_worked_off_by_the_leader_that_knows_it() {
     // Of its own binding, before the watch shows the pod and after.
@@ -325,35 +392,44 @@ fn marks_of_others_wait_until_the_shared_key_is_known() {
 
 #[test]
 fn what_the_api_server_would_not_have_is_in_no_binding_and_in_no_patch() {
-    let long = |verb: &str, block: &str| {
-        format!("policy p {{ {block} {{ {verb} pod {{\"example.com/x\": pod.annotations[\"x\"]}} }} }}")
+    const VALUE: &str = "pod.annotations[\"x\"]";
+    let long = |verb: &str, block: &str, entries: &str| {
+        format!("policy p {{ {block} {{ {verb} pod {{{entries}}} }} }}")
     };
+    let one = &format!("\"example.com/x\": {VALUE}");
     let limit = 256 * 1024;
-    let run = |policy: &str, value: &str| {
-        let objects =
-            vec![node("n1").cpu("4").pods(10).object(), pod("p").annotation("x", value).cpu("1").object()];
+    let run = |policy: &str, of: PodMaker| {
+        let objects = vec![node("n1").cpu("4").pods(10).object(), of.cpu("1").object()];
         let mut steps = Steps::new(profiles(policy), objects);
         steps.cycles();
         answer_status(&mut steps);
         steps
     };
-    // Twice the value and both keys.
-    let most = (limit - "x".len() - "example.com/x".len()) / 2;
-    let mut fits = run(&long("annotate", "reserve"), &"v".repeat(most));
+    // Policies read values of at most 16 KiB: the others fill the pod up to room for twice the value and both keys.
+    let full = (0..30).fold(pod("p"), |pod, at| pod.annotation(&format!("f{at:02}"), &"v".repeat(8_000)));
+    let most = (limit - 30 * 8_003 - "x".len() - "example.com/x".len()) / 2;
+    let filled = |value: usize| full.clone().annotation("x", &"v".repeat(value));
+    let mut fits = run(&long("annotate", "reserve", one), filled(most));
     fits.serve();
     assert_eq!(fits.pod("p").node_name.as_deref(), Some("n1"));
-    let steps = run(&long("annotate", "reserve"), &"v".repeat(most + 1));
+    let steps = run(&long("annotate", "reserve", one), filled(most + 1));
     assert!(steps.open.is_empty() && steps.taken() == 0, "{:?}", steps.calls());
     let said = "its annotations would take 262146 bytes together, and the API server takes 262144";
     assert!(steps.events.iter().any(|event| event.contains(said)), "{:?}", steps.events);
     for block in ["before bind", "after bind"] {
-        let much = "v".repeat(limit);
-        for (verb, value) in [("label", "not a label"), ("label", &much[..64]), ("annotate", &much)] {
+        // Twenty times the longest value that is read.
+        let much = vec![format!("({VALUE} ?? \"\")"); 4].join(" + ");
+        let much: Vec<String> = (0..5).map(|at| format!("\"example.com/{at}\": {much}")).collect();
+        let much = much.join(", ");
+        let longest = "v".repeat(16 * 1024);
+        for (verb, text, value) in
+            [("label", &**one, "not a label"), ("label", one, &longest[..64]), ("annotate", &much, &longest)]
+        {
             // No Binding takes a mark to a pod that is full.
             if (block, verb) == ("after bind", "annotate") {
                 continue;
             }
-            let mut steps = run(&long(verb, block), value);
+            let mut steps = run(&long(verb, block, text), pod("p").annotation("x", value));
             if block == "after bind" {
                 answer(&mut steps, None);
                 steps.watch();
@@ -364,6 +440,44 @@ fn what_the_api_server_would_not_have_is_in_no_binding_and_in_no_patch() {
                 "{:?}",
                 steps.events
             );
+        }
+    }
+}
+
+/// The API server takes some annotations with certain values only, and copies those of a Binding without a look at them.
+#[test]
+fn annotations_of_pods_that_have_a_form_of_their_own_are_checked_before_they_are_sent() {
+    let policy = |block: &str| {
+        format!(
+            "policy p {{ {block} {{ annotate pod {{\"controller.kubernetes.io/pod-deletion-cost\": \
+             pod.annotations[\"cost\"]}} }} }}"
+        )
+    };
+    let said = "controller.kubernetes.io/pod-deletion-cost is not a number of 32 bits";
+    for block in ["reserve", "before bind", "after bind"] {
+        for (value, taken) in [
+            ("100", true),
+            ("-3", true),
+            ("0", true),
+            ("cheap", false),
+            ("007", false),
+            ("4294967296", false),
+        ] {
+            let objects = vec![
+                node("n1").cpu("4").pods(10).object(),
+                pod("p").annotation("cost", value).cpu("1").object(),
+            ];
+            let mut steps = Steps::new(profiles(&policy(block)), objects);
+            steps.cycles();
+            steps.serve();
+            let cost = steps
+                .pod("p")
+                .annotations
+                .get("controller.kubernetes.io/pod-deletion-cost")
+                .map(str::to_owned);
+            assert_eq!(cost.as_deref(), Some(value).filter(|_| taken), "{block} {value}");
+            let told = steps.events.iter().any(|event| event.contains(said));
+            assert_eq!(told, !taken, "{block} {value}: {:?}", steps.events);
         }
     }
 }
@@ -562,7 +676,7 @@ impl World {
     fn check(&self, call: &ApiCall) -> Result<(), String> {
         let ApiCall::Patch { of, body, .. } = call else { return Ok(()) };
         let pods = (0..self.made).filter_map(|at| self.steps.server.pod("default", &format!("p{at}")));
-        if let PatchBody::MarkGone { mark } = body {
+        if let PatchBody::MarkGone { mark, .. } = body {
             if mark.as_str() != MARK {
                 return Err(format!("the pod loses {mark}"));
             }

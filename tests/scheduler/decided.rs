@@ -2,8 +2,9 @@
 //! whether it waits, is bound or is nominated, and policies that come into service.
 
 use super::run::{Run, framework_with};
-use bayplan::scheduler::QueuePlace;
+use bayplan::scheduler::{Input, QueuePlace};
 use bayplan::testing::{PodMaker, node, pod};
+use serde_json::json;
 
 fn member(name: &str, role: &str) -> PodMaker {
     pod(name).label("job", "a").label("role", role).cpu("100m")
@@ -123,6 +124,76 @@ fn a_nomination_wakes_those_who_read_it() {
     run.add(pod("high").priority(5).cpu("950m"));
     assert_eq!(run.deleted, ["low"]);
     assert_ne!(run.place("second"), Some(QueuePlace::Gated));
+}
+
+/// Plugins of upstream that read which pods are on nodes: a worker that must run near its leader, and one that the leader makes
+/// room for in another zone.
+#[test]
+fn a_pod_that_waits_at_permit_wakes_those_whom_in_tree_plugins_refused() {
+    let policy = format!(
+        r#"policy lead {{
+          applies when has(pod.labels["job"])
+          {GROUPS}
+          permit {{ wait 60s until {WORKS} else "no worker came" }}
+        }}"#
+    );
+    let leads = json!({"matchLabels": {"role": "leader"}});
+    let near = json!([{"topologyKey": "zone", "labelSelector": leads}]);
+    let near = member("worker", "worker")
+        .set("spec.affinity.podAffinity.requiredDuringSchedulingIgnoredDuringExecution", near);
+    let evenly = json!([{"topologyKey": "zone", "maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule",
+        "nodeAffinityPolicy": "Ignore", "labelSelector": {"matchLabels": {"job": "a"}}}]);
+    let evenly = member("worker", "worker")
+        .set("spec.topologySpreadConstraints", evenly)
+        .set("spec.nodeSelector", json!({"zone": "a"}));
+    for (plugin, worker) in [("InterPodAffinity", near), ("PodTopologySpread", evenly)] {
+        let node = |name: &str, zone: &str| node(name).label("zone", zone).cpu("2").pods(99);
+        let mut run = Run::on(node("a", "a"), framework_with(&policy, &[plugin, "NodeAffinity"]));
+        run.step(Input::Upserted(node("b", "b").object()));
+        run.step(Input::Upserted(member("there", "other").on("a").object()));
+        run.add(worker);
+        run.pass(20);
+        assert_eq!(run.bound, [""; 0], "{plugin}");
+        assert_eq!(run.place("worker"), Some(QueuePlace::Unschedulable), "{plugin}");
+        let in_b = json!({"zone": "b"});
+        run.add(member("leader", "leader").set("spec.nodeSelector", in_b));
+        run.pass(20);
+        run.bound.sort();
+        assert_eq!(run.bound, ["leader", "worker"], "{plugin}: {:?}", run.notes);
+        // One that no pod can help is not tried again and again.
+        let tried = run.attempts.len();
+        run.add(member("alone", "worker").set("spec.nodeSelector", json!({"zone": "none"})));
+        run.add(member("second", "leader"));
+        run.pass(5);
+        assert_eq!(run.attempts.len(), tried + 2, "{plugin}: {:?}", run.attempts);
+    }
+}
+
+/// A pod whose labels change while it waits at Permit leaves the group that it has joined meanwhile.
+#[test]
+fn a_pod_that_changes_while_it_waits_wakes_those_who_count_it_when_it_leaves() {
+    for rule in [
+        "gate \"the team is busy\" when pod.labels[\"role\"] == \"second\" && team.exists(m, m.waiting)",
+        "prefilter { reject \"the team is busy\" when pod.labels[\"role\"] == \"second\" && team.count(m, m.placed) > 0 }",
+    ] {
+        let mut run = Run::of(&format!(
+            r#"policy busy {{
+              applies when has(pod.labels["job"])
+              group team = p in pods where p.labels["team"] == pod.labels["team"]
+              {rule}
+              permit {{ wait 10s until pod.labels["role"] != "first" else "nobody came" }}
+            }}"#
+        ));
+        let first = member("first", "first").uid("first");
+        run.add(first.clone().label("team", "a"));
+        run.step(Input::Upserted(first.label("team", "b").object()));
+        run.add(member("second", "second").label("team", "b"));
+        run.pass(5);
+        assert_eq!(run.bound, [""; 0], "{rule}");
+        // The first one gives its node back, and is not tried at once again.
+        run.pass(7);
+        assert_eq!(run.bound, ["second"], "{rule}: {:?}", run.notes);
+    }
 }
 
 /// A pod that waits at Permit and the pod that it wakes, which releases it: without pauses they would try each other

@@ -4,10 +4,12 @@
 use crate::world::World;
 use bayplan::engine::{Decider, Scan};
 use bayplan::framework::{Cycle, Framework, QueuedPodInfo, Silent};
-use bayplan::model::PodKey;
-use bayplan::scheduler::QueuePlace;
+use bayplan::model::{Placement, PodEntry, PodKey};
+use bayplan::scheduler::{BindingView, QueuePlace, Stage};
+use std::collections::BTreeSet;
 
-/// Plugins that upstream wakes later than what they read moves: when a watch shows a pod on its node.
+/// Plugins that upstream wakes when a watch shows a pod on its node. A pod whose binding is about to be seen wakes theirs
+/// then; one that waits does so at once.
 const WOKEN_BY_THE_WATCH: &[&str] = &["InterPodAffinity", "PodTopologySpread"];
 
 impl World {
@@ -51,6 +53,15 @@ impl World {
         open.then(|| String::from("its gate is open"))
     }
 
+    /// Whether a pod has a node here that no watch has shown, and its binding waits neither at Permit nor for PreBind.
+    fn a_binding_is_about_to_be_seen(&self) -> bool {
+        let s = &self.scheduler;
+        let waits = |of: &BindingView| matches!(of.stage, Stage::Permit(_) | Stage::PreBind);
+        let waiting: BTreeSet<PodKey> = s.bindings().into_iter().filter(waits).map(|of| of.pod).collect();
+        let assumed = |entry: &&PodEntry| entry.placed.is_some_and(|(_, how)| how == Placement::Assumed);
+        s.snapshot().pods().filter(assumed).any(|entry| !waiting.contains(&entry.pod.key))
+    }
+
     fn filters_pass(
         &self,
         queued: &QueuedPodInfo,
@@ -59,7 +70,8 @@ impl World {
     ) -> Option<String> {
         let mut refused_by = queued.unschedulable_plugins.iter().map(|id| framework.plugin_name(id));
         // What Permit and Reserve read is another question.
-        if queued.refused_late || refused_by.any(|name| WOKEN_BY_THE_WATCH.contains(&name)) {
+        let by_the_watch = refused_by.any(|name| WOKEN_BY_THE_WATCH.contains(&name));
+        if queued.refused_late || by_the_watch && self.a_binding_is_about_to_be_seen() {
             return None;
         }
         let snapshot = self.scheduler.snapshot();

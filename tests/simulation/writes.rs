@@ -25,7 +25,7 @@ impl World {
                 self.applied_as_said(of, *part, intent)
             }
             PatchBody::Metadata(change) if of.kind == Kind::Pod => self.notes_are_as_said(of, change),
-            PatchBody::MarkGone { mark } => self.mark_goes_last(of, mark),
+            PatchBody::MarkGone { mark, .. } => self.mark_goes_last(of, mark),
             PatchBody::Metadata(_) => Err(format!("13: no policy writes keys of {of:?}")),
             _ => Ok(()),
         }

@@ -127,6 +127,7 @@ fn nameless(pod: &PodInfo) -> PodInfo {
         started: None,
         scheduled_condition: None,
         disruption_target: false,
+        written_after_bind: Box::default(),
         ..PodInfo::clone(pod)
     }
 }

@@ -91,6 +91,9 @@ impl<'a> Checker<'a> {
     fn write(&mut self, of: &'a ast::Write) -> Option<Does> {
         let target = self.target(&of.object, of.verb.word());
         let entries = self.entries(of, true);
+        if matches!(target, Some(Target::Pod)) {
+            self.own_annotations(of.verb, &entries);
+        }
         Some(Does::Write(target?, of.verb, entries))
     }
 

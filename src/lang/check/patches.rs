@@ -33,6 +33,9 @@ impl<'a> Checker<'a> {
         };
         let mut fields = Vec::new();
         self.fields_of(&Within { names: Vec::new(), ty }, entries, of.value.span, &mut fields);
+        if matches!(target, Some(Target::Pod)) {
+            self.own_annotations(of.verb, &fields);
+        }
         Some(Does::Write(target?, of.verb, fields))
     }
 

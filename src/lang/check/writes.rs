@@ -8,7 +8,7 @@ use crate::lang::syntax::ast::{self, BlockKind, Literal, WriteVerb};
 use crate::lang::typed::reads::Reads;
 use crate::lang::typed::{Expr, Reserve, Write, WriteEntry, WriteForm};
 use crate::lang::types::Type;
-use crate::model::{key_problem, value_problem};
+use crate::model::{key_problem, of_the_creator, pod_annotation_problem, value_problem};
 
 /// Keys under this domain are the scheduler's own.
 const OWN_DOMAIN: &str = "bayplan.dev";
@@ -51,6 +51,7 @@ impl<'a> Checker<'a> {
         let facts = self.frame.facts.mark();
         let when = of.when.as_ref().map(|when| self.guard(when));
         let entries = self.entries(of, false);
+        self.own_annotations(of.verb, &entries);
         self.frame.facts.forget(facts);
         Write { verb: of.verb, entries, when, reads: Reads::default(), span }
     }
@@ -148,6 +149,33 @@ impl<'a> Checker<'a> {
         if domain == OWN_DOMAIN || domain.strip_suffix(OWN_DOMAIN).is_some_and(|rest| rest.ends_with('.')) {
             let message = format!("keys of `{OWN_DOMAIN}` belong to the scheduler");
             self.mistake(&codes::WRONG_WRITE, span, message, "write a key of your own domain");
+        }
+    }
+
+    /// Annotations of a pod that its creator writes, or that have values of one form.
+    pub(super) fn own_annotations(&mut self, verb: WriteVerb, entries: &[WriteEntry]) {
+        let annotates = |entry: &&WriteEntry| match verb {
+            WriteVerb::Annotate => true,
+            WriteVerb::Label => false,
+            WriteVerb::Patch => {
+                matches!(&*entry.within, [first, then] if &**first == "metadata" && &**then == "annotations")
+            }
+        };
+        for entry in entries.iter().filter(annotates) {
+            let (key, span) = (&entry.key, entry.span);
+            if let Some(why) = of_the_creator(key) {
+                let message = format!("policies do not write the annotation `{key}` of pods");
+                self.mistake(&codes::WRONG_WRITE, span, message, why);
+            } else if let Some(value) = self.constant_str(&entry.value)
+                && let Some(problem) = pod_annotation_problem(key, &value)
+            {
+                self.mistake(
+                    &codes::WRONG_WRITE,
+                    entry.value.span,
+                    problem,
+                    "write a whole number, such as `\"100\"`",
+                );
+            }
         }
     }
 

@@ -1,5 +1,6 @@
 //! `v1/Pod` with the fields that are read, and its conversion to a [`PodInfo`].
 
+use super::super::metadata_change::AFTER_BIND;
 use super::super::node_selector::NodeAffinity;
 use super::super::pod::{self, HostPort, PodInfo, PodKey, QosClass};
 use super::super::requests::{PodResources, pod_level};
@@ -372,6 +373,8 @@ impl PodInfo {
             Box::new((it.status.clone(), it.reason.clone(), it.message.clone(), since))
         });
         let disrupted = status.conditions.iter().find(|it| it.kind == "DisruptionTarget");
+        let is_true = status.conditions.iter().filter(|it| it.status == "True");
+        let written = is_true.filter_map(|it| it.kind.strip_prefix(AFTER_BIND)).map(Symbol::new);
         let affinity = &spec.affinity.node_affinity;
         let constraints = spec.constraints(&namespace, &metadata.labels);
         Ok(Self {
@@ -416,6 +419,7 @@ impl PodInfo {
             scheduled_condition,
             disruption_target: disrupted
                 .is_some_and(|it| it.status == "True" && it.reason == "PreemptionByScheduler"),
+            written_after_bind: written.collect(),
             unreadable: problems.hiding().cloned().map(Arc::new),
             raw: None,
         })

@@ -7,6 +7,7 @@
 //! - A refusal by the anti-affinity of running pods: a new node, a node that joins another domain, a node that is gone
 //!   with its pods.
 //! - Labels of a namespace that changed.
+//! - A pod whose binding waits, before a watch shows it on its node.
 
 use super::terms::{is_about, is_about_all, labels_of, required, required_anti};
 use crate::framework::{ActionType, ClusterEvent, EventObjects, EventRegistration, EventResource, Handle};
@@ -19,6 +20,7 @@ pub(super) fn events() -> Vec<EventRegistration> {
     let of_nodes = ActionType::ADD.with(ActionType::UPDATE_NODE_LABEL).with(ActionType::DELETE);
     vec![
         EventRegistration { resource: EventResource::AssignedPod, actions: of_pods },
+        EventRegistration { resource: EventResource::WaitingPod, actions: ActionType::ADD },
         EventRegistration { resource: EventResource::Node, actions: of_nodes },
         EventRegistration { resource: EventResource::Namespace, actions: ActionType::ALL },
     ]

@@ -5,7 +5,7 @@
 use super::PodTopologySpread;
 use super::rules::Rules;
 use crate::framework::{
-    ActionType, ClusterEvent, EnqueueExtensions, EventRegistration, Handle, QueueingHint,
+    ActionType, ClusterEvent, EnqueueExtensions, EventRegistration, EventResource, Handle, QueueingHint,
 };
 use crate::model::{Labels, Node, PodInfo};
 use crate::plugins::{node_change, nodes, pod_change, pods};
@@ -60,6 +60,15 @@ impl EnqueueExtensions for PodTopologySpread {
             .with(ActionType::UPDATE_NODE_LABEL)
             .with(ActionType::UPDATE_NODE_TAINT);
         vec![pods(of_pods), nodes(of_nodes)]
+    }
+
+    /// A pod whose binding waits, before a watch shows it on its node.
+    fn further_events(&self) -> Vec<EventRegistration> {
+        vec![EventRegistration { resource: EventResource::WaitingPod, actions: ActionType::ADD }]
+    }
+
+    fn further_hint(&self, h: &Handle, event: &ClusterEvent) -> QueueingHint {
+        self.hint(h, event)
     }
 
     fn hint(&self, h: &Handle, event: &ClusterEvent) -> QueueingHint {

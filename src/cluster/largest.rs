@@ -1,0 +1,110 @@
+//! [`Largest`]: how many labels, containers and other parts the objects of a watch have at most, to be compared with what
+//! `--size` declares. Noted by the watches, away from the scheduling thread, and forgotten with the next list: an object
+//! that became smaller counts as it was until then.
+
+use crate::lang::analysis::cost::Size;
+use crate::lang::language::fields::{PARTS, Part};
+use crate::model::Object;
+use serde_json::Value;
+
+/// The most parts that one object has, in the order of [`PARTS`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Largest([u32; PARTS.len()]);
+
+impl Largest {
+    /// An object was seen.
+    pub fn note(&mut self, object: &Object) {
+        match object {
+            Object::Pod(pod) => {
+                self.grow(Part::Labels, pod.labels.iter().count());
+                self.grow(Part::Annotations, pod.annotations.iter().len());
+                self.grow(Part::Containers, pod.containers.len());
+                self.grow(Part::Tolerations, pod.tolerations.len());
+                self.grow(Part::Terms, pod.raw.as_deref().map_or(0, longest));
+            }
+            Object::Node(node) => {
+                self.grow(Part::Labels, node.labels.iter().count());
+                self.grow(Part::Annotations, node.annotations.iter().len());
+                self.grow(Part::Taints, node.taints.len());
+                self.grow(Part::Images, node.images.iter().map(|image| image.names.len()).sum());
+                self.grow(Part::Terms, node.raw.as_deref().map_or(0, longest));
+            }
+            Object::Namespace(_) | Object::Other(_) => {}
+        }
+    }
+
+    fn grow(&mut self, part: Part, count: usize) {
+        let at = PARTS.iter().position(|row| row.part == part);
+        if let Some(known) = at.and_then(|at| self.0.get_mut(at)) {
+            *known = (*known).max(u32::try_from(count).unwrap_or(u32::MAX));
+        }
+    }
+
+    /// Of both, the larger.
+    pub fn max(mut self, other: Self) -> Self {
+        self.0.iter_mut().zip(other.0).for_each(|(mine, other)| *mine = (*mine).max(other));
+        self
+    }
+
+    /// Each part that is counted: its name, how many one object has, and how many the size declares.
+    pub fn beside(self, size: Size) -> impl Iterator<Item = (&'static str, u32, u32)> {
+        let counted = |part: Part| !matches!(part, Part::Objects | Part::Nominated);
+        let all = PARTS.iter().zip(self.0).filter(move |(row, _)| counted(row.part));
+        all.map(move |(row, count)| (row.name, count, size.of_object(row.part)))
+    }
+
+    /// The size with what it declares too few of.
+    pub fn exceeding(self, size: Size) -> Size {
+        let larger = PARTS.iter().zip(self.0).filter(|(row, count)| *count > size.of_object(row.part));
+        larger.fold(size, |size, (row, count)| size.with(row.part, count))
+    }
+
+    /// What exceeds the size, as sentences.
+    pub fn exceeded(self, size: Size) -> Vec<String> {
+        let over = self.beside(size).filter(|(_, count, declared)| count > declared);
+        over.map(|(part, count, declared)| {
+            format!("an object has {count} {part}, and the policy is compiled for `--size {part}={declared}`")
+        })
+        .collect()
+    }
+}
+
+/// The longest list or map in a tree.
+fn longest(value: &Value) -> usize {
+    match value {
+        Value::Array(items) => items.iter().map(longest).fold(items.len(), usize::max),
+        Value::Object(fields) => fields.values().map(longest).fold(fields.len(), usize::max),
+        _ => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{node, pod};
+
+    #[test]
+    fn the_largest_object_is_compared_with_the_size() {
+        let mut largest = Largest::default();
+        let labelled = (0..40).fold(pod("p"), |pod, at| pod.label(&format!("l{at}"), "x"));
+        largest.note(&labelled.object());
+        largest.note(&pod("small").label("a", "b").object());
+        let tainted = (0..3).fold(node("n"), |node, at| node.taint(&format!("t{at}"), "", "NoSchedule"));
+        largest.note(&tainted.object());
+        let size = Size::of(10, 10);
+        let of = |name: &str| largest.beside(size).find(|(part, ..)| *part == name);
+        assert_eq!((of("labels"), of("taints")), (Some(("labels", 40, 32)), Some(("taints", 3, 100))));
+        assert_eq!((of("objects"), of("nominated")), (None, None));
+        let said = "an object has 40 labels, and the policy is compiled for `--size labels=32`";
+        assert_eq!(largest.exceeded(size), [said]);
+        assert_eq!(largest.exceeding(size), size.with(Part::Labels, 40));
+        assert_eq!(Largest::default().exceeding(size), size);
+        assert_eq!(Largest::default().max(largest), largest);
+    }
+
+    #[test]
+    fn lists_below_spec_count_wherever_they_are() {
+        let tree = serde_json::json!({"spec": {"a": [1, {"b": [1, 2, 3]}], "c": {"d": 1}}});
+        assert_eq!(longest(&tree), 3);
+    }
+}
