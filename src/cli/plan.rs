@@ -6,12 +6,12 @@ use super::plan_events::event_words;
 use super::{ExitStatus, input, setup};
 use crate::diag::{SourceMap, Span, with_commas};
 use crate::lang::analysis::cost::{Costs, RuleCost, Size, most_steps};
-use crate::lang::analysis::faults;
 use crate::lang::analysis::memory::Memory;
 use crate::lang::analysis::same::same;
 use crate::lang::analysis::shape::{free_and_requested, resolve_alias};
 use crate::lang::analysis::shown::shown;
 use crate::lang::analysis::stage::{Stage, stage};
+use crate::lang::analysis::stops::{self, Stopped};
 use crate::lang::policy_set::CompiledPolicy;
 use crate::lang::syntax::ast::WriteVerb;
 use crate::lang::typed::acts::field_manager;
@@ -474,16 +474,20 @@ impl Plan {
 
 /// The pods that a policy in CEL stops by an error, in words.
 fn stops_of(policy: &Policy, sources: &SourceMap) -> Vec<String> {
-    let stops = faults::stops(policy).into_iter();
+    let stops = stops::stops(policy).into_iter();
     let mut all: Vec<String> = stops
         .map(|stop| {
-            let does = if stop.gates { "keeps back" } else { "refuses" };
+            let (does, when) = match stop.how {
+                Stopped::Kept => ("keeps back", "whatever the node"),
+                Stopped::Refused => ("refuses", "whatever the node"),
+                Stopped::RefusedLate => ("refuses", "once a node is chosen"),
+            };
             let text = super::explain::tree::one_line(sources.text(stop.span));
             let which = match stop.lacks {
                 Some(lacks) => format!("without {lacks}"),
                 None => format!("for which `{text}` is an error"),
             };
-            format!("{does} every pod {which}, whatever the node")
+            format!("{does} every pod {which}, {when}")
         })
         .collect();
     all.dedup();

@@ -4,14 +4,15 @@
 
 use super::PodReport;
 use super::recorder::{Moment, named};
-use super::told::{self, Told};
-use crate::lang::eval::context::EvalContext;
+use super::told::{self, Told, about_victim};
+use crate::framework::{Cycle, Framework, Silent, Simulation, Verdict};
+use crate::lang::eval::context::{EvalContext, Moved};
 use crate::lang::eval::trace::{Reach, StatementTrace, Tracer, ValueTrace, trace};
 use crate::lang::policy_set::{CompiledPolicy, PolicySet};
 use crate::lang::typed::{Point, Statement};
 use crate::lang::types::show;
 use crate::model::{Change, Placement, PodInfo, Symbol};
-use crate::scheduler::NodeDetail;
+use crate::scheduler::{NodeDetail, Profiles};
 use std::sync::Arc;
 
 /// One cause of a result.
@@ -34,6 +35,8 @@ pub(super) struct DecisionView<'a> {
     pub(super) policies: &'a PolicySet,
     pub(super) moment: &'a Moment,
     pub(super) pod: &'a PodInfo,
+    /// The plugins of its profile.
+    pub(super) framework: Option<&'a Arc<Framework>>,
     /// The nodes of the decision.
     pub(super) nodes: &'a [NodeDetail],
 }
@@ -42,13 +45,15 @@ impl<'a> DecisionView<'a> {
     /// The first or last decision on a pod.
     pub(super) fn of(
         report: &'a PodReport,
-        policies: &'a PolicySet,
+        (policies, profiles): (&'a PolicySet, &'a Profiles),
         moment: Option<&'a Moment>,
         last: bool,
     ) -> Option<Self> {
+        let framework = profiles.get(&report.pod.scheduler_name);
         let decision = if last { report.decisions.last() } else { report.decisions.first() };
         let nodes = decision.and_then(|decision| decision.detail.as_ref()).map(|detail| &*detail.nodes);
-        Some(Self { policies, moment: moment?, pod: &report.pod, nodes: nodes.unwrap_or_default() })
+        let nodes = nodes.unwrap_or_default();
+        Some(Self { policies, moment: moment?, pod: &report.pod, framework, nodes })
     }
 
     fn context(&self) -> EvalContext<'a> {
@@ -85,7 +90,7 @@ impl<'a> DecisionView<'a> {
             let refuses =
                 |of: &StatementTrace<'_>| of.finding.decides && of.finding.reach == Reach::Evaluated;
             if let Some((rule, first)) = found.find(|(_, of)| refuses(of)) {
-                let text = format!("{node} is refused by {rule}");
+                let text = format!("{node} is refused by {rule}{}", told::values(&first.details));
                 return vec![Because { text, tree: first.condition }];
             }
             if let Some(told) = told::refused_before_nodes(policy, self.context()) {
@@ -216,23 +221,34 @@ impl<'a> DecisionView<'a> {
     pub(super) fn gates(&self) -> Vec<Because> {
         let mut found = Vec::new();
         for policy in self.policies.iter().filter(|policy| self.applies(policy)) {
-            for of in trace(policy.enforced(), Point::PreEnqueue, self.context()) {
-                let how = if of.finding.decides { "keeps the pod out" } else { "lets the pod in" };
-                let text = format!("the gate of {} {how}", policy.name());
+            for of in told::told(policy, Point::PreEnqueue, self.context()) {
+                let (how, values) = match of.refuses {
+                    true => ("keeps the pod out", of.values()),
+                    false => ("lets the pod in", String::new()),
+                };
+                let text = format!("the gate of {} {how}, {}{values}", policy.name(), of.place);
                 found.push(Because { text, tree: of.condition });
             }
         }
         found
     }
 
-    /// What prefilters say of the pod.
+    /// What policies say of the pod before nodes are evaluated.
     fn before_nodes(&self) -> Vec<Because> {
         let mut found = Vec::new();
-        for policy in told::applying(self.policies, self.context()) {
+        for policy in told::concerning(self.policies, self.context()) {
+            let of = told::told(policy, Point::Applies, self.context());
+            found.extend(of.into_iter().filter(|of| of.refuses || of.fails).map(refuses_pod));
+        }
+        for policy in self.judging() {
             for of in told::told(policy, Point::PreFilter, self.context()) {
-                found.push(match of.refuses {
-                    true => refuses_pod(of),
-                    false => Because {
+                found.push(match (of.refuses, &of.nodes) {
+                    (true, _) => refuses_pod(of),
+                    (_, Some(nodes)) => Because {
+                        text: format!("{} leaves the nodes {nodes}, {}", of.rule, of.place),
+                        tree: of.condition,
+                    },
+                    _ => Because {
                         text: format!("{} lets the pod pass, {}", of.rule, of.place),
                         tree: of.condition,
                     },
@@ -242,10 +258,28 @@ impl<'a> DecisionView<'a> {
         found
     }
 
+    /// The policies that come to their rules about nodes.
+    fn judging(&self) -> Vec<&'a Arc<CompiledPolicy>> {
+        let mut applying = told::applying(self.policies, self.context());
+        applying.retain(|policy| told::judges_nodes(policy, self.context()));
+        applying
+    }
+
+    /// The node that an attempt came to: the best of those that fit, the one that was promised to the pod, or the only one.
+    fn reached(&self) -> Option<&'a NodeDetail> {
+        let fit = || self.nodes.iter().filter(|node| node.refused.is_none());
+        let scored = fit().filter(|node| node.total.is_some()).rev().max_by_key(|node| node.total);
+        let snapshot = &self.moment.snapshot;
+        let nominated = snapshot.nominated_node(&self.pod.key);
+        let promised =
+            |node: &&NodeDetail| nominated.is_some_and(|id| snapshot.node_by_name(&node.name) == Some(id));
+        let only = || fit().next().filter(|_| fit().count() == 1);
+        scored.or_else(|| fit().find(promised)).or_else(only)
+    }
+
     /// What `reserve` and `permit` say of the node with the highest score; `all`: also what lets the pod pass.
     pub(super) fn late(&self, all: bool) -> Vec<Because> {
-        let fit = self.nodes.iter().filter(|node| node.refused.is_none() && node.total.is_some());
-        let Some(best) = fit.rev().max_by_key(|node| node.total) else { return Vec::new() };
+        let Some(best) = self.reached() else { return Vec::new() };
         let snapshot = &self.moment.snapshot;
         let Some(id) = snapshot.node_by_name(&best.name) else { return Vec::new() };
         let Some(pod) = snapshot.pod(&self.pod.key).map(|entry| entry.pod.clone()) else { return Vec::new() };
@@ -272,29 +306,72 @@ impl<'a> DecisionView<'a> {
         found
     }
 
-    /// The rules that name, or protect, pods that could be evicted for the pod.
+    /// What rules about evictions say: why there are none, which pods they name and protect, and which guards do not hold
+    /// without the pods that may be evicted.
     pub(super) fn evictions(&self) -> Vec<Because> {
-        let mut found = Vec::new();
         let context = self.context();
-        for policy in told::applying(self.policies, context) {
-            if policy.policy.preempt.is_none() {
-                continue;
-            }
-            for node in self.moment.snapshot.nodes() {
-                for victim in node.pods().filter(|victim| victim.key != self.pod.key) {
-                    let decides = |protects: bool| {
-                        let enforced = policy.enforced();
-                        let mut tracer = Tracer::of_victim(enforced, protects, victim, context.on(node));
-                        let finding = tracer.find(|finding| finding.decides)?;
-                        Some((policy.place(finding.statement.span()).to_owned(), tracer.condition(&finding)))
-                    };
-                    for (protects, word, how) in [(false, "victim", "names"), (true, "protect", "protects")] {
-                        let Some((place, tree)) = decides(protects) else { continue };
-                        let (name, pod, on) = (policy.name(), victim.full_name(), node.name());
-                        let text = format!("{name}/{word} {how} {pod} on {on}, {place}");
-                        found.push(Because { text, tree });
+        let policies = || told::applying(self.policies, context).into_iter();
+        let speaking: Vec<_> = policies().filter(|policy| policy.policy.preempt.is_some()).collect();
+        if speaking.is_empty() {
+            return Vec::new();
+        }
+        let never = told::never_evicts(self.policies, context);
+        if !never.is_empty() {
+            let text =
+                |told: &Told| format!("{} refuses evictions, {}{}", told.rule, told.place, told.values());
+            return never
+                .into_iter()
+                .map(|told| Because { text: text(&told), tree: told.condition })
+                .collect();
+        }
+        let Some(framework) = self.framework else { return Vec::new() };
+        let Some(pod) = self.moment.snapshot.pod(&self.pod.key).map(|entry| entry.pod.clone()) else {
+            return Vec::new();
+        };
+        let mut found = Vec::new();
+        let mut cycle = Cycle::new(pod, framework.clone(), self.moment.now);
+        // A pod that PreFilter refuses may fit without others.
+        let _ = framework.run_pre_filter(&mut cycle, &self.moment.snapshot, &mut Silent);
+        let handle = cycle.handle(&self.moment.snapshot);
+        let mut rules = framework.preemption_rules(handle);
+        for node in self.moment.snapshot.nodes() {
+            let mut trial = Simulation::new(framework, handle, node);
+            let mut moved = Moved::default();
+            let _ = rules.take_off(node, &mut trial, &mut |simulated, victim, verdict| {
+                let context = EvalContext { moved: &moved, ..context }.on(simulated);
+                for policy in &speaking {
+                    for protects in [false, true] {
+                        let wanted = !protects || matches!(verdict, Verdict::Protected(_));
+                        let told =
+                            if wanted { about_victim(policy, protects, victim, context) } else { None };
+                        let Some(told) = told else { continue };
+                        let how = match (&told.error, protects) {
+                            (Some(_), _) => "ends with an error for",
+                            (None, false) => "names",
+                            (None, true) => "protects",
+                        };
+                        let (rule, pod, on, place) =
+                            (&told.rule, victim.full_name(), node.name(), &told.place);
+                        let text = format!("{rule} {how} {pod} on {on}, {place}");
+                        found.push(Because { text, tree: told.condition });
                     }
                 }
+                if verdict == Verdict::Candidate {
+                    moved.remove(victim);
+                }
+            });
+            if moved.is_empty() {
+                continue;
+            }
+            let (_, simulated) = trial.view();
+            let context = EvalContext { moved: &moved, ..context }.on(simulated);
+            for told in told::guards(self.policies, context) {
+                let (rule, on, place) = (&told.rule, node.name(), &told.place);
+                let text = format!("{rule} keeps the pods of {on}, {place}{}", told.values());
+                found.push(Because { text, tree: told.condition });
+            }
+            if found.len() >= RULES_ABOUT_EVICTIONS {
+                break;
             }
         }
         found.truncate(RULES_ABOUT_EVICTIONS);
@@ -305,8 +382,7 @@ impl<'a> DecisionView<'a> {
     pub(super) fn all(&self) -> Vec<Because> {
         let mut found = self.gates();
         found.extend(self.before_nodes());
-        let applying: Vec<&Arc<CompiledPolicy>> =
-            self.policies.iter().filter(|of| self.applies(of)).collect();
+        let applying = self.judging();
         for node in self.nodes {
             let score = node.total.map_or_else(String::new, |total| format!(", score {total}"));
             match &node.refused {
@@ -322,7 +398,8 @@ impl<'a> DecisionView<'a> {
                     let finding = &of.finding;
                     let how = if finding.decides { "refuses" } else { "passes" };
                     let place = policy.place(finding.statement.span());
-                    let text = format!("{} {how} {}, {place}", finding.rule.name(), node.name);
+                    let values = if finding.decides { told::values(&of.details) } else { String::new() };
+                    let text = format!("{} {how} {}, {place}{values}", finding.rule.name(), node.name);
                     found.push(Because { text, tree: of.condition });
                 }
                 let scores = policy.policy.scores.iter().filter(|_| node.refused.is_none());
@@ -338,9 +415,10 @@ impl<'a> DecisionView<'a> {
 /// How many rules about evictions a result names.
 const RULES_ABOUT_EVICTIONS: usize = 8;
 
-/// A statement that refuses the pod before nodes are evaluated.
+/// A statement that refuses the pod before nodes are evaluated, or fails.
 fn refuses_pod(told: Told) -> Because {
-    let text = format!("{} refuses the pod, {}{}", told.rule, told.place, told.values());
+    let how = if told.fails { "ends the attempt with an error" } else { "refuses the pod" };
+    let text = format!("{} {how}, {}{}", told.rule, told.place, told.values());
     Because { text, tree: told.condition }
 }
 

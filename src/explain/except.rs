@@ -150,9 +150,11 @@ fn is_hash(pod: &PodInfo, end: &str) -> bool {
     }
 }
 
-/// Whether the end of the name of a Job is a minute since 1970, which has eight digits from 1989 to 2160.
+/// Whether the end of the name of a Job is a minute since 1970, which has eight digits from 1989 to 2160. Dates such as
+/// `20260131` would be minutes of 2008.
 fn is_minute(end: &str) -> bool {
-    end.len() == 8 && end.bytes().all(|digit| digit.is_ascii_digit())
+    let is_date = end.starts_with("19") || end.starts_with("20");
+    end.len() == 8 && end.bytes().all(|digit| digit.is_ascii_digit()) && !is_date
 }
 
 /// A name as a regular expression that matches it.
@@ -168,11 +170,25 @@ fn with_line(text: &str, policy: &Policy, line: &str) -> Option<(String, usize)>
         return Some((format!("{before}{indent}{line}\n{after}"), at));
     }
     let after_name = policy.name_span.range().end;
-    let brace = text.get(after_name..)?.find('{')? + after_name;
+    let brace = body_of(text.get(after_name..)?)? + after_name;
     let at = brace + 1;
     let (before, after) = (text.get(..at)?, text.get(at..)?);
     let rest = if after.starts_with(['\n', '\r']) { "" } else { "\n " };
     Some((format!("{before}\n  {line}{rest}{after}"), at))
+}
+
+/// The brace that begins a body, behind comments.
+fn body_of(text: &str) -> Option<usize> {
+    let mut at = 0;
+    loop {
+        let rest = text.get(at..)?;
+        at += match rest.get(..2) {
+            Some("//") => rest.find('\n')?,
+            Some("/*") => rest.find("*/")? + 2,
+            _ if rest.starts_with('{') => return Some(at),
+            _ => rest.chars().next()?.len_utf8(),
+        };
+    }
 }
 
 /// The beginning of the line of the first `applies when`, if the statement begins its line.

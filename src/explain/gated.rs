@@ -72,7 +72,14 @@ fn helps(question: &Question, status: &Status) -> Suggestions {
     let handle = cycle.handle(question.snapshot).for_plugin(status.plugin);
     for edit in plugin.remedies(&handle, None) {
         found.tried += 1;
-        let Some(pod) = Edit::edited_pod(question.pod, std::slice::from_ref(&edit)) else { continue };
+        let edited = match edit.is_wait() {
+            true => Some(PodInfo::clone(question.pod)),
+            false => Edit::edited_pod(question.pod, std::slice::from_ref(&edit)),
+        };
+        let Some(pod) = edited else { continue };
+        let mut world = question.snapshot.fork();
+        edit.apply_everywhere(&mut world);
+        let question = &Question { snapshot: &world, ..*question };
         let framework = match edit.exempted() {
             Some(of) => (question.excepting)(std::slice::from_ref(of)),
             None => Some(question.framework.clone()),

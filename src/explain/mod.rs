@@ -22,7 +22,10 @@ pub use count::{Because, NodeSetCount, RuleCount, Shortfall};
 pub use suggestions::{Step, Suggestion, Suggestions};
 
 use crate::framework::{FitError, Framework, PluginId, Shortage, Status, Violation};
-use crate::model::{Change, Node, NodeInfo, PersistentVolumeClaim, PodInfo, Snapshot, Time};
+use crate::model::{
+    Change, Node, NodeInfo, PersistentVolume, PersistentVolumeClaim, PodInfo, Snapshot, StorageClass, Symbol,
+    Time,
+};
 use attempt::{Attempt, NODES_CHOSEN};
 use serde::Serialize;
 use std::sync::Arc;
@@ -231,13 +234,35 @@ pub fn explain(
     explanation
 }
 
-/// The claims of a pod that do not exist. Those of ephemeral volumes are made by a controller.
+/// The claims of a pod that do not exist, and volumes and classes that its claims name. Claims of ephemeral volumes are made
+/// by a controller.
 fn missing(world: &Snapshot, pod: &PodInfo) -> Vec<String> {
-    let written = pod.claims().filter(|(_, _, ephemeral)| !ephemeral);
-    let absent = written
-        .filter(|(_, name, _)| world.object::<PersistentVolumeClaim>(&pod.namespace, name).is_none())
-        .map(|(_, name, _)| format!("PersistentVolumeClaim {}/{name}", pod.namespace));
-    absent.collect()
+    let everywhere = Symbol::default();
+    let mut absent = Vec::new();
+    for (_, name, ephemeral) in pod.claims() {
+        let Some(claim) = world.object::<PersistentVolumeClaim>(&pod.namespace, &name) else {
+            if !ephemeral {
+                absent.push(format!("PersistentVolumeClaim {}/{name}", pod.namespace));
+            }
+            continue;
+        };
+        let named = |name: &Symbol| *name != everywhere;
+        let has_volume = named(&claim.volume);
+        if has_volume && world.object::<PersistentVolume>(&everywhere, &claim.volume).is_none() {
+            absent.push(format!("PersistentVolume {}", claim.volume));
+        }
+        // A volume may have a class that does not exist.
+        let of_class = || world.objects::<PersistentVolume>().any(|volume| volume.class == claim.class);
+        if !has_volume
+            && named(&claim.class)
+            && world.object::<StorageClass>(&everywhere, &claim.class).is_none()
+            && !of_class()
+        {
+            absent.push(format!("StorageClass {}", claim.class));
+        }
+    }
+    absent.dedup();
+    absent
 }
 
 /// The refusal of a pod before nodes are evaluated; of an error in CEL with its place and the expression.

@@ -52,8 +52,8 @@ pub struct Suggestion {
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Suggestions {
-    /// The changes that help: usable nodes first, then the owner's, then those that open the most
-    /// nodes.
+    /// The changes that help: usable nodes first, then the owner's, a quota that comes free before an exception from it,
+    /// then those that open the most nodes.
     pub helps: Vec<Suggestion>,
     /// How many changes were tried alone.
     pub tried: usize,
@@ -77,7 +77,7 @@ pub(super) fn ranked(
         let spelling = respells(b).cmp(&respells(a));
         let devices = takes_devices(question, a).cmp(&takes_devices(question, b));
         let removes = removes_mark(a).cmp(&removes_mark(b));
-        let order = caution.then(devices).then(a.owner.cmp(&b.owner)).then(spelling).then(removes);
+        let order = caution.then(devices).then(turn(a).cmp(&turn(b))).then(spelling).then(removes);
         order.then(nodes).then(a.what.cmp(&b.what))
     });
     helps.dedup_by(|a, b| a.what == b.what);
@@ -88,6 +88,12 @@ pub(super) fn ranked(
         !respells(help) || spellings <= SPELLINGS
     });
     Suggestions { helps: without_lesser_values(helps), tried, cut_short }
+}
+
+/// Whose turn it is: that of the owner, but a quota is waited for before its author makes an exception from it.
+fn turn(of: &Suggestion) -> (EditOwner, bool) {
+    let frees = of.edits.iter().all(|edit| matches!(edit, Edit::ComesFree { .. }));
+    if frees { (EditOwner::Node, true) } else { (of.owner, false) }
 }
 
 /// Whether a suggestion corrects a misspelt name: it is most likely what the owner meant.

@@ -74,7 +74,10 @@ fn is_nearly_version(version: &str) -> bool {
 /// Whether a text whose name says nothing, such as that of a pipe, is YAML or JSON: by its first line.
 pub fn is_data(text: &str) -> bool {
     let is_content = |line: &&str| !line.is_empty() && !line.starts_with(['#', '%']) && *line != "---";
-    let Some(first) = text.lines().map(str::trim).find(is_content) else { return false };
+    let Some(first) = text.lines().map(str::trim).find(is_content) else {
+        // What a chart without policies prints has comments and marks.
+        return !text.trim().is_empty();
+    };
     let first = first.strip_prefix("--- ").unwrap_or(first);
     let key = first.split(':').next().unwrap_or("").trim_matches(['"', '\'']);
     let is_key = |c: char| c.is_ascii_alphanumeric() || "-_./".contains(c);
@@ -167,13 +170,21 @@ impl Finder<'_> {
             }
         }
         let string = |path: [&str; 2]| tree.get(path[0])?.get(path[1])?.as_str();
-        if tree.get("kind").and_then(Tree::as_str) != Some("ConfigMap") {
-            return;
-        }
         let namespace = string(["metadata", "namespace"]).unwrap_or("default");
         let name = string(["metadata", "name"]).unwrap_or("");
         let labels = tree.get("metadata").and_then(|metadata| metadata.get("labels"));
         let label = labels.and_then(|labels| labels.get(LABEL));
+        let kind = tree.get("kind");
+        match kind.and_then(Tree::as_str) {
+            Some("ConfigMap") => {}
+            Some(other) if label.is_some() && suggest::nearest(other, ["ConfigMap"]).is_some() => {
+                let at = kind.map(|kind| kind.at).unwrap_or_default();
+                let message =
+                    format!("`{other}` is not a kind of Kubernetes, and no scheduler reads policies from it");
+                return self.wrong(at, message, "write `kind: ConfigMap`");
+            }
+            _ => return,
+        }
         let map = ConfigMap {
             tree,
             name: format!("{namespace}/{name}"),

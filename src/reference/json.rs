@@ -130,6 +130,11 @@ pub static SHAPES: &[Shape] = &[
         fields: &[
             ("mayBeEvicted", "[PlacedPod]", "pods that may be evicted"),
             ("protected", "[ProtectedPod]", "pods that a rule of a policy protects"),
+            (
+                "keeps",
+                "[StatementRefusal]",
+                "rules that refuse evictions as such, or guards that do not hold without the pods that may be evicted",
+            ),
         ],
     },
     Shape {
@@ -140,6 +145,7 @@ pub static SHAPES: &[Shape] = &[
             ("node", "string", "its node"),
             ("policy", "string?", "the policy whose rule names it"),
             ("place", "string?", "file and line of the rule"),
+            ("condition", "Condition?", "the condition of the rule with values, of the first pods"),
         ],
     },
     Shape {
@@ -151,6 +157,7 @@ pub static SHAPES: &[Shape] = &[
             ("policy", "string", "the policy that protects it"),
             ("place", "string", "file and line of the rule"),
             ("until", "string?", "when time alone ends it"),
+            ("condition", "Condition?", "the condition of the rule with values, of the first pods"),
         ],
     },
     Shape {
@@ -547,8 +554,9 @@ pub static SHAPES: &[Shape] = &[
         fields: &[
             ("rule", "string", "`POLICY/RULE`"),
             ("place", "string", "file and line"),
-            ("node", "string?", "the node that was chosen"),
+            ("node", "string?", "the node that was chosen, or whose pods are kept"),
             ("reason", "string?", "its reason"),
+            ("nodes", "string?", "the nodes that it leaves, where it narrows them"),
             ("error", "string?", "the error of its condition"),
             ("details", "{string}", "values that its author named"),
             ("condition", "Condition?", "its condition with values"),
@@ -578,6 +586,21 @@ pub static SHAPES: &[Shape] = &[
             ("refusals", "[Refusal]", "every reason against it"),
             ("policyRules", "[PolicyRule]", "each filter statement of policies"),
             ("onceChosen", "StatementRefusal?", "the statement that refuses the pod once the node is chosen"),
+            ("evictions", "[EvictionRule]?", "what rules about evictions say of the node and its pods"),
+        ],
+    },
+    Shape {
+        name: "EvictionRule",
+        printed_by: "",
+        fields: &[
+            ("rule", "string", "`POLICY/victim`, `POLICY/protect`, `POLICY/never` or `POLICY/guard`"),
+            ("place", "string", "file and line"),
+            ("pod", "string?", "the pod of the node that it is about"),
+            ("reason", "string?", "its reason"),
+            ("nodes", "string?", "null"),
+            ("error", "string?", "the error of its condition"),
+            ("details", "{string}", "values that its author named"),
+            ("condition", "Condition?", "its condition with values"),
         ],
     },
     Shape {

@@ -22,7 +22,7 @@ pub struct Search {
     pub pages: Vec<Part>,
     /// Sections whose heading has the word, or whose tables have a row of it.
     pub sections: Vec<Part>,
-    /// Sections that speak of it in code.
+    /// Sections that speak of it in code; else in their text.
     pub mentions: Vec<Part>,
     /// The nearest words, if nothing was found.
     pub near: Vec<String>,
@@ -75,6 +75,9 @@ pub fn search(word: &str) -> Search {
         }
     }
     if found.pages.is_empty() && found.sections.is_empty() && found.mentions.is_empty() {
+        found.mentions = in_prose(&wanted);
+    }
+    if found.pages.is_empty() && found.sections.is_empty() && found.mentions.is_empty() {
         known.append(&mut found.near);
         known.extend(TOPICS.iter().map(|topic| topic.name.to_owned()));
         known.retain(|word| !word.is_empty());
@@ -84,6 +87,25 @@ pub fn search(word: &str) -> Search {
             .collect();
     } else {
         found.near.clear();
+    }
+    found
+}
+
+/// The sections whose text has the words, where they are in no code: `leader election`.
+fn in_prose(words: &str) -> Vec<Part> {
+    let mut found = Vec::new();
+    for topic in TOPICS {
+        for (title, page) in sections(&topic.page()) {
+            let says = |text: &str| is_within(&text.to_lowercase(), words);
+            let speaks = page.blocks.iter().any(|block| match block {
+                Block::Text(text) | Block::Item(text) => says(text),
+                Block::Table { rows, .. } => rows.iter().flatten().any(|cell| says(cell)),
+                Block::Example { .. } | Block::Section { .. } => false,
+            });
+            if speaks {
+                found.push(Part { topic, words: title.replace('`', ""), page });
+            }
+        }
     }
     found
 }

@@ -41,7 +41,7 @@ fn documents_with(text: &str, limits: Limits) -> (Vec<Tree>, Vec<YamlError>) {
     let (mut trees, mut errors) = (Vec::new(), Vec::new());
     // Without aliases a text has fewer values than bytes.
     let mut left = text.len().saturating_add(OTHERS_VALUES);
-    for (base, document) in split(text) {
+    for (base, document) in values_of_json(text).unwrap_or_else(|| split(text)) {
         if limits == Limits::Others && (errors.len() >= MOST_ERRORS || left == 0) {
             errors.push(too_many(base));
             break;
@@ -131,6 +131,23 @@ fn stream(text: &str, base: usize, options: &serde_saphyr::Options) -> Result<Ve
     Ok(trees.filter(|tree| !matches!(tree.value, TreeValue::Null)).collect())
 }
 
+/// The values of a stream of JSON, which has no marks between them, with their first bytes. `None`: it is none, or has one
+/// value.
+fn values_of_json(text: &str) -> Option<Vec<(usize, &str)>> {
+    let start = text.len() - text.trim_start_matches('\u{feff}').trim_start().len();
+    let json = text.get(start..).filter(|json| json.starts_with('{'))?;
+    let mut values = serde_json::Deserializer::from_str(json).into_iter::<serde::de::IgnoredAny>();
+    let mut found = Vec::new();
+    let mut from = start;
+    while let Some(value) = values.next() {
+        value.ok()?;
+        let end = start + values.byte_offset();
+        found.push((from, text.get(from..end)?));
+        from = end;
+    }
+    (found.len() > 1).then_some(found)
+}
+
 /// The documents of a stream with their first bytes. A document begins at a line `---`; the
 /// content of a block scalar is indented.
 fn split(text: &str) -> Vec<(usize, &str)> {
@@ -166,6 +183,20 @@ mod tests {
         );
         let found = trees[1].find("c");
         assert_eq!(&text[found.at.start..found.at.end], "3");
+    }
+
+    #[test]
+    fn a_stream_of_json_is_read_with_its_places() {
+        let text = "\u{feff}{\"a\": {\"b\": 1}}\n{\"a\": 2} {\"a\": 3}\n";
+        for read in [documents, limited_documents] {
+            let (trees, errors) = read(text);
+            assert!(errors.is_empty() && trees.len() == 3, "{errors:?}");
+            let third = trees[2].find("a").at;
+            assert_eq!((&text[third.start..third.end], third.start), ("3", text.len() - 3));
+        }
+        // A broken value is a mistake, as it was.
+        assert_eq!(documents("{\"a\": 1}\n{\"a\": ").1.len(), 1);
+        assert_eq!(documents("{a: 1}\n---\n{a: 2}\n").0.len(), 2);
     }
 
     #[test]

@@ -60,6 +60,11 @@ fn the_content_of_a_pipe_decides_what_it_is() {
             format!("---\n# Source: x/templates/a.yaml\n{map}---\n# Source: x/templates/b.yaml\n{others}"),
         ),
         ("a map of documents", config_map("zones.yaml", &document)),
+        ("a stream of JSON", format!("{}{}", json(others).trim_end(), json(&map))),
+        (
+            "documents in a stream of JSON",
+            format!("{}{}", json(&document), json(&document.replace("name: zones", "name: more-zones"))),
+        ),
     ];
     let at = folder(&[("cluster.yaml", CLUSTER)]);
     let cluster = at.join("cluster.yaml").display().to_string();
@@ -87,6 +92,11 @@ fn the_content_of_a_pipe_decides_what_it_is() {
     assert!(both.out.contains("node(s) of another zone"), "{}{}", both.out, both.err);
     let ended = bayplan_reads(&["convert", "--write", "-"], POLICY);
     assert!(ended.status == 2 && ended.err.contains("redirect the output"), "{}", ended.err);
+    // A chart without policies prints comments and marks.
+    for nothing in ["---\n# Source: x/templates/a.yaml\n", "# nothing\n", "---\n---\n"] {
+        let ended = bayplan_reads(&["lint", "-"], nothing);
+        assert!(ended.status == 2 && ended.err.contains("no policies in -"), "{}{}", ended.out, ended.err);
+    }
     // What is no policy stays what it is.
     let ended = bayplan_reads(&["lint", "-"], others);
     assert!(ended.status == 2 && ended.err.contains("no policies in -"), "{}{}", ended.out, ended.err);
@@ -161,6 +171,15 @@ fn slips_in_kinds_and_keys_are_said() {
         let text = format!("{}  {key}: some words\n", config_map("zones.bay", POLICY));
         assert_eq!(bayplan_reads(&["lint", "-", "--deny", "warnings"], &text).status, 0, "{key}");
     }
+    for kind in ["Configmap", "configMap", "ConfigMaps"] {
+        let text = config_map("zones.bay", POLICY).replace("kind: ConfigMap", &format!("kind: {kind}"));
+        let at = folder(&[("a.bay", POLICY), ("x.yaml", &text)]);
+        let ended = bayplan_in(&at, &["lint", "."]);
+        let said = format!("`{kind}` is not a kind of Kubernetes");
+        assert!(ended.status == 1 && ended.out.contains(&said), "{}{}", ended.out, ended.err);
+    }
+    let secret = config_map("zones.bay", POLICY).replace("kind: ConfigMap", "kind: Secret");
+    assert_eq!(bayplan_in(&folder(&[("a.bay", POLICY), ("x.yaml", &secret)]), &["lint", "."]).status, 0);
     let off = config_map("zones.bay", POLICY).replace("\"true\"", "\"false\"");
     let ended = bayplan_reads(&["lint", "-"], &off);
     assert!(ended.out.contains("is `false`, and the policies are read all the same"), "{}", ended.out);
@@ -177,6 +196,8 @@ fn flags_take_one_value_each_and_names_may_follow_them() {
         &["explain", "--cluster", "c.yaml", "--policies", "a.bay", "p"],
         &["explain", "--policies", "a.bay", "--policies", "b.bay", "--cluster", "c.yaml", "p"],
         &["explain", "p", "--cluster", "c.yaml", "--policies", "rules"],
+        &["explain", "pod/p", "--cluster", "c.yaml"],
+        &["explain", "po/default/p", "--cluster", "c.yaml"],
         &["lint", "--cluster", "c.yaml", "rules"],
         &["lint", "--cluster", "c.yaml", "a.bay", "b.bay"],
         &["eval", "--cluster", "c.yaml", "node.name", "--node", "n"],

@@ -113,6 +113,19 @@ fn plan_lint_and_explain_name_the_pods_that_an_error_stops() {
         json["policies"][0]["stops"][0],
         "refuses every pod without the label `kind`, whatever the node"
     );
+    for (rule, when) in [
+        (
+            "filters: [{name: own, expression: 'pod.labels[\"kind\"] == \"x\"', reason: no}]",
+            "whatever the node",
+        ),
+        ("permit: [{reject: no, when: 'pod.labels[\"kind\"] == \"x\"'}]", "once a node is chosen"),
+    ] {
+        let head = policy.split("  appliesWhen").next().unwrap();
+        let at = folder(&[("p.yaml", &format!("{head}  {rule}\n"))]);
+        let plan = bayplan_in(&at, &["plan", "p.yaml"]).out;
+        let said = format!("refuses every pod without the label `kind`, {when}");
+        assert!(plan.contains(&said), "{plan}");
+    }
     let lint = bayplan_in(&at, &["lint", "p.yaml", "--deny", "warnings"]);
     assert_eq!(lint.status, 1, "{}{}", lint.out, lint.err);
     let fixed = policy.replace("pod.labels[\"kind\"]", "pod.labels[?\"kind\"].orValue(\"\")");

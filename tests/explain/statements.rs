@@ -245,3 +245,179 @@ fn the_message_is_the_whole_text_of_the_event() {
     let (_, json) = explained(&folder, &["p"]);
     assert_eq!(json["message"], json["decision"]["message"], "{json}");
 }
+
+/// What `test --explain` prints of one case on the cluster of the folder.
+fn tested(folder: &std::path::Path, case: &str) -> String {
+    let text = format!("policies: [p.bay]\ncluster: c.json\ncases:\n- name: one\n{case}");
+    std::fs::write(folder.join("p.test.yaml"), text).unwrap();
+    let ended = bayplan(&["test", folder.join("p.test.yaml").to_str().unwrap(), "--explain"]);
+    assert!(matches!(ended.status, 0 | 1), "{}", ended.err);
+    ended.out
+}
+
+/// A node that a running pod fills, and a pod of higher priority.
+fn full(policy: &str, name: &str) -> PathBuf {
+    let cpu = || json!({"cpu": "2"});
+    let mut p = pod("p", json!({}), cpu());
+    p["spec"]["priority"] = json!(10);
+    let runs = on(pod("b", json!({"role": "leader"}), cpu()), "n1");
+    let cluster = list(&[node("n1", json!({"cpu": "2", "memory": "8Gi", "pods": "9"})), runs, p]);
+    folder(name, &[("c.json", &cluster), ("p.bay", policy)])
+}
+
+const PREEMPTOR: &str =
+    "  pod: {name: q, priority: 10, requests: {cpu: 2}}\n  expect: {unschedulable: true}\n";
+
+#[test]
+fn what_keeps_pods_from_being_evicted_shows_its_condition_and_values() {
+    let victim = "victim v when v.priority < pod.priority";
+    for (rule, name, parts) in [
+        (
+            "guard node.pods.count() >= 1 else \"one stays\" with {left: node.pods.count()}",
+            "guard",
+            ["y/guard on n1", "p.bay:4", "one stays", "left: 0", "node.pods.count() >= 1"],
+        ),
+        (
+            "never \"no evictions\" with {of: pod.namespace} when pod.namespace == \"default\"",
+            "never",
+            ["y/never", "p.bay:4", "no evictions", "of: \"default\"", "pod.namespace == \"default\""],
+        ),
+    ] {
+        let policy = format!("/// x\npolicy y {{ preempt {{\n  {victim}\n  {rule}\n}} }}\n");
+        let folder = full(&policy, name);
+        let (text, json) = explained(&folder, &["p"]);
+        parts.iter().for_each(|part| assert!(text.contains(part), "{part}: {text}"));
+        let told = &json["evictions"]["keeps"][0];
+        assert_eq!(told["rule"], format!("y/{name}"), "{json}");
+        assert!(told["condition"]["parts"].is_array() && told["details"].as_object().unwrap().len() == 1);
+        let tested = tested(&folder, PREEMPTOR);
+        assert!(tested.contains(&format!("y/{name} ")) && tested.contains("p.bay:4 ("), "{tested}");
+        let (text, json) = explained(&folder, &["p", "--node", "n1"]);
+        assert!(text.contains(parts[2]) && text.contains(parts[4]), "{text}");
+        let rules = json["onNode"]["evictions"].as_array().unwrap();
+        assert!(rules.iter().any(|of| of["rule"] == format!("y/{name}")), "{json}");
+    }
+    // Each pod of a node with the rules that name and protect it.
+    let policy = format!(
+        "/// x\npolicy y {{ preempt {{\n  {victim}\n  protect v when v.labels[\"role\"] == \"leader\"\n}} }}\n"
+    );
+    let folder = full(&policy, "protect");
+    let (text, json) = explained(&folder, &["p", "--node", "n1"]);
+    for part in ["y/victim on default/b", "y/protect on default/b", "\"leader\"", "v.priority < pod.priority"]
+    {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let of = |json: &Value, at: usize| json["onNode"]["evictions"][at]["condition"]["text"].clone();
+    assert_eq!(of(&json, 1), "v.labels[\"role\"] == \"leader\"");
+    let (_, json) = explained(&folder, &["p"]);
+    assert_eq!(json["evictions"]["protected"][0]["condition"]["truth"], true, "{json}");
+}
+
+#[test]
+fn a_missing_value_shows_its_expression_and_what_follows_is_not_claimed() {
+    let cluster = list(&[
+        node("n1", json!({"cpu": "4", "memory": "8Gi", "pods": "9"})),
+        pod("p", json!({"job": "j"}), json!({})),
+    ]);
+    for (missing, why) in [
+        ("missing reject \"no shards\" with {job: pod.labels[\"job\"]}", "refuses the pod"),
+        ("missing error", "ends the attempt with an error"),
+    ] {
+        let policy = format!(
+            "/// x\npolicy m {{\n  let n = int(pod.annotations[\"shards\"]) {missing}\n  filter f {{ require n > 3 else \"few\" }}\n}}\n"
+        );
+        let folder = folder("missing", &[("c.json", &cluster), ("p.bay", &policy)]);
+        let (text, json) = explained(&folder, &["p"]);
+        for part in ["m/n", "p.bay:3", "int(pod.annotations[\"shards\"])", "absent"] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+        assert_eq!(json["refusedBy"][0]["condition"]["value"], "absent", "{json}");
+        let (text, _) = explained(&folder, &["p", "--node", "n1"]);
+        assert!(!text.contains("few") && text.contains("absent"), "{text}");
+        let tested = tested(&folder, "  pod: {name: q, labels: {job: j}}\n  expect: {not: n1}\n");
+        assert!(tested.contains(&format!("m/n {why}")) && tested.contains("p.bay:3"), "{tested}");
+        assert!(!tested.contains("f refuses"), "{tested}");
+    }
+}
+
+#[test]
+fn narrowed_nodes_are_shown_with_the_statement() {
+    let cluster = list(&[
+        node("n1", json!({"cpu": "4", "memory": "8Gi", "pods": "9"})),
+        pod("p", json!({"pin": "yes"}), json!({})),
+    ]);
+    let policy = "/// x\npolicy pins {\n  prefilter { only nodes [\"gone\"] when pod.labels[\"pin\"] == \"yes\" }\n}\n";
+    let folder = folder("only", &[("c.json", &cluster), ("p.bay", policy)]);
+    let (text, json) = explained(&folder, &["p"]);
+    for part in ["pins/prefilter", "p.bay:3", "leaves the nodes [\"gone\"]", "pod.labels[\"pin\"] == \"yes\""]
+    {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    assert_eq!(json["refusedBy"][0]["nodes"], "[\"gone\"]");
+    let tested =
+        tested(&folder, "  pod: {name: q, labels: {pin: \"yes\"}}\n  expect: {unschedulable: true}\n");
+    assert!(tested.contains("pins/prefilter leaves the nodes [\"gone\"]"), "{tested}");
+}
+
+#[test]
+fn tests_show_lines_and_values_of_everything_that_refuses() {
+    let cluster = list(&[node("n1", json!({"cpu": "4", "memory": "8Gi", "pods": "9"}))]);
+    for (rule, told) in [
+        ("gate \"held\" with {of: pod.name} when pod.priority == 0", "the gate of t keeps the pod out, "),
+        ("filter f { reject \"no\" with {of: pod.name} when node.name == \"n1\" }", "f refuses n1, "),
+        ("reserve { reject \"no\" with {of: pod.name} when pod.priority == 0 }", "t/reserve refuses n1, "),
+        ("permit { reject \"no\" with {of: pod.name} when pod.priority == 0 }", "t/permit refuses n1, "),
+        (
+            "permit { wait 60s until pod.priority > 0 else \"no\" with {of: pod.name} }",
+            "t/permit waits on n1, ",
+        ),
+    ] {
+        let policy = format!("/// x\npolicy t {{\n  {rule}\n}}\n");
+        let folder = folder("told", &[("c.json", &cluster), ("p.bay", &policy)]);
+        let tested = tested(&folder, "  pod: {name: q}\n  expect: {not: n1}\n");
+        let line =
+            tested.lines().find(|line| line.contains(told)).unwrap_or_else(|| panic!("{told}: {tested}"));
+        assert!(line.contains("p.bay:3 (of: \"q\")"), "{line}");
+    }
+}
+
+/// A policy is named in the overview whatever its name, and by what it waits for.
+#[test]
+fn the_overview_names_the_policy_of_each_cause() {
+    let cluster = list(&[
+        node("n1", json!({"cpu": "4", "memory": "8Gi", "pods": "9"})),
+        pod("p", json!({}), json!({})),
+    ]);
+    for (rule, cause) in [
+        ("gate \"members missing\" when pod.priority == 0", "g: members missing"),
+        ("permit { wait 60s until pod.priority > 0 else \"incomplete\" }", "g: incomplete"),
+    ] {
+        let policy = format!("/// x\npolicy g {{ {rule} }}\n");
+        let folder = folder("named", &[("c.json", &cluster), ("p.bay", &policy)]);
+        let (text, _) = explained(&folder, &[]);
+        assert!(text.contains(cause), "{text}");
+    }
+}
+
+#[test]
+fn an_error_in_cel_is_told_once() {
+    let cluster = list(&[
+        node("n1", json!({"cpu": "4", "memory": "8Gi", "pods": "9"})),
+        pod("p", json!({}), json!({})),
+    ]);
+    let policy = "# x\napiVersion: bayplan.dev/v1\nkind: SchedulingPolicy\nmetadata: {name: c}\nspec:\n  \
+                  appliesWhen: pod.labels[\"k\"] == \"x\"\n  filters:\n  - {name: f, expression: node.ready, reason: no}\n";
+    let folder = folder("once", &[("c.json", &cluster), ("p.yaml", policy)]);
+    let path = |file: &str| folder.join(file).display().to_string();
+    let flags = ["--cluster", &path("c.json"), "--policies", &path("p.yaml")];
+    let text = bayplan(&[&["explain", "p"][..], &flags].concat()).out;
+    assert_eq!(text.matches("c/applies when   ").count(), 1, "{text}");
+    let case =
+        "policies: [p.yaml]\ncluster: c.json\ncases:\n- name: one\n  pod: {name: q}\n  expect: {not: n1}\n";
+    std::fs::write(folder.join("p.test.yaml"), case).unwrap();
+    let tested = bayplan(&["test", &path("p.test.yaml"), "--explain"]).out;
+    assert!(
+        tested.contains("c/applies when refuses the pod, ") && tested.contains("no such key"),
+        "{tested}"
+    );
+}

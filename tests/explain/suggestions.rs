@@ -42,6 +42,13 @@ fn labels_of_places_and_providers_are_left_alone_and_those_of_operators_are_not(
         ("topology.kubernetes.io/zone", false),
         ("kubernetes.io/hostname", false),
         ("eks.amazonaws.com/nodegroup", false),
+        ("topology.ebs.csi.aws.com/zone", false),
+        ("topology.linstor.csi.linbit.com/pool", false),
+        ("cloud.google.com/gke-accelerator", false),
+        ("tpu.google.com/slice", false),
+        ("aliyun.accelerator/nvidia_name", false),
+        ("k3s.io/hostname", false),
+        ("topology.rook.io/rack", true),
         ("node-restriction.kubernetes.io/team", true),
         ("example.com/team", true),
         ("team", true),
@@ -63,6 +70,61 @@ fn no_value_is_invented() {
     let folder = folder("invented", &[("c.json", &cluster), ("p.bay", policy)]);
     let helps = whats(&explained(&folder, &["p"]).1);
     assert!(!helps.iter().any(|what| what.starts_with("label ")), "{helps:?}");
+}
+
+#[test]
+fn a_part_of_a_value_is_no_value() {
+    let helps = |condition: &str| {
+        let policy = format!("/// x\npolicy p {{ filter f {{ require {condition} else \"no\" }} }}\n");
+        let cluster = list(&[node("n1", machine()), pod("p", json!({}), json!({}))]);
+        let folder = folder("parts", &[("c.json", &cluster), ("p.bay", &policy)]);
+        whats(&explained(&folder, &["p"]).1)
+    };
+    for condition in [
+        "(node.labels[\"rack\"] ?? \"\").startsWith(\"eu-\")",
+        "(node.labels[\"rack\"] ?? \"\").contains(\"west\")",
+        "(pod.labels[\"tier\"] ?? \"\").startsWith(\"go\")",
+    ] {
+        let helps = helps(condition);
+        assert!(!helps.iter().any(|what| what.contains("label ")), "{condition}: {helps:?}");
+    }
+    assert!(
+        helps("(pod.labels[\"tier\"] ?? \"\").lowerAscii() == \"gold\"")
+            .contains(&"set the label tier=gold".to_owned())
+    );
+    assert!(helps("node.labels[\"rack\"] in [\"a\", \"b\"]").contains(&"label n1 rack=a".to_owned()));
+}
+
+/// A number of pods, and amounts for each rack: what counts must end, or the pod asks for less.
+#[test]
+fn every_quota_offers_waiting() {
+    let team = || json!({"team": "a"});
+    let mut runs = pod("r", team(), json!({"cpu": "3"}));
+    runs["spec"]["nodeName"] = json!("n1");
+    let racked = labelled(node("n1", machine()), json!({"rack": "r1"}));
+    let cluster = list(&[racked, runs, pod("p", team(), json!({"cpu": "2"}))]);
+    let key = "pod.labels[\"team\"] ?? \"\"";
+    let count = format!("ledger used: int by {key} {{ add 1 }}");
+    let racks =
+        format!("ledger used: cpu by [{key}, node.labels[\"rack\"] ?? \"\"] {{ add pod.requests.cpu }}");
+    for (ledger, rule, less) in [
+        (&count, format!("prefilter {{ reject \"over\" when used[{key}] >= 1 }}"), None),
+        (&count, format!("gate \"over\" when used[{key}] >= 1"), None),
+        (
+            &racks,
+            format!(
+                "filter f {{ reject \"over\" when used[[{key}, node.labels[\"rack\"] ?? \"\"]] + pod.requests.cpu > 4cpu }}"
+            ),
+            Some("request 1 cpu instead of 2"),
+        ),
+    ] {
+        let policy = format!("/// x\npolicy q {{\n  {ledger}\n  {rule}\n}}\n");
+        let folder = folder("waits", &[("c.json", &cluster), ("p.bay", &policy)]);
+        let helps = whats(&explained(&folder, &["p"]).1);
+        let at = |part: &str| helps.iter().position(|what| what.starts_with(part)).unwrap_or(usize::MAX);
+        assert!(at("until pods that count end") < at("except this pod"), "{rule}: {helps:?}");
+        assert_eq!(helps.first().map(String::as_str).filter(|_| less.is_some()), less, "{rule}: {helps:?}");
+    }
 }
 
 #[test]
@@ -169,6 +231,51 @@ fn a_missing_claim_says_what_to_create() {
     let (text, json) = explained(&folder, &["p"]);
     assert!(text.contains("create PersistentVolumeClaim shop/nope"), "{text}");
     assert_eq!(json["missing"], json!(["PersistentVolumeClaim shop/nope"]));
+}
+
+#[test]
+fn missing_volumes_and_classes_are_named() {
+    let claim = |spec: Value| {
+        json!({"apiVersion": "v1", "kind": "PersistentVolumeClaim",
+            "metadata": {"name": "data", "namespace": "default"}, "spec": spec})
+    };
+    let size = json!({"requests": {"storage": "1Gi"}});
+    let modes = json!(["ReadWriteOnce"]);
+    let mut p = pod("p", json!({}), json!({}));
+    p["spec"]["volumes"] = json!([{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}]);
+    let mut bound = claim(json!({"volumeName": "pv", "accessModes": modes, "resources": size}));
+    bound["metadata"]["annotations"] = json!({"pv.kubernetes.io/bind-completed": "yes"});
+    bound["status"] = json!({"phase": "Bound"});
+    for (claim, missing) in [
+        (
+            claim(json!({"storageClassName": "fast", "accessModes": modes, "resources": size})),
+            "StorageClass fast",
+        ),
+        (bound, "PersistentVolume pv"),
+    ] {
+        let cluster = list(&[node("n1", machine()), claim, p.clone()]);
+        let folder = folder("volumes", &[("c.json", &cluster), ("p.bay", SMALL)]);
+        let (text, json) = explained(&folder, &["p"]);
+        assert_eq!(json["missing"], json!([missing]), "{text}");
+        assert!(text.contains(&format!("What would help: create {missing}.")), "{text}");
+    }
+}
+
+/// Jobs of a CronJob end in a minute since 1970, those of people often in a date.
+#[test]
+fn a_date_in_the_name_of_a_job_is_no_minute() {
+    for (job, owner) in [("etl-29412345", "CronJob etl"), ("etl-20260131", "Job etl-20260131")] {
+        let mut made = pod(&format!("{job}-x2z4q"), json!({}), json!({"cpu": "90"}));
+        made["metadata"]["ownerReferences"] = json!([{
+            "apiVersion": "batch/v1", "kind": "Job", "name": job, "uid": "u", "controller": true,
+        }]);
+        let folder = folder("job", &[("c.json", &list(&[node("n1", machine()), made])), ("p.bay", SMALL)]);
+        let (cluster, policies) = (folder.join("c.json"), folder.join("p.bay"));
+        let name = format!("{job}-x2z4q");
+        let flags = ["--cluster", cluster.to_str().unwrap(), "--policies", policies.to_str().unwrap()];
+        let fix = bayplan(&[&["explain", &name, "--fix", "1"][..], &flags].concat()).out;
+        assert!(fix.contains(&format!("the pod template of {owner}.")), "{fix}");
+    }
 }
 
 #[test]

@@ -69,6 +69,20 @@ fn a_number_from_0_to_100_and_a_share_are_told_apart() {
         ("", "FREE > 5", "`5%`"),
         ("", "RATIO < 80", "`80%`"),
         ("", "(node.requested.cpu * 100 / node.allocatable.cpu ?? 0) < 80%", "write `80`"),
+        ("", "PERCENT < (node.unschedulable ? 80% : 90%)", "write `80`"),
+        ("def most(n: node): float = n.unschedulable ? 80% : 90%", "PERCENT < most(node)", "write `80`"),
+        ("param most: map<string, float> = {\"a\": 80%}", "PERCENT < (most[node.name] ?? 90%)", "write `90`"),
+        ("", "PERCENT < (float(node.labels[\"most\"]) ?? 80%)", "write `80`"),
+        ("", "PERCENT in [80%, 90%]", "write `80`"),
+        ("", "PERCENT < 200%", "write `200`"),
+        ("", "SHARE in [80, 90]", "`80%`"),
+        ("", "SHARE < (node.unschedulable ? 80 : 90)", "`80%`"),
+        ("", "(nodes.sum(n, share(n.requested.cpu, n.allocatable.cpu)) / nodes.size() ?? 0) < 80", "`80%`"),
+        (
+            "ledger used: cpu by \"all\" { add pod.requests.cpu }",
+            "(used[\"all\"] / nodes.sum(n, n.allocatable.cpu) ?? 0) < 80",
+            "`80%`",
+        ),
     ];
     let right: &[(&str, &str)] = &[
         ("", "PERCENT < 80"),
@@ -96,6 +110,13 @@ fn a_number_from_0_to_100_and_a_share_are_told_apart() {
         ("", "node.allocatable.memory / 1Gi / 64 > 20"),
         ("param most = 80%", "SHARE < most"),
         ("param most = 80", "PERCENT < most"),
+        ("", "PERCENT * 1% < 80%"),
+        ("", "PERCENT * 0.01 < 80%"),
+        ("", "PERCENT < (node.unschedulable ? 80 : 90)"),
+        ("", "SHARE < (node.unschedulable ? 80% : 90%)"),
+        ("", "PERCENT in [80, 90]"),
+        ("", "nodes.sum(n, share(n.requested.cpu, n.allocatable.cpu)) > 80"),
+        ("", "nodes.sum(n, percent(n.requested.cpu, n.allocatable.cpu)) > 800"),
         ("", "pod.priority > 80"),
         ("", "node.pods.size() < 80"),
     ];
@@ -124,8 +145,16 @@ fn cel_tells_a_number_from_0_to_100_and_a_share_apart() {
         ("  variables: [{name: most, expression: '0.8'}]\n", "PERCENT < variables.most", "write `80`"),
         ("", "SHARE < 80.0", "`0.8`"),
         ("", "SHARE * 100.0 < 0.8", "write `80`"),
+        ("", "PERCENT < (node.unschedulable ? 0.8 : 0.9)", "write `80`"),
     ];
-    let right = ["PERCENT < 80", "PERCENT > 0", "SHARE < 0.8", "SHARE * 100.0 < 80.0", "SHARE < 1.0"];
+    let right = [
+        "PERCENT < (node.unschedulable ? 80 : 90)",
+        "PERCENT < 80",
+        "PERCENT > 0",
+        "SHARE < 0.8",
+        "SHARE * 100.0 < 80.0",
+        "SHARE < 1.0",
+    ];
     let written = |text: &str| text.replace("PERCENT", PERCENT).replace("SHARE", SHARE);
     for (variables, condition, help) in wrong {
         let said = said_of_cel(&written(variables), &written(condition));

@@ -350,7 +350,7 @@ fn what_must_not_fail_has_a_fix_too() {
     }
 }
 
-/// What may fail where the pod is stopped whatever the node: a warning there, and a note where a node may still do.
+/// What may fail where no node can help the pod then is a warning; where a node may still do, a note.
 #[test]
 fn an_error_that_stops_pods_is_a_warning() {
     let kind = r#"pod.labels["kind"] == "database""#;
@@ -369,7 +369,23 @@ fn an_error_that_stops_pods_is_a_warning() {
             true,
         ),
         ("  prefilter: [{onlyNodes: '[pod.labels[\"kind\"]]'}]\n".to_owned(), true),
-        (format!("  filters: [{{name: f, expression: '{kind}', reason: r}}]\n"), false),
+        // No node can help where the error depends on the pod alone.
+        (format!("  filters: [{{name: f, expression: '{kind}', reason: r}}]\n"), true),
+        (format!("  filters: [{{name: f, expression: 'node.ready && {kind}', reason: r}}]\n"), true),
+        (format!("  filters: [{{name: f, rules: [{{reject: r, when: 'node.ready || {kind}'}}]}}]\n"), true),
+        (
+            format!(
+                "  variables: [{{name: v, expression: '{kind}'}}]\n  filters: [{{name: f, expression: '!variables.v', reason: r}}]\n"
+            ),
+            true,
+        ),
+        (format!("  permit: [{{reject: r, when: '{kind}'}}]\n"), true),
+        (format!("  permit: [{{wait: 60s, until: '{kind}', else: r}}]\n"), true),
+        (format!("  reserve: [{{reject: r, when: '{kind}'}}]\n"), true),
+        // A node may still do.
+        (format!("  filters: [{{name: f, expression: 'node.ready || {kind}', reason: r}}]\n"), false),
+        (format!("  filters: [{{name: f, rules: [{{reject: r, when: 'node.ready && {kind}'}}]}}]\n"), false),
+        (format!("  filters: [{{name: f, onError: ignore, expression: '{kind}', reason: r}}]\n"), false),
         (format!("  onError: ignore\n  prefilter: [{{reject: r, when: '{kind}'}}]\n"), false),
         (format!("  scores: [{{name: f, gives: [{{value: '3', when: '{kind}'}}]}}]\n"), false),
     ];
@@ -384,5 +400,23 @@ fn an_error_that_stops_pods_is_a_warning() {
         assert_eq!(warning, stops, "{spec}: {:?}", found[0]);
         assert_eq!(sources.text(found[0].span), "pod.labels[\"kind\"]", "{spec}");
         assert!(found[0].help.is_some(), "{spec}");
+    }
+}
+
+/// Of two parts of which one absorbs the error of the other, a pod may be without both.
+#[test]
+fn errors_that_absorb_each_other_stop_a_pod_without_both() {
+    for (condition, stops) in [
+        (r#"pod.labels["a"] == "x" || pod.labels["b"] == "y""#, true),
+        (r#"pod.labels["a"] == "x" || node.labels["b"] == "y""#, false),
+        (r#"node.ready || pod.labels["b"] == "y""#, false),
+    ] {
+        let text = format!(
+            "apiVersion: bayplan.dev/v1\nkind: SchedulingPolicy\nmetadata: {{name: p}}\nspec:\n  filters:\n  - name: f\n    expression: |-\n      {condition}\n    reason: r\n"
+        );
+        let (_, said) = said(&text);
+        let found = || said.iter().filter(|said| said.code.slug == "may-fail");
+        let warns = found().all(|said| said.severity == bayplan::diag::Severity::Warning);
+        assert!(found().count() > 0 && warns == stops, "{condition}: {said:?}");
     }
 }

@@ -2,11 +2,14 @@
 //! its profile speak of evictions. Below the line about preemption, and in JSON.
 
 use super::node::Subject;
-use crate::dry_run::told::applying;
+use super::{refusals, tree};
+use crate::cli::output::Output;
+use crate::diag::SourceMap;
+use crate::dry_run::told::{Told, about_victim, applying, guards, never_evicts};
 use crate::framework::{Cycle, Framework, PluginId, Silent, Simulation, Verdict};
 use crate::lang::analysis::clock::next_change_of;
-use crate::lang::eval::context::EvalContext;
-use crate::lang::eval::trace::Tracer;
+use crate::lang::eval::context::{EvalContext, Moved};
+use crate::lang::eval::trace::{Tracer, ValueTrace};
 use crate::lang::policy_set::place;
 use crate::lang::typed::Statement;
 use crate::model::{NodeInfo, PodInfo, Time};
@@ -15,6 +18,9 @@ use std::sync::Arc;
 
 /// How many pods a line names.
 const NAMED: usize = 3;
+
+/// Of how many pods the values of conditions are kept.
+const TRACED: usize = 50;
 
 /// A pod on a node.
 struct Placed {
@@ -40,6 +46,8 @@ struct Candidate {
     of: Placed,
     /// The rule that names it; `None`: its priority does.
     by: Option<Rule>,
+    /// The condition of the rule, of the first pods.
+    condition: Option<ValueTrace>,
 }
 
 /// A pod that a rule protects.
@@ -48,6 +56,8 @@ struct Protected {
     by: Rule,
     /// When time alone ends it.
     until: Option<Time>,
+    /// The condition of the rule, of the first pods.
+    condition: Option<ValueTrace>,
 }
 
 /// What the rules say about the pods on all nodes.
@@ -58,6 +68,16 @@ pub(super) struct Evictions {
     evicted: bool,
     candidates: Vec<Candidate>,
     protected: Vec<Protected>,
+    /// Why the pod evicts no other pod; or the guards that do not hold without the pods that may be evicted, each on the
+    /// first node of which it keeps them.
+    keeps: Vec<(Option<String>, Told)>,
+}
+
+/// What rules say of one pod on a node, as [`on_node`] tells it.
+pub(crate) struct Account {
+    /// The pod; `None`: the node, or evictions as such.
+    pod: Option<String>,
+    told: Told,
 }
 
 impl Evictions {
@@ -73,28 +93,56 @@ impl Evictions {
         }
         let names_victims = rules.names_victims();
         let (mut candidates, mut protected) = (Vec::new(), Vec::new());
+        let never = never_evicts(subject.policies, subject.context());
+        let mut keeps: Vec<(Option<String>, Told)> = never.into_iter().map(|told| (None, told)).collect();
+        if !keeps.is_empty() {
+            return Some(Self { names_victims, evicted: false, candidates, protected, keeps });
+        }
+        let has_guards = subject
+            .policies
+            .iter()
+            .any(|policy| policy.policy.preempt.as_ref().is_some_and(|preempt| !preempt.guards.is_empty()));
         for node in subject.snapshot.nodes() {
             let mut trial = Simulation::new(framework, handle, node);
+            let mut moved = Moved::default();
             // A rule that fails ends the search: the message of the attempt says so.
-            let _ = rules.take_off(node, &mut trial, &mut |simulated, pod, verdict| match verdict {
-                Verdict::Other => {}
-                Verdict::Candidate => {
-                    let by = naming(subject, pod, simulated);
-                    candidates.push(Candidate { of: Placed::of(pod, node), by });
-                }
-                Verdict::Protected(by) => {
-                    let (by, until) = rule(subject, framework, by, pod, simulated);
-                    protected.push(Protected { of: Placed::of(pod, node), by, until });
+            let _ = rules.take_off(node, &mut trial, &mut |simulated, pod, verdict| {
+                let context = EvalContext { moved: &moved, ..subject.context() }.on(simulated);
+                match verdict {
+                    Verdict::Other => {}
+                    Verdict::Candidate => {
+                        let trace = candidates.len() < TRACED;
+                        let (by, condition) = naming(subject, pod, context, trace).unzip();
+                        let condition = condition.flatten();
+                        candidates.push(Candidate { of: Placed::of(pod, node), by, condition });
+                        moved.remove(pod);
+                    }
+                    Verdict::Protected(by) => {
+                        let mut by = rule(subject, framework, by, pod, context);
+                        by.condition = by.condition.filter(|_| protected.len() < TRACED);
+                        protected.push(Protected { of: Placed::of(pod, node), ..by });
+                    }
                 }
             });
+            if !has_guards || moved.is_empty() {
+                continue;
+            }
+            let (_, simulated) = trial.view();
+            let context = EvalContext { moved: &moved, ..subject.context() }.on(simulated);
+            for told in guards(subject.policies, context) {
+                if !keeps.iter().any(|(_, known)| known.place == told.place) {
+                    keeps.push((Some(node.name().to_string()), told));
+                }
+            }
         }
-        Some(Self { names_victims, evicted: false, candidates, protected })
+        Some(Self { names_victims, evicted: false, candidates, protected, keeps })
     }
 
     /// Only these pods, which were evicted.
     pub(super) fn of_victims(mut self, victims: &[String]) -> Self {
         self.candidates.retain(|of| victims.contains(&of.of.pod));
         self.protected.clear();
+        self.keeps.clear();
         Self { evicted: true, ..self }
     }
 
@@ -132,8 +180,20 @@ impl Evictions {
         lines
     }
 
+    /// The rules that keep all pods, with their values.
+    pub(super) fn text(&self, sources: &SourceMap, out: &Output) -> String {
+        let mut text = String::new();
+        for (node, told) in &self.keeps {
+            refusals::heading(told, node.as_deref(), out, &mut text);
+            refusals::body(told, sources, out, &mut text);
+        }
+        text
+    }
+
     /// The same for programs, all pods named.
-    pub(super) fn json(&self) -> Value {
+    pub(super) fn json(&self, sources: &SourceMap) -> Value {
+        let keeps: Vec<Value> =
+            self.keeps.iter().map(|(node, told)| refusals::to_json(told, node.as_deref(), sources)).collect();
         let protected: Vec<Value> = self
             .protected
             .iter()
@@ -141,30 +201,98 @@ impl Evictions {
                 json!({
                     "pod": of.of.pod, "node": of.of.node, "policy": of.by.policy, "place": of.by.place,
                     "until": of.until.map(|until| until.to_rfc3339()),
+                    "condition": of.condition.as_ref().map(|shown| tree::to_json(sources, shown)),
                 })
             })
             .collect();
         let candidates: Vec<Value> = self
             .candidates
             .iter()
-            .map(|Candidate { of, by }| {
+            .map(|Candidate { of, by, condition }| {
                 let (policy, place) = (by.as_ref().map(|by| &by.policy), by.as_ref().map(|by| &by.place));
-                json!({"pod": of.pod, "node": of.node, "policy": policy, "place": place})
+                let condition = condition.as_ref().map(|shown| tree::to_json(sources, shown));
+                json!({"pod": of.pod, "node": of.node, "policy": policy, "place": place, "condition": condition})
             })
             .collect();
-        json!({"mayBeEvicted": candidates, "protected": protected})
+        json!({"mayBeEvicted": candidates, "protected": protected, "keeps": keeps})
     }
 }
 
-/// The rule of a policy that says of a pod that it may be evicted.
-fn naming(subject: &Subject<'_>, pod: &PodInfo, node: NodeInfo<'_>) -> Option<Rule> {
-    let context = EvalContext::new(subject.pod, subject.snapshot, subject.now).on(node);
+/// The rule of a policy that says of a pod that it may be evicted, and its condition.
+fn naming(
+    subject: &Subject<'_>,
+    pod: &PodInfo,
+    context: EvalContext<'_>,
+    trace: bool,
+) -> Option<(Rule, Option<ValueTrace>)> {
     applying(subject.policies, context).into_iter().find_map(|policy| {
         let mut tracer = Tracer::of_victim(policy.enforced(), false, pod, context);
         let found = tracer.find(|found| found.decides)?;
         let place = place(&subject.setup.policies.sources, found.statement.span());
-        Some(Rule { policy: policy.name().to_owned(), place })
+        let condition = if trace { tracer.condition(&found) } else { None };
+        Some((Rule { policy: policy.name().to_owned(), place }, condition))
     })
+}
+
+/// What rules about evictions say of a node and its pods, for `--node`: each pod with the earlier ones gone, then the guards.
+pub(super) fn on_node(subject: &Subject<'_>, framework: &Arc<Framework>, node: NodeInfo<'_>) -> Vec<Account> {
+    let policies = || applying(subject.policies, subject.context()).into_iter();
+    let speaking: Vec<_> = policies().filter(|policy| policy.policy.preempt.is_some()).collect();
+    if speaking.is_empty() {
+        return Vec::new();
+    }
+    let never = never_evicts(subject.policies, subject.context());
+    if !never.is_empty() {
+        return never.into_iter().map(|told| Account { pod: None, told }).collect();
+    }
+    let mut found = Vec::new();
+    let mut cycle = Cycle::new(Arc::new(subject.pod.clone()), framework.clone(), subject.now);
+    // A pod that PreFilter refuses may fit without others.
+    let _ = framework.run_pre_filter(&mut cycle, subject.snapshot, &mut Silent);
+    let handle = cycle.handle(subject.snapshot);
+    let mut rules = framework.preemption_rules(handle);
+    let mut trial = Simulation::new(framework, handle, node);
+    let mut moved = Moved::default();
+    let _ = rules.take_off(node, &mut trial, &mut |simulated, pod, verdict| {
+        let context = EvalContext { moved: &moved, ..subject.context() }.on(simulated);
+        for policy in &speaking {
+            for protects in [false, true] {
+                if protects && !matches!(verdict, Verdict::Protected(_)) {
+                    continue;
+                }
+                if let Some(told) = about_victim(policy, protects, pod, context) {
+                    found.push(Account { pod: Some(pod.full_name()), told });
+                }
+            }
+        }
+        if verdict == Verdict::Candidate {
+            moved.remove(pod);
+        }
+    });
+    if !moved.is_empty() {
+        let (_, simulated) = trial.view();
+        let context = EvalContext { moved: &moved, ..subject.context() }.on(simulated);
+        found.extend(guards(subject.policies, context).into_iter().map(|told| Account { pod: None, told }));
+    }
+    found
+}
+
+impl Account {
+    /// The lines, behind those of the filters of the node.
+    pub(super) fn text(&self, sources: &SourceMap, out: &Output, text: &mut String) {
+        refusals::heading(&self.told, self.pod.as_deref(), out, text);
+        refusals::body(&self.told, sources, out, text);
+    }
+
+    /// The same for programs.
+    pub(super) fn json(&self, sources: &SourceMap) -> Value {
+        let mut json = refusals::to_json(&self.told, None, sources);
+        if let Some(json) = json.as_object_mut() {
+            json.remove("node");
+            json.insert("pod".to_owned(), json!(self.pod));
+        }
+        json
+    }
 }
 
 /// The rule of a policy that protects a pod, and when time alone ends it.
@@ -173,16 +301,20 @@ fn rule(
     framework: &Framework,
     by: PluginId,
     pod: &PodInfo,
-    node: NodeInfo<'_>,
-) -> (Rule, Option<Time>) {
+    context: EvalContext<'_>,
+) -> Protected {
     let name = framework.plugin_name(by);
-    let mut found = (Rule { policy: name.to_owned(), place: String::new() }, None);
+    let by = Rule { policy: name.to_owned(), place: String::new() };
+    let of = Placed { pod: String::new(), node: String::new() };
+    let mut found = Protected { of, by, until: None, condition: None };
     let Some(policy) = subject.policies.get(name) else { return found };
-    let context = EvalContext::new(subject.pod, subject.snapshot, subject.now).on(node);
     let mut tracer = Tracer::of_victim(&policy.policy, true, pod, context);
-    if let Some(Statement::Victim(of)) = tracer.find(|found| found.decides).map(|found| found.statement) {
-        found.0.place = place(&subject.setup.policies.sources, of.span);
-        found.1 = next_change_of(&policy.policy, context, of, pod, &mut 0);
+    if let Some(finding) = tracer.find(|found| found.decides)
+        && let Statement::Victim(of) = finding.statement
+    {
+        found.by.place = place(&subject.setup.policies.sources, of.span);
+        found.until = next_change_of(&policy.policy, context, of, pod, &mut 0);
+        found.condition = tracer.condition(&finding);
     }
     found
 }

@@ -165,7 +165,7 @@ impl Gated {
             let _ = writeln!(text, "\n  Opens {}.", out.paint(Style::Strong, when));
         }
         let _ = writeln!(text, "\n  In the queue: {}.", out.part(&outlook(&self.then)));
-        text.push_str(&super::text::body(&self.then, all, out));
+        text.push_str(&super::text::body(&self.then, false, all, out));
         text
     }
 

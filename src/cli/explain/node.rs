@@ -1,9 +1,9 @@
 //! `explain --node NAME`: one node, every rule that refuses it, with the values that each sub-expression had.
 
-use super::{refusals, tree};
+use super::{evictions, refusals, tree};
 use crate::cli::output::{Output, Style};
 use crate::cli::setup::Setup;
-use crate::dry_run::told::{Told, applying, refused_before_nodes, refused_late};
+use crate::dry_run::told::{Told, applying, judges_nodes, refused_before_nodes, refused_late};
 use crate::explain::{Explanation, NodeExplanation};
 use crate::framework::Framework;
 use crate::lang::eval::context::EvalContext;
@@ -44,9 +44,11 @@ impl<'a> Subject<'a> {
         Some((explained, info))
     }
 
-    /// Policies that apply to the pod.
+    /// Policies that come to their rules about nodes.
     fn applying(&self) -> Vec<&'a Arc<CompiledPolicy>> {
-        applying(self.policies, self.context())
+        let mut applying = applying(self.policies, self.context());
+        applying.retain(|policy| judges_nodes(policy, self.context()));
+        applying
     }
 
     /// How many rules run on a node: the filters of plugins, and each filter of a policy.
@@ -105,7 +107,13 @@ impl Account<'_> {
 }
 
 /// The text. `None`: the cluster has no such node.
-pub(crate) fn text(subject: &Subject, name: &str, all: bool, out: &Output) -> Option<String> {
+pub(crate) fn text(
+    subject: &Subject,
+    name: &str,
+    evictions: &[evictions::Account],
+    all: bool,
+    out: &Output,
+) -> Option<String> {
     let (explained, info) = subject.node(name)?;
     let mut rules: Vec<&str> = explained.refusals.iter().map(|refusal| refusal.rule.as_str()).collect();
     rules.dedup();
@@ -172,6 +180,9 @@ pub(crate) fn text(subject: &Subject, name: &str, all: bool, out: &Output) -> Op
             let _ = writeln!(text, "\n  {}   {}   lets it pass", out.paint(Style::Name, rule), account.place);
             account_text(subject, account, out, &mut text);
         }
+    }
+    for account in evictions {
+        account.text(sources, out, &mut text);
     }
     let passed = of.saturating_sub(rules.len());
     let room = room(subject, info);
@@ -246,7 +257,7 @@ fn room(subject: &Subject, info: NodeInfo) -> String {
 }
 
 /// The account of one node as JSON: rules of policies with the values of their conditions.
-pub(crate) fn json(subject: &Subject, name: &str) -> Option<Value> {
+pub(crate) fn json(subject: &Subject, name: &str, evictions: &[evictions::Account]) -> Option<Value> {
     let (explained, info) = subject.node(name)?;
     let sources = &subject.setup.policies.sources;
     let rules: Vec<Value> = subject
@@ -269,6 +280,10 @@ pub(crate) fn json(subject: &Subject, name: &str) -> Option<Value> {
     let mut json = json!({"name": name, "refusals": explained.refusals, "policyRules": rules});
     if let (Some(json), Some(late)) = (json.as_object_mut(), late) {
         json.insert("onceChosen".to_owned(), late);
+    }
+    if let (Some(json), false) = (json.as_object_mut(), evictions.is_empty()) {
+        let told = evictions.iter().map(|account| account.json(sources)).collect::<Vec<_>>();
+        json.insert("evictions".to_owned(), told.into());
     }
     Some(json)
 }

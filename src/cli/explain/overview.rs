@@ -294,7 +294,8 @@ impl Waiting {
             let opens = held.because.as_ref().and_then(|because| because.opens.clone());
             // The names of scheduling gates say it.
             let reason = held.because.as_ref().map_or(reason, |because| &because.reason);
-            let by = if reason.ends_with(by.as_str()) { reason.clone() } else { format!("{by}: {reason}") };
+            let said = reason.strip_prefix("scheduling gate ").is_some_and(|gates| gates == by);
+            let by = if said { reason.clone() } else { format!("{by}: {reason}") };
             table.row([
                 (Style::Plain, count(held.pods)),
                 (Style::Name, by),

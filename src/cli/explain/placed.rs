@@ -92,7 +92,9 @@ fn nodes(nodes: &[NodeDetail], (chosen, explanation): (&str, &Explanation), out:
             }
             None => fit += 1,
             Some((plugin, status)) => {
-                *by_reason.entry(format!("{plugin}: {}", status.message())).or_default() += 1;
+                // Nodes that plugins leave out together have no plugin of their own, and the text names them.
+                let by = if plugin.is_empty() { String::new() } else { format!("{plugin}: ") };
+                *by_reason.entry(format!("{by}{}", status.message())).or_default() += 1;
             }
         }
     }

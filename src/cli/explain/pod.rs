@@ -1,6 +1,6 @@
 //! `bayplan explain POD`: one pod, in the order verdict, tables, what would help, next command.
 
-use super::evictions::Evictions;
+use super::evictions::{self, Evictions};
 use super::fix::{Asked, Fix};
 use super::gate::{self, Gated};
 use super::node::Subject;
@@ -14,7 +14,7 @@ use crate::dry_run::{Options, PodReport, Standing};
 use crate::explain::changes::{Question, TRIALS, that_help};
 use crate::explain::{Explanation, NodeExplanation, Suggestions, explain, unplaced};
 use crate::framework::{Exempted, Framework};
-use crate::model::{Object, PodInfo};
+use crate::model::{Object, PodInfo, Symbol};
 use crate::plugins::policy::{ExemptPods, of_profile, why_exempt};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -89,6 +89,7 @@ pub(super) fn run(
         report,
         state,
         subject: &subject,
+        framework,
         gated,
         refusals,
         evictions,
@@ -186,6 +187,7 @@ struct PodView<'a> {
     report: Option<&'a PodReport>,
     state: &'a State,
     subject: &'a Subject<'a>,
+    framework: &'a Arc<Framework>,
     /// Why it is kept out of the queue, if it is.
     gated: Option<Gated>,
     /// The statements that refuse it other than filters, or make it wait.
@@ -203,7 +205,8 @@ impl PodView<'_> {
     fn text(&self, out: &Output) -> anyhow::Result<String> {
         let args = self.args;
         if let Some(node) = &args.node {
-            return match node::text(self.subject, node, args.all, out) {
+            let evictions = self.evictions_on(node);
+            return match node::text(self.subject, node, &evictions, args.all, out) {
                 Some(text) if out.quiet => Ok(first_line(&text)),
                 Some(text) => Ok(text),
                 None => Err(self.no_such_node(node)),
@@ -233,7 +236,7 @@ impl PodView<'_> {
             _ => {
                 text.push_str(&self.turn(out));
                 text.push_str(&self.refusals.text(sources, out));
-                text.push_str(&text::body(self.explanation(), args.all, out));
+                text.push_str(&text::body(self.explanation(), !self.refusals.is_empty(), args.all, out));
                 text.push_str(&self.preemption(out));
             }
         }
@@ -347,8 +350,22 @@ impl PodView<'_> {
         let named = self.evictions.as_ref().is_some_and(|evictions| evictions.names_victims);
         let Some(line) = preemption::line(&message, self.pod.priority, named) else { return String::new() };
         let more = self.evictions.iter().flat_map(Evictions::lines);
-        let more: String = more.map(|line| format!("  {}\n", out.part(&line))).collect();
+        let mut more: String = more.map(|line| format!("  {}\n", out.part(&line))).collect();
+        let sources = &self.subject.setup.policies.sources;
+        more.extend(self.evictions.iter().map(|evictions| evictions.text(sources, out)));
         format!("\n{}\n{more}", out.part(&line))
+    }
+
+    /// What rules about evictions say of a node while the pod waits.
+    fn evictions_on(&self, node: &str) -> Vec<evictions::Account> {
+        let Subject { snapshot, .. } = *self.subject;
+        let node = snapshot.node_by_name(&Symbol::new(node)).and_then(|id| snapshot.node(id));
+        match (node, self.evictions.is_some() && self.gated.is_none()) {
+            (Some(node), true) if self.report.is_some_and(state::waits) => {
+                evictions::on_node(self.subject, self.framework, node)
+            }
+            _ => Vec::new(),
+        }
     }
 
     /// Which pending pods were placed before this one.
@@ -488,7 +505,7 @@ impl PodView<'_> {
                 json.insert("gate".to_owned(), gated.json(&self.subject.setup.policies.sources));
             }
             if let Some(evictions) = &self.evictions {
-                json.insert("evictions".to_owned(), evictions.json());
+                json.insert("evictions".to_owned(), evictions.json(&self.subject.setup.policies.sources));
             }
             if let Some((why, policies)) = self.left_alone_by() {
                 json.insert("leftAlone".to_owned(), json!({"because": why, "by": policies}));
@@ -497,7 +514,9 @@ impl PodView<'_> {
             json.insert("searchCutShort".to_owned(), json!(self.helps.cut_short));
             json.insert("nearest".to_owned(), serde_json::to_value(self.explanation().nearest(NEAREST))?);
             if let Some(node) = &self.args.node {
-                let told = node::json(self.subject, node).ok_or_else(|| self.no_such_node(node))?;
+                let evictions = self.evictions_on(node);
+                let told = node::json(self.subject, node, &evictions);
+                let told = told.ok_or_else(|| self.no_such_node(node))?;
                 json.insert("onNode".to_owned(), told);
             }
         }

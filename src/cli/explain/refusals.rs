@@ -6,7 +6,7 @@ use super::tree;
 use crate::cli::dry_run::{standing, why};
 use crate::cli::output::{Column, Output, Style, Table};
 use crate::diag::SourceMap;
-use crate::dry_run::told::{Told, refused_before_nodes, refused_late, told};
+use crate::dry_run::told::{Told, applying, refused_before_nodes, refused_late, told};
 use crate::dry_run::{PodReport, Report, Standing};
 use crate::lang::codegen::Env;
 use crate::lang::eval::context::EvalContext;
@@ -34,6 +34,8 @@ impl Refusals {
             let policy = subject.policies.get(plugin);
             let told = policy.and_then(|policy| refused_before_nodes(policy, subject.context()));
             found.told.extend(told.map(|told| (None, told)));
+        } else if explanation.fits.is_empty() {
+            found.told.extend(narrowing(subject).into_iter().map(|told| (None, told)));
         } else if let Some(late) = &explanation.refused_late {
             let node = Symbol::new(&late.node);
             found.on(subject, &node, &late.plugin, &mut |policy, context| {
@@ -96,6 +98,11 @@ impl Refusals {
         }
     }
 
+    /// Whether it has no statement.
+    pub(super) fn is_empty(&self) -> bool {
+        self.told.is_empty()
+    }
+
     /// The lines below the verdict.
     pub(super) fn text(&self, sources: &SourceMap, out: &Output) -> String {
         let mut text = String::new();
@@ -122,6 +129,17 @@ impl Refusals {
             self.members.iter().map(|(pod, state)| json!({"pod": pod, "state": state})).collect();
         (!told.is_empty() || !members.is_empty()).then_some((told.into(), members.into()))
     }
+}
+
+/// The statements of prefilters that leave out every node, or all that would fit.
+fn narrowing(subject: &Subject) -> Vec<Told> {
+    let rules: Vec<&str> = subject.explanation.rules.iter().map(|rule| rule.rule.as_str()).collect();
+    let leaves_out = |policy: &&Arc<CompiledPolicy>| {
+        rules.iter().flat_map(|rule| rule.split(", ")).any(|rule| rule == policy.name())
+    };
+    let policies = applying(subject.policies, subject.context()).into_iter().filter(leaves_out);
+    let statements = policies.flat_map(|policy| told(policy, Point::PreFilter, subject.context()));
+    statements.filter(|told| told.nodes.is_some()).collect()
 }
 
 /// The cluster with the pod on a node, as Reserve and Permit see it.
@@ -183,6 +201,8 @@ pub(super) fn body(told: &Told, sources: &SourceMap, out: &Output, text: &mut St
         let _ = writeln!(text, "    waits until this holds");
     } else if let Some(reason) = &told.reason {
         let _ = writeln!(text, "    {}", out.part(reason));
+    } else if let Some(nodes) = &told.nodes {
+        let _ = writeln!(text, "    {}", out.part(&format!("leaves the nodes {nodes}")));
     }
     for (name, value) in &told.details {
         let _ = writeln!(text, "    {}", out.part(&format!("{name}: {value}")));
@@ -198,7 +218,8 @@ pub(super) fn body(told: &Told, sources: &SourceMap, out: &Output, text: &mut St
 /// A statement for programs.
 pub(super) fn to_json(told: &Told, node: Option<&str>, sources: &SourceMap) -> Value {
     json!({
-        "rule": told.rule, "place": told.place, "node": node, "reason": told.reason, "error": told.error,
+        "rule": told.rule, "place": told.place, "node": node, "reason": told.reason, "nodes": told.nodes,
+        "error": told.error,
         "details": told.details.iter().cloned().collect::<std::collections::BTreeMap<_, _>>(),
         "condition": told.condition.as_ref().map(|shown| tree::to_json(sources, shown)),
     })

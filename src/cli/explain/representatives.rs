@@ -50,8 +50,13 @@ impl Representatives {
     /// The kind of a template.
     pub(super) fn of(&mut self, template: &[&PodReport]) -> Cause {
         let Some(first) = template.first() else { return Cause::Known(String::new()) };
-        let reasons = match standing(first) {
-            Standing::Waiting { message } => why::reasons(&message),
+        let reasons = match (standing(first), &first.waited) {
+            // One node had let it pass, and its count says nothing.
+            (Standing::Waiting { message }, Some(waited)) => {
+                let plugins: Vec<&str> = waited.plugins.iter().map(|(plugin, _)| plugin.as_str()).collect();
+                format!("{}: {}", plugins.join(", "), most_frequent(&why::reasons(&message)))
+            }
+            (Standing::Waiting { message }, None) => why::reasons(&message),
             _ => String::new(),
         };
         // How many nodes each reason keeps away moves while pods are placed.

@@ -54,9 +54,10 @@ pub(crate) fn verdict(explanation: &Explanation, out: &Output) -> String {
 }
 
 /// Everything below the verdict. `all` folds nothing and shows the event and the funnel.
-pub(crate) fn body(explanation: &Explanation, all: bool, out: &Output) -> String {
+/// `told`: the statement that refuses the pod before nodes are evaluated is shown already.
+pub(crate) fn body(explanation: &Explanation, told: bool, all: bool, out: &Output) -> String {
     let mut text = String::new();
-    if let Some(error) = &explanation.error_before_nodes {
+    if let Some(error) = &explanation.error_before_nodes.as_ref().filter(|_| !told) {
         let (rule, place) = (out.paint(Style::Name, &error.rule), out.paint(Style::Name, &error.place));
         text.push_str(&format!("\n  {rule}   {place}\n    {}\n", out.part(&error.what)));
     }

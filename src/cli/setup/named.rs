@@ -98,7 +98,7 @@ pub(crate) fn made_by<'a>(
     found.map(|(at, _)| at).collect()
 }
 
-/// The pod called `NAME` or `NAMESPACE/NAME`. Among several of one name, the one in the namespace
+/// The pod called `NAME`, `NAMESPACE/NAME` or `pod/NAME`. Among several of one name, the one in the namespace
 /// `preferred`.
 pub(crate) fn named<'a>(
     pods: impl Iterator<Item = &'a Arc<PodInfo>>,
@@ -106,6 +106,17 @@ pub(crate) fn named<'a>(
     namespace: Option<&str>,
     preferred: &str,
 ) -> anyhow::Result<usize> {
+    let pods: Vec<&Arc<PodInfo>> = pods.collect();
+    // `pod/web-0`, as kubectl has it, unless a namespace is called so.
+    let asked = match asked.split_once('/') {
+        Some((word @ ("pod" | "pods" | "po"), name))
+            if !pods.iter().any(|pod| pod.namespace.as_str() == word) =>
+        {
+            name
+        }
+        _ => asked,
+    };
+    let pods = pods.into_iter();
     let (namespace, name) = match asked.split_once('/') {
         Some((namespace, name)) => (Some(namespace), name),
         None => (namespace, asked),

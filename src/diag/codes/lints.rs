@@ -435,8 +435,9 @@ policy racks {
          does what `onError` says: it refuses, is left out, or makes the attempt an error. Where the expression tests \
          first, no error is possible, and the rule is as fast as in the policy language. The fix writes the test: a \
          comparison with what is missing does not hold then, a missing value is the empty one of its type, and a \
-         quotient by 0 is 0, whatever `onError` says. In `appliesWhen`, a gate or a `prefilter`, and in a variable that one of them \
-         reads, it is a warning: there the error stops the pod whatever the node, so that a policy may stop every pod without a label. \
+         quotient by 0 is 0, whatever `onError` says. Where no node can help the pod then, it is a warning, since a policy may stop every pod without a label: in \
+         `appliesWhen`, a gate, a `prefilter`, `reserve` or `permit`, in a filter if the error depends on the pod alone, and in a \
+         variable that one of these reads. \
          `strict: true` makes it an error."
         in "zone.yaml"
         bad r#"

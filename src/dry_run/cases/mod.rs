@@ -187,7 +187,14 @@ fn accounts(report: &Report, bench: &Bench, recorder: &CoverageRecorder) -> Vec<
         let policies = policies_of(pod, bench);
         let seen =
             Seen { pod, recorder, policies: &policies, profiles: bench.profiles, writes: &report.writes };
-        let all = seen.at_first().or(seen.at_end()).map(|view| view.all()).unwrap_or_default();
+        let mut all = seen.at_first().or(seen.at_end()).map(|view| view.all()).unwrap_or_default();
+        // An attempt after evictions comes further than the one before.
+        let late = seen.at_last().filter(|_| pod.decisions.len() > 1).map(|view| view.late(true));
+        for because in late.unwrap_or_default() {
+            if !all.contains(&because) {
+                all.push(because);
+            }
+        }
         (format!("{}: {}", pod.pod.name, stands(pod)), all)
     });
     told.collect()
@@ -219,16 +226,20 @@ struct Seen<'a> {
 }
 
 impl<'a> Seen<'a> {
+    fn rules(&self) -> (&'a PolicySet, &'a Profiles) {
+        (self.policies, self.profiles)
+    }
+
     fn at_first(&self) -> Option<DecisionView<'a>> {
-        DecisionView::of(self.pod, self.policies, self.recorder.first.get(&self.pod.pod.key), false)
+        DecisionView::of(self.pod, self.rules(), self.recorder.first.get(&self.pod.pod.key), false)
     }
 
     fn at_last(&self) -> Option<DecisionView<'a>> {
-        DecisionView::of(self.pod, self.policies, self.recorder.last.get(&self.pod.pod.key), true)
+        DecisionView::of(self.pod, self.rules(), self.recorder.last.get(&self.pod.pod.key), true)
     }
 
     fn at_end(&self) -> Option<DecisionView<'a>> {
-        DecisionView::of(self.pod, self.policies, self.recorder.end.as_ref(), true)
+        DecisionView::of(self.pod, self.rules(), self.recorder.end.as_ref(), true)
     }
 }
 

@@ -66,7 +66,8 @@ impl Edit {
     /// What happens everywhere while the pod waits: pods that hold the resource end, those of DaemonSets aside.
     pub fn apply_everywhere(&self, fork: &mut Snapshot) {
         let Edit::ComesFree { resource, .. } = self else { return };
-        let holds = |pod: &PodInfo| pod.requests.get(resource) > 0 && !restarts_at_once(pod);
+        let any = resource.as_str() == "pods";
+        let holds = |pod: &PodInfo| (any || pod.requests.get(resource) > 0) && !restarts_at_once(pod);
         let placed = fork.pods().filter(|entry| entry.placed.is_some() && holds(&entry.pod));
         let ended: Vec<_> = placed.map(|entry| entry.pod.key.clone()).collect();
         for pod in ended {

@@ -26,17 +26,28 @@ pub const CONDITION_TAINTS: &str = "node.kubernetes.io/";
 
 /// Domains of label keys that say what a node is: hardware, place and provider. Writing such a label does not change
 /// the machine.
-const OF_MACHINES: [&str; 23] = [
+const OF_MACHINES: &[&str] = &[
     "kubernetes.io",
     "k8s.io",
     "nvidia.com",
     "amd.com",
     "intel.com",
     "habana.ai",
+    "graphcore.ai",
+    "furiosa.ai",
+    "cambricon.com",
+    "huawei.com",
+    "xilinx.com",
+    "mellanox.com",
+    "tenstorrent.com",
+    "aliyun.accelerator",
     "karpenter.sh",
     "k8s.aws",
+    "aws.com",
+    "amazon.com",
     "amazonaws.com",
-    "cloud.google.com",
+    "google.com",
+    "googleapis.com",
     "gke.io",
     "azure.com",
     "openshift.io",
@@ -47,6 +58,22 @@ const OF_MACHINES: [&str; 23] = [
     "hetzner.cloud",
     "linode.com",
     "vmware.com",
+    "vultr.com",
+    "scaleway.com",
+    "ovhcloud.com",
+    "ibm.com",
+    "nutanix.com",
+    "tencent.com",
+    "huaweicloud.com",
+    "volcengine.com",
+    "nebuly.com",
+    "kubevirt.io",
+    "k3s.io",
+    "k0sproject.io",
+    "microk8s.io",
+    "rancher.io",
+    "cattle.io",
+    "talos.dev",
     "cast.ai",
     "eksctl.io",
     "x-k8s.io",
@@ -59,7 +86,9 @@ const OF_OPERATORS: [&str; 2] = ["node-restriction.kubernetes.io", "node-role.ku
 pub fn describes_machine(key: &str) -> bool {
     let Some((domain, _)) = key.split_once('/') else { return false };
     let below = |of: &str| domain == of || domain.strip_suffix(of).is_some_and(|rest| rest.ends_with('.'));
-    OF_MACHINES.iter().any(|of| below(of)) && !OF_OPERATORS.contains(&domain)
+    // Drivers of storage say where a volume can be reached.
+    let of_driver = domain.split('.').any(|part| part == "csi");
+    (of_driver || OF_MACHINES.iter().any(|of| below(of))) && !OF_OPERATORS.contains(&domain)
 }
 
 /// Who can make an edit.

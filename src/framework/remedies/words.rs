@@ -41,6 +41,9 @@ impl Edit {
             Edit::Uncordon { tainted: true } => format!("uncordon {which} and remove its taint {CORDONED}"),
             Edit::Uncordon { tainted: false } => format!("uncordon {which}"),
             Edit::Except(of) => format!("except this pod from {of}"),
+            Edit::ComesFree { resource, .. } if resource.as_str() == "pods" => {
+                "until pods that count end".to_owned()
+            }
             Edit::ComesFree { resource, amount } => {
                 let shown = amount_beside(resource, *amount, *amount);
                 let come = if shown == "1" { "comes" } else { "come" };

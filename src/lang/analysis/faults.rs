@@ -1,11 +1,11 @@
 //! Which expressions may be a fault: those with an operation of CEL that the checker could not prove. What must
 //! be proved, and the lint `may-fail` with the way out of each place.
 
+use super::stops;
 use crate::diag::{Diagnostic, Severity, Span, codes};
-use crate::lang::syntax::ast::OnError;
 use crate::lang::typed::operation::{each_exposed_part, is_source};
 use crate::lang::typed::walk::each_part;
-use crate::lang::typed::{Expr, ExprKind, Operation, Policy, Root, Rule, Statement};
+use crate::lang::typed::{Expr, ExprKind, Operation, Policy, Rule, Statement};
 use crate::lang::types::value::FaultKind;
 use rustc_hash::FxHashSet;
 
@@ -56,9 +56,14 @@ pub fn check(policy: &Policy, diagnostics: &mut Vec<Diagnostic>) {
     }
     policy.memos.iter().for_each(|memo| places.must_not_fail(&memo.key, "the key of a memo"));
     // Each place is reported once: where it stops pods, if it does so anywhere.
-    let (stopping, others): (Vec<Rule<'_>>, Vec<Rule<'_>>) =
-        policy.rules().partition(|rule| stops_pods(*rule).is_some());
-    for rule in stopping.into_iter().chain(others) {
+    for rule in policy.rules() {
+        for statement in rule.statements() {
+            for (source, does) in stops::sources(policy, rule, statement) {
+                places.report(&source, Some(does));
+            }
+        }
+    }
+    for rule in policy.rules() {
         for statement in rule.statements() {
             match statement {
                 Statement::Condition(of) if matches!(rule, Rule::Mode(..)) => {
@@ -85,7 +90,7 @@ pub fn check(policy: &Policy, diagnostics: &mut Vec<Diagnostic>) {
                 }
                 Statement::Wait(wait) => {
                     places.must_not_fail(&wait.patience, "the time of a wait");
-                    places.may_fail(&wait.until, None);
+                    places.may_fail(&wait.until);
                 }
                 other => {
                     let value = match other {
@@ -93,80 +98,10 @@ pub fn check(policy: &Policy, diagnostics: &mut Vec<Diagnostic>) {
                         _ => None,
                     };
                     let parts = other.condition().into_iter().chain(value);
-                    let stops = stops_pods(rule).filter(|_| on_error(policy, statement) != OnError::Ignore);
-                    parts.for_each(|part| places.may_fail(part, stops));
+                    parts.for_each(|part| places.may_fail(part));
                 }
             }
         }
-    }
-}
-
-/// A place whose error stops every pod for which it happens, before nodes are evaluated.
-#[derive(Clone, Debug)]
-pub struct Stop {
-    /// The operation.
-    pub span: Span,
-    /// The label or annotation that such a pod is without, in words.
-    pub lacks: Option<String>,
-    /// A gate keeps the pod back; else the policy refuses it.
-    pub gates: bool,
-}
-
-/// Every such place of a policy, each once.
-pub fn stops(policy: &Policy) -> Vec<Stop> {
-    let mut found: Vec<Stop> = Vec::new();
-    let mut unused = Vec::new();
-    let places = Places { policy, severity: None, seen: FxHashSet::default(), found: &mut unused };
-    for rule in policy.rules().filter(|rule| policy.cel && stops_pods(*rule).is_some()) {
-        for statement in rule.statements().filter(|of| on_error(policy, *of) != OnError::Ignore) {
-            let parts = statement.condition().into_iter().chain(statement.value());
-            let mut sources = Vec::new();
-            parts.for_each(|part| places.sources(part, &mut sources));
-            for source in sources {
-                if !found.iter().any(|known| known.span == source.span) {
-                    let gates = matches!(rule, Rule::Gate(_));
-                    found.push(Stop { span: source.span, lacks: lacks(&source), gates });
-                }
-            }
-        }
-    }
-    found
-}
-
-/// The label or annotation of the pod whose absence is the fault.
-fn lacks(source: &Expr) -> Option<String> {
-    let ExprKind::Dynamic(Operation::Demand(FaultKind::NoSuchKey), args) = &source.kind else { return None };
-    let ExprKind::Index(object, key) = &args.first()?.kind else { return None };
-    let (ExprKind::Field(of, field), ExprKind::Constant(key)) = (&object.kind, &key.kind) else {
-        return None;
-    };
-    let what = match (&of.kind, field.def().name) {
-        (ExprKind::Root(Root::Pod), "labels") => "label",
-        (ExprKind::Root(Root::Pod), "annotations") => "annotation",
-        (ExprKind::Root(Root::Namespace), "labels") => "namespace label",
-        (ExprKind::Root(Root::Namespace), "annotations") => "namespace annotation",
-        _ => return None,
-    };
-    Some(format!("the {what} `{}`", key.as_str()?))
-}
-
-/// What a fault of a rule does that decides before nodes are evaluated: no node can help the pod then.
-fn stops_pods(rule: Rule<'_>) -> Option<&'static str> {
-    match rule {
-        Rule::Applies(_) | Rule::Guard(_) | Rule::Prefilter(_) => {
-            Some("the policy then refuses the pod, whatever the node")
-        }
-        Rule::Gate(_) => Some("the gate then keeps the pod out of the queue"),
-        _ => None,
-    }
-}
-
-/// What is done about a fault of a statement of such a rule.
-fn on_error(policy: &Policy, statement: Statement<'_>) -> OnError {
-    match statement {
-        Statement::Check(check) => check.on_error,
-        Statement::Only(only) => only.on_error,
-        _ => policy.on_error,
     }
 }
 
@@ -189,40 +124,46 @@ impl Places<'_, '_> {
         }
     }
 
-    /// `stops`: what the fault does to pods, where it stops them.
-    fn may_fail(&mut self, expr: &Expr, stops: Option<&str>) {
+    fn may_fail(&mut self, expr: &Expr) {
         let mut sources = Vec::new();
         self.sources(expr, &mut sources);
-        for source in sources {
-            if !self.seen.insert(source.span) {
-                continue;
-            }
-            let why = why(&source);
-            let message = stops.map_or_else(|| why.clone(), |stops| format!("{why}: {stops}"));
-            let mut said = Diagnostic::new(&codes::MAY_FAIL, source.span, message);
-            if let Some(severity) = self.severity.or(stops.map(|_| Severity::Warning)) {
-                said = said.with_severity(severity);
-            }
-            self.found.push(with_way_out(said, &source));
-        }
+        sources.iter().for_each(|source| self.report(source, None));
     }
 
-    /// The operations that may fail, through lets and defs.
-    fn sources(&self, expr: &Expr, found: &mut Vec<Expr>) {
-        // The value of a call is demanded at the place of the call.
-        if is_source(expr) && !found.iter().any(|known| known.span == expr.span) {
-            found.push(expr.clone());
+    /// `stops`: what the fault does to pods, where it stops them.
+    fn report(&mut self, source: &Expr, stops: Option<&str>) {
+        if !self.seen.insert(source.span) {
+            return;
         }
-        let defined = match &expr.kind {
-            ExprKind::Let(id) => Some(&self.policy[*id].value),
-            ExprKind::CallDef(id, _) => Some(&self.policy[*id].body),
-            _ => None,
-        };
-        if let Some(defined) = defined {
-            self.sources(defined, found);
+        let why = why(source);
+        let message = stops.map_or_else(|| why.clone(), |stops| format!("{why}: {stops}"));
+        let mut said = Diagnostic::new(&codes::MAY_FAIL, source.span, message);
+        if let Some(severity) = self.severity.or(stops.map(|_| Severity::Warning)) {
+            said = said.with_severity(severity);
         }
-        each_exposed_part(expr, &mut |part| self.sources(part, found));
+        self.found.push(with_way_out(said, source));
     }
+
+    fn sources(&self, expr: &Expr, found: &mut Vec<Expr>) {
+        sources_in(self.policy, expr, found);
+    }
+}
+
+/// The operations of an expression that may fail, through lets and defs.
+pub(super) fn sources_in(policy: &Policy, expr: &Expr, found: &mut Vec<Expr>) {
+    // The value of a call is demanded at the place of the call.
+    if is_source(expr) && !found.iter().any(|known| known.span == expr.span) {
+        found.push(expr.clone());
+    }
+    let defined = match &expr.kind {
+        ExprKind::Let(id) => Some(&policy[*id].value),
+        ExprKind::CallDef(id, _) => Some(&policy[*id].body),
+        _ => None,
+    };
+    if let Some(defined) = defined {
+        sources_in(policy, defined, found);
+    }
+    each_exposed_part(expr, &mut |part| sources_in(policy, part, found));
 }
 
 /// Why an operation may fail.

@@ -7,6 +7,7 @@ pub mod clock;
 pub mod cost;
 pub mod coverage;
 pub mod faults;
+pub mod stops;
 pub mod fold;
 pub mod index;
 pub mod keeps;

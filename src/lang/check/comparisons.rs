@@ -496,6 +496,11 @@ fn amount_meant(text: &str, ty: &Type) -> Option<String> {
     let number = text.parse::<f64>().is_ok_and(f64::is_finite) && !text.starts_with('+');
     let unit = with_unit(text).and_then(Result::ok);
     let own = match (ty, &unit) {
+        // What an int is compared with goes from 0 to 100.
+        (Type::Int, Some(Literal::Share(_))) => {
+            let number = text.strip_suffix('%').unwrap_or(text);
+            return number.parse::<i64>().is_ok().then(|| number.to_owned());
+        }
         (Type::Int | Type::Count, _) => text.parse::<i64>().is_ok(),
         (Type::Float, Some(Literal::Share(_))) => true,
         (Type::Float, None) => number && text.starts_with(|c: char| c.is_ascii_digit()),

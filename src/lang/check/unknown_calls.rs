@@ -19,15 +19,37 @@ impl Checker<'_> {
         let mut diagnostic =
             Diagnostic::new(&codes::UNKNOWN_FUNCTION, name.span, format!("no {what} is called `{text}`"));
         let instead = match text {
-            "any" => Some("`exists` is the word: `l.exists(x, …)`".to_owned()),
+            "any" | "some" => Some("`exists` is the word: `l.exists(x, …)`".to_owned()),
+            "every" | "forall" | "forAll" | "each" => Some("`all` is the word: `l.all(x, …)`".to_owned()),
+            "find" | "findFirst" | "detect" if method && !self.is_cel() => {
+                Some("`first` is the word: `l.first(x, …)`".to_owned())
+            }
+            "select" | "where" if method => Some("`filter` is the word: `l.filter(x, …)`".to_owned()),
+            "includes" if method => Some("`x.contains(y)`, or `y in x` of a list".to_owned()),
+            "keys" if method => Some("macros go over keys: `m.exists(k, …)`; `\"key\" in m`".to_owned()),
+            "get" if method && self.is_cel() => Some("`m[?\"key\"].orValue(…)`".to_owned()),
+            "get" if method => Some("`m[\"key\"] ?? …`".to_owned()),
+            "date" | "datetime" if !method && self.is_cel() => {
+                Some("`timestamp(\"2030-01-31T00:00:00Z\")`".to_owned())
+            }
+            "date" | "datetime" if !method => Some("`time(\"2030-01-31T00:00:00Z\")`".to_owned()),
+            "weekday" | "dayOfWeek" => {
+                Some("`now().getDayOfWeek(\"Europe/Berlin\")`, where 0 is Sunday".to_owned())
+            }
             "len" | "length" => Some("`size`".to_owned()),
-            "lower" | "toLower" | "lowercase" => Some("`lowerAscii()`".to_owned()),
-            "upper" | "toUpper" | "uppercase" => Some("`upperAscii()`".to_owned()),
+            "lower" | "toLower" | "lowercase" | "toLowerCase" | "to_lower" => {
+                Some("`lowerAscii()`".to_owned())
+            }
+            "upper" | "toUpper" | "uppercase" | "toUpperCase" | "to_upper" => {
+                Some("`upperAscii()`".to_owned())
+            }
             "regex" | "match" | "regexMatch" => Some("`x.matches(\"…\")`".to_owned()),
             "average" | "mean" | "avg" => {
                 Some("`share(l.sum(), l.size())`, or `l.sum() / l.size() ?? 0`".to_owned())
             }
-            "isNull" | "exists" | "defined" if !method => Some("`has(x)`, `x == none`".to_owned()),
+            "isNull" | "exists" | "defined" | "isset" | "isDefined" | "present" if !method => {
+                Some("`has(x)`, `x == none`".to_owned())
+            }
             "contains" if !method => Some("a method: `x.contains(y)`, or `y in x`".to_owned()),
             _ if method && !functions::named(text, false).is_empty() => {
                 Some(format!("a function: `{text}({})`", args.first().map_or("…", |a| self.excerpt(a.span))))

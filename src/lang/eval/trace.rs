@@ -61,30 +61,16 @@ pub struct StatementTrace<'p> {
     pub fault: Option<Arc<Fault>>,
     /// `with { … }`: names and values.
     pub details: Vec<(String, String)>,
-    /// The condition with its parts.
+    /// The condition with its parts; of a `let` with `missing`, its value.
     pub condition: Option<ValueTrace>,
+    /// The nodes that `only nodes` leaves.
+    pub nodes: Option<String>,
 }
 
 /// Every statement of a policy at one extension point, evaluated whether or not the plugin reaches
 /// it.
 pub fn trace<'p>(policy: &'p Policy, point: Point, context: EvalContext<'_>) -> Vec<StatementTrace<'p>> {
-    let mut tracer = Tracer::new(policy, point, context);
-    let mut found = Vec::new();
-    while let Some(finding) = tracer.next() {
-        let fault = tracer.fault(&finding.statement);
-        let reason = finding.statement.reason();
-        let text = reason.map(|reason| tracer.evaluator.reason(reason));
-        let failed = fault.as_ref().and_then(|fault| refused_by(policy, &finding, fault));
-        found.push(StatementTrace {
-            finding,
-            // A fault refuses with a reason of its own.
-            details: reason.filter(|_| failed.is_none()).map_or_else(Vec::new, |it| tracer.details(it)),
-            reason: failed.or(text),
-            fault,
-            condition: tracer.condition(&finding),
-        });
-    }
-    found
+    Tracer::new(policy, point, context).traces()
 }
 
 /// Evaluates the statements of one extension point, one after the other.
@@ -145,6 +131,35 @@ impl<'p, 'a> Tracer<'p, 'a> {
         Self::of(policy, guards.filter(|rule| matches!(rule, Rule::EvictionGuard(_))), context)
     }
 
+    /// What all statements found, with the values that explain it.
+    pub fn traces(mut self) -> Vec<StatementTrace<'p>> {
+        let mut found = Vec::new();
+        while let Some(finding) = self.next() {
+            found.push(self.traced(finding));
+        }
+        found
+    }
+
+    /// A finding with the values that explain it.
+    pub fn traced(&mut self, finding: Finding<'p>) -> StatementTrace<'p> {
+        let fault = self.fault(&finding.statement);
+        let reason = finding.statement.reason();
+        let text = reason.map(|reason| self.evaluator.reason(reason));
+        let failed = fault.as_ref().and_then(|fault| refused_by(self.evaluator.policy, &finding, fault));
+        StatementTrace {
+            finding,
+            // A fault refuses with a reason of its own.
+            details: reason.filter(|_| failed.is_none()).map_or_else(Vec::new, |it| self.details(it)),
+            reason: failed.or(text),
+            fault,
+            condition: self.condition(&finding).or_else(|| self.demanded(&finding)),
+            nodes: match finding.statement {
+                Statement::Only(of) => Some(self.evaluator.shown_value(&of.nodes)),
+                _ => None,
+            },
+        }
+    }
+
     /// Only the statements that the plugin evaluates.
     pub fn reached(mut self) -> Self {
         self.reached_only = true;
@@ -158,6 +173,14 @@ impl<'p, 'a> Tracer<'p, 'a> {
             _ => of.statement.condition().and_then(|condition| self.written(condition)),
         };
         condition.map(|condition| self.evaluator.tree(condition))
+    }
+
+    /// The value of a `let` with `missing`, with its parts.
+    fn demanded(&mut self, of: &Finding<'_>) -> Option<ValueTrace> {
+        match of.statement {
+            Statement::Guard(of) => Some(self.evaluator.tree(&of.value)),
+            _ => None,
+        }
     }
 
     /// A condition as it was written; `None`: nothing was, or an exception leaves the pod alone before.

@@ -9,7 +9,7 @@ use crate::diag::{Diagnostic, Source, codes};
 use crate::lang::analysis::shape::{constant, resolve_alias};
 use crate::lang::language::functions::Influence;
 use crate::lang::typed::walk::each_part;
-use crate::lang::typed::{ArithmeticOp, DefId, Expr, ExprKind, LetId, Operation, Policy, SlotId};
+use crate::lang::typed::{ArithmeticOp, DefId, Expr, ExprKind, LetId, MacroKind, Operation, Policy, SlotId};
 use crate::lang::types::Type;
 use crate::lang::types::value::Value;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -26,6 +26,9 @@ enum Scale {
 }
 
 use Scale::{Percent, Ratio, Share};
+
+/// How deep numbers are looked for in expressions that are one of several.
+const NESTED: usize = 8;
 
 /// Above it a ratio is taken for a percentage: nothing is overcommitted so far.
 const LARGE_RATIO: f64 = 10.0;
@@ -160,7 +163,9 @@ impl Walk<'_> {
                     }
                 }
             }
-            ExprKind::Compare(_, left, right) | ExprKind::Equal(left, right) => self.pair(left, right, true),
+            ExprKind::Compare(_, left, right) | ExprKind::Equal(left, right) | ExprKind::In(left, right) => {
+                self.pair(left, right, true);
+            }
             ExprKind::Arithmetic(ArithmeticOp::Add | ArithmeticOp::Subtract, left, right) => {
                 self.pair(left, right, false);
             }
@@ -192,6 +197,15 @@ impl Walk<'_> {
     /// Reports two numbers of which one is a percentage and the other a share.
     fn pair(&mut self, left: &Expr, right: &Expr, compared: bool) {
         let verb = if compared { "compared" } else { "put together" };
+        // `c ? 80% : 90%` and `[80%, 90%]` are each of their numbers.
+        if self.number(left).is_none() && self.number(right).is_none() {
+            for (one, other) in [(left, right), (right, left)] {
+                let Some(scale) = self.scale(one) else { continue };
+                for (other, number) in self.numbers(other) {
+                    self.meets(scale, (one, &other), &number, compared);
+                }
+            }
+        }
         for (one, other) in [(left, right), (right, left)] {
             let Some(scale) = self.scale(one) else {
                 let Some(number) = self.number(other) else { continue };
@@ -223,7 +237,7 @@ impl Walk<'_> {
         // `1` is a number from 0 to 100 as well.
         let all = number.value == 1.0 && (number.in_percent || number.float && is_int(one));
         match scale {
-            Percent if between || all => {
+            Percent if between || all || number.in_percent && number.value > 1.0 => {
                 self.say_percent(
                     one,
                     other,
@@ -293,6 +307,44 @@ impl Walk<'_> {
         Some(Number { value, in_percent, float: *expr.ty.present() == Type::Float })
     }
 
+    /// The numbers that an expression may be, where it is one of several.
+    fn numbers(&self, expr: &Expr) -> Vec<(Expr, Number)> {
+        let mut found = Vec::new();
+        self.collect_numbers(expr, NESTED, &mut found);
+        found
+    }
+
+    fn collect_numbers(&self, expr: &Expr, depth: usize, found: &mut Vec<(Expr, Number)>) {
+        let expr = unwrapped(resolve_alias(self.policy, expr));
+        if let Some(number) = self.number(expr) {
+            found.push((expr.clone(), number));
+            return;
+        }
+        let Some(depth) = depth.checked_sub(1) else { return };
+        if let Some(Value::List(items)) = constant(self.policy, expr) {
+            let numbers = items.iter().filter_map(|item| match item {
+                Value::Int(number) => Some(*number as f64),
+                other => other.as_float(),
+            });
+            found.extend(
+                numbers.map(|value| (expr.clone(), Number { value, in_percent: false, float: true })),
+            );
+            return;
+        }
+        match &expr.kind {
+            ExprKind::Conditional(_, left, right) | ExprKind::Coalesce(left, right) => {
+                self.collect_numbers(left, depth, found);
+                self.collect_numbers(right, depth, found);
+            }
+            ExprKind::List(elements) => {
+                elements.iter().for_each(|(element, _)| self.collect_numbers(element, depth, found));
+            }
+            ExprKind::Let(id) => self.collect_numbers(&self.policy[*id].value, depth, found),
+            ExprKind::CallDef(id, _) => self.collect_numbers(&self.policy[*id].body, depth, found),
+            _ => {}
+        }
+    }
+
     fn scale(&mut self, expr: &Expr) -> Option<Scale> {
         let policy = self.policy;
         match &expr.kind {
@@ -318,6 +370,7 @@ impl Walk<'_> {
             ExprKind::Conditional(_, then, otherwise) => self.scale(then).or_else(|| self.scale(otherwise)),
             ExprKind::Coalesce(left, right) => self.scale(left).or_else(|| self.scale(right)),
             ExprKind::List(elements) => elements.iter().find_map(|(element, _)| self.scale(element)),
+            ExprKind::Macro(of) if of.kind == MacroKind::Sum => by_range(expr),
             ExprKind::Macro(of) => match &of.body {
                 Some(body) => self.scale(body),
                 None => self.scale(&of.over),
@@ -356,6 +409,8 @@ impl Walk<'_> {
         match op {
             ArithmeticOp::Multiply => match (scales.0.or(scales.1)?, factor) {
                 (Share | Ratio, Some(100.0)) => Some(Percent),
+                // A hundredth of a percentage.
+                (Percent, Some(0.01)) => Some(Share),
                 (scale, Some(factor)) if factor <= 1.0 => Some(scale),
                 (_, Some(_)) => None,
                 // A part of a percentage or of a share.
@@ -370,6 +425,7 @@ impl Walk<'_> {
                 (Some(Percent), Some(100.0)) => Some(Share),
                 // A mean.
                 (Some(scale), Some(number)) if (1.0..=LARGE_RATIO).contains(&number) => Some(scale),
+                (None, None) => self.of_mean(left, right).or_else(|| self.of_quotient(left, right)),
                 (_, Some(_)) => None,
                 (_, None) => self.of_quotient(left, right),
             },
@@ -383,8 +439,25 @@ impl Walk<'_> {
         }
     }
 
+    /// `l.sum(x, …) / l.size()`: the mean of what is summed.
+    fn of_mean(&mut self, left: &Expr, right: &Expr) -> Option<Scale> {
+        let (left, right) = (resolve_alias(self.policy, left), resolve_alias(self.policy, right));
+        let ExprKind::Macro(of) = &unwrapped(left).kind else { return None };
+        let counts =
+            matches!(unwrapped(right).ty.present(), Type::Int | Type::Float) && right.ty != of.over.ty;
+        let body = of.body.as_ref().filter(|_| of.kind == MacroKind::Sum && counts)?;
+        self.scale(body)
+    }
+
     /// `a / b` of amounts: a share of what the node has.
     fn of_quotient(&self, left: &Expr, right: &Expr) -> Option<Scale> {
+        // Of what several nodes have.
+        if let ExprKind::Macro(of) = &unwrapped(resolve_alias(self.policy, right)).kind
+            && let (MacroKind::Sum, Some(body)) = (of.kind, &of.body)
+        {
+            let amounts = left.ty.present().is_unit() && self.resource(body).is_some_and(is_all);
+            return amounts.then_some(Ratio);
+        }
         let (whole, whole_name) = self.resource(right)?;
         if !matches!(whole, "allocatable" | "capacity") {
             return None;
@@ -416,6 +489,11 @@ impl Walk<'_> {
         let ExprKind::Field(_, field) = &resolve_alias(self.policy, resources).kind else { return None };
         Some((field.def().name, constant(self.policy, name)?))
     }
+}
+
+/// Whether a field of amounts is what a node has.
+fn is_all((field, _): (&'static str, Value<'static>)) -> bool {
+    matches!(field, "allocatable" | "capacity")
 }
 
 /// An expression without conversions.

@@ -8,7 +8,8 @@ use crate::lang::eval::context::EvalContext;
 use crate::lang::eval::interpret::Evaluator;
 use crate::lang::typed::reads::{ReadOf, ReadPath};
 use crate::lang::typed::walk;
-use crate::lang::typed::{Check, ExprKind, Point, PrefilterStatement};
+use crate::lang::typed::{Check, Expr, ExprKind, Point, PrefilterStatement};
+use crate::lang::types::Type;
 use crate::lang::types::value::{Value, named_resources};
 use crate::model::{NodeInfo, Symbol, rounded_down, value_problem};
 use std::sync::Arc;
@@ -40,8 +41,12 @@ impl PolicyPlugin {
         for (rule, check) in self.checks_at(node.is_some()) {
             let holds = check.condition.as_ref().map(|condition| evaluator.holds(condition));
             if holds.unwrap_or(check.refuses_when) == check.refuses_when {
-                if node.is_none() || matches!(rule, Some("reserve" | "permit")) {
+                let sums = !check.reads.ledgers.is_empty();
+                if node.is_none() || matches!(rule, Some("reserve" | "permit")) || sums {
                     self.less(check, &context, &mut edits);
+                }
+                if sums && !edits.iter().any(Edit::is_wait) {
+                    edits.push(Edit::ComesFree { resource: Symbol::new("pods"), amount: 1 });
                 }
                 self.edits_for(check, &context, &mut edits);
                 let rule = rule.map(Symbol::new);
@@ -110,7 +115,9 @@ impl PolicyPlugin {
             if amount > 0 && (requested <= SMALL || amount >= requested / SLIVER) {
                 edits.push(Edit::Request { resource: resource.clone(), amount });
             }
-            if !check.reads.ledgers.is_empty() || !check.reads.groups.is_empty() {
+            // What must come free for a node differs from node to node.
+            let counted = !check.reads.ledgers.is_empty() || !check.reads.groups.is_empty();
+            if counted && context.node.is_none() {
                 edits.push(Edit::ComesFree { resource, amount: requested - amount });
             }
         }
@@ -178,10 +185,18 @@ impl PolicyPlugin {
     /// The texts that the condition of a check names, without the keys that it reads.
     fn constants(&self, check: &Check) -> Vec<Symbol> {
         let mut found = Vec::new();
+        // What a text is searched for is a part of a value, or a pattern.
+        let mut parts = Vec::new();
         if let Some(condition) = &check.condition {
             walk::any(&self.compiled.policy, condition, &mut |part| {
-                if let ExprKind::Constant(constant) = &part.kind {
-                    texts(constant, &mut found);
+                match &part.kind {
+                    ExprKind::Constant(constant) if !parts.contains(&part.span) => {
+                        texts(constant, &mut found);
+                    }
+                    ExprKind::Call(_, args, _) if args.first().is_some_and(is_text) => {
+                        parts.extend(args.iter().map(|arg| arg.span));
+                    }
+                    _ => {}
                 }
                 false
             });
@@ -191,6 +206,10 @@ impl PolicyPlugin {
         found.retain(|text| !key(text));
         found
     }
+}
+
+fn is_text(expr: &Expr) -> bool {
+    *expr.ty.present() == Type::String
 }
 
 fn texts(value: &Value<'_>, found: &mut Vec<Symbol>) {

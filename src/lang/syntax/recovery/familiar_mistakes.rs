@@ -158,6 +158,12 @@ fn unit(builder: &Builder<'_>, tokens: &[Token], at: usize, expected: &Expected)
     Some(diagnostic)
 }
 
+/// Whether a token is followed, without a blank, by a mark that begins so.
+fn follows(builder: &Builder<'_>, tokens: &[Token], at: usize, mark: &str) -> bool {
+    let (Some(token), Some(next)) = (tokens.get(at), tokens.get(at + 1)) else { return false };
+    next.start == token.end && text(builder, next).starts_with(mark)
+}
+
 /// `=` where something is compared, `===`, `:=`
 fn equals(builder: &Builder<'_>, tokens: &[Token], at: usize, expected: &Expected) -> Option<Diagnostic> {
     let token = tokens.get(at)?;
@@ -174,6 +180,20 @@ fn equals(builder: &Builder<'_>, tokens: &[Token], at: usize, expected: &Expecte
             let start = before.map_or(token.start, |before| before.start);
             let span = builder.span(start, token.end);
             Some(foreign(span, "`:=` is written `=` here").with_fix("write `=`", span, "="))
+        }
+        ("=", Some(_)) if follows(builder, tokens, at, "~") => {
+            let span = builder.span(token.start, token.end + 1);
+            let said = foreign(span, "`=~` is not an operator");
+            Some(said.with_help("write `a.matches(\"^web-.*\")`"))
+        }
+        ("=", Some(_)) if follows(builder, tokens, at, ">") => {
+            let span = builder.span(token.start, token.end + 1);
+            let said = foreign(span, "the language has no `=>`");
+            Some(
+                said.with_help(
+                    "an element gets a name, and a condition follows: `l.exists(x, x.key == \"a\")`",
+                ),
+            )
         }
         ("=", Some(_)) if expected.operator && !expected.wants("`=`") => {
             let span = place(builder, token);

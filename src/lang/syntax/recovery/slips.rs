@@ -31,6 +31,7 @@ const ELSEWHERE: [(&str, &str); 8] = [
 /// `prefer when E`, `score s weight 0.5`.
 pub(super) fn explain(builder: &Builder<'_>, tokens: &[Token], at: usize) -> Option<Diagnostic> {
     lacks(builder, tokens)
+        .or_else(|| end(builder, tokens))
         .or_else(|| weight(builder, tokens, at))
         .or_else(|| operator(builder, tokens, at))
         .or_else(|| next_line(builder, tokens, at))
@@ -61,7 +62,13 @@ fn text<'a>(builder: &Builder<'a>, token: &Token) -> &'a str {
 fn lacks(builder: &Builder<'_>, tokens: &[Token]) -> Option<Diagnostic> {
     let (first, second) = (tokens.first()?, tokens.get(1)?);
     let (word, needs, form) = NEEDS.iter().find(|(word, ..)| builder.word(first) == Some(*word))?;
-    if builder.word(second) != Some("when") {
+    let is_begun = match (*word, builder.word(second)) {
+        (_, Some("when")) => false,
+        ("prefer", Some(_)) => tokens.iter().any(|token| builder.word(token) == Some("when")),
+        ("except", Some("because")) => false,
+        _ => true,
+    };
+    if is_begun {
         return None;
     }
     let span = builder.span(first.start, second.end);
@@ -69,8 +76,67 @@ fn lacks(builder: &Builder<'_>, tokens: &[Token]) -> Option<Diagnostic> {
     Some(said.with_help(format!("write `{form}`")))
 }
 
+/// `except until tomorrow …`, `except until 2030-01-31 when …`: an end that is not a day, or no reason behind it.
+fn end(builder: &Builder<'_>, tokens: &[Token]) -> Option<Diagnostic> {
+    if builder.word(tokens.first()?) != Some("except") {
+        return None;
+    }
+    let until = tokens.iter().position(|token| builder.word(token) == Some("until"))?;
+    let first = tokens.get(until + 1)?;
+    let stop = |token: &&Token| !matches!(builder.word(token), Some("because" | "when"));
+    let last = tokens.get(until + 1..)?.iter().take_while(stop).last()?;
+    let written = builder.text.get(first.start..last.end)?;
+    let digits: Vec<usize> = written.split('-').map(str::len).collect();
+    let is_day = digits == [4, 2, 2] && written.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
+    if !is_day {
+        let span = builder.span(first.start, last.end);
+        let said = Diagnostic::new(&codes::SYNTAX, span, format!("`{}` is not a day", written.trim()));
+        return Some(said.with_help("a day is written as in `2030-01-31`, without quotes"));
+    }
+    let behind = tokens.iter().find(|token| token.start >= last.end)?;
+    if builder.word(behind) != Some("when") {
+        return None;
+    }
+    let span = builder.span(tokens.first()?.start, last.end);
+    let said = Diagnostic::new(&codes::SYNTAX, span, "this exception has no reason");
+    Some(said.with_help(format!("write `except until {written} because \"…\" when …`")))
+}
+
 /// A weight, or the number of `prefer`, that is not whole.
 fn weight(builder: &Builder<'_>, tokens: &[Token], at: usize) -> Option<Diagnostic> {
+    odd_weight(builder, tokens).or_else(|| fraction(builder, tokens, at))
+}
+
+/// `weight "3"`, `weight: 3`, `weight -1`, `weight 50%`, `prefer -1 when …`.
+fn odd_weight(builder: &Builder<'_>, tokens: &[Token]) -> Option<Diagnostic> {
+    let is_word = |token: &Token| matches!(builder.word(token), Some("weight" | "prefer"));
+    let at = tokens.iter().position(is_word)?;
+    let (word, next) = (tokens.get(at)?, tokens.get(at + 1)?);
+    let behind = tokens.get(at + 2);
+    let (end, number) = match (next.kind, text(builder, next)) {
+        (Kind::String, written) => (next.end, written.trim_matches(['"', '\''])),
+        (Kind::Mark, "-" | ":" | "=") => (behind?.end, text(builder, behind?)),
+        (Kind::Number, written) if behind.is_some_and(|mark| text(builder, mark) == "%") => {
+            (behind?.end, written)
+        }
+        (Kind::Number, written) => (next.end, written.strip_suffix('%')?),
+        _ => return None,
+    };
+    let span = builder.span(next.start, end);
+    let written = builder.text.get(next.start..end)?;
+    let word = text(builder, word);
+    let message = match text(builder, next) {
+        mark @ (":" | "=") => format!("`{word}` is followed by its number, without `{mark}`"),
+        _ => format!("`{written}` is not a whole number"),
+    };
+    let said = Diagnostic::new(&codes::SYNTAX, span, message);
+    Some(match number.bytes().all(|byte| byte.is_ascii_digit()) && !number.is_empty() {
+        true => said.with_help(format!("a weight is a whole number, 1 or more: `{word} {number}`")),
+        false => said.with_help(format!("a weight is a whole number, 1 or more, as in `{word} 2`")),
+    })
+}
+
+fn fraction(builder: &Builder<'_>, tokens: &[Token], at: usize) -> Option<Diagnostic> {
     let near = [at.checked_sub(1), Some(at)].into_iter().flatten();
     let number = near.filter_map(|at| Some((at, tokens.get(at)?))).find(|(at, token)| {
         let before = at.checked_sub(1).and_then(|at| tokens.get(at)).and_then(|before| builder.word(before));
@@ -97,6 +163,8 @@ fn operator(builder: &Builder<'_>, tokens: &[Token], at: usize) -> Option<Diagno
         "between" | "BETWEEN" => "`a >= 1 && a <= 5`",
         "startsWith" | "startswith" => "`a.startsWith(b)`",
         "endsWith" | "endswith" => "`a.endsWith(b)`",
+        "contains" | "CONTAINS" | "includes" => "`a.contains(b)`, or `b in a` of a list or map",
+        "has" => "`b in a`",
         _ => return None,
     };
     let span = builder.span(token.start, token.end);
