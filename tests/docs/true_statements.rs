@@ -163,7 +163,7 @@ fn help_finds_every_word() {
         assert!(status == Some(0) && out.contains(part) && !out.contains("]("), "{command}: {said}{out}");
     }
     // Words that are in no code are found in the text.
-    for word in ["leader election", "DST", "back-off"] {
+    for word in ["leader election", "metrics-server", "back-off"] {
         let (out, status, said) = run(&format!("bayplan help '{word}'"));
         let says = out.to_lowercase().contains(&word.to_lowercase()) || out.contains("is spoken of in");
         assert!(status == Some(0) && says, "{word}: {said}{out}");
