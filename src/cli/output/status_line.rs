@@ -14,8 +14,8 @@ pub(in crate::cli) struct StatusLine {
 }
 
 impl StatusLine {
-    /// A line on the stderr of this process; it is empty.
-    pub(in crate::cli) fn on_stderr() -> Self {
+    /// An empty line on the stderr of this process.
+    pub(in crate::cli) fn new() -> Self {
         Self { screen: Screen::new(Box::new(std::io::stderr())), shown: false }
     }
 
