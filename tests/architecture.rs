@@ -180,7 +180,7 @@ fn rooms_use_only_rooms_above_them() {
 fn only_the_output_writes_to_stdout_and_stderr() {
     const MARKS: [&str; 8] =
         ["stdout()", "stderr()", "println!", "eprintln!", "print!(", "io::stdout", "io::stderr", "dbg!"];
-    const PLACES: [&str; 3] = ["cli/output/", "cluster/logs.rs", "main.rs"];
+    const PLACES: [&str; 3] = ["cli/output/", "cluster/process/logs.rs", "main.rs"];
     let mut wrong = Vec::new();
     for (path, text) in sources() {
         let place = path.to_string_lossy().replace('\\', "/");
@@ -204,7 +204,7 @@ fn only_the_output_writes_to_stdout_and_stderr() {
 fn only_the_supervisor_starts_tasks_and_threads() {
     const MARKS: [&str; 6] =
         ["tokio::spawn(", "spawn_blocking(", "thread::spawn(", "thread::Builder", "JoinSet", "spawn_local("];
-    const PLACES: [&str; 2] = ["cluster/supervisor.rs", "cluster/serve.rs"];
+    const PLACES: [&str; 2] = ["cluster/process/supervisor.rs", "cluster/port/serve.rs"];
     let mut wrong = Vec::new();
     for (path, text) in sources() {
         let place = path.to_string_lossy().replace('\\', "/");

@@ -5,13 +5,16 @@ use super::run::{Configured, on_invalid, own_namespace, profiles};
 use super::run_args::{ApiServerArgs, LoggingArgs, PolicyArgs};
 use super::version::KUBE_SCHEDULER;
 use super::{ExitStatus, live};
-use crate::cluster::client::Target;
-use crate::cluster::extender_listen::Listen;
-use crate::cluster::pages::Started;
-use crate::cluster::policy_account::PolicyAccount;
-use crate::cluster::run::{self as cluster_run, RunError};
-use crate::cluster::zpages::ZPages;
-use crate::cluster::{access, connections, extender_server, leader, logs, policy_source, serve, tls};
+use crate::cluster::api::client::Target;
+use crate::cluster::extender::listen::Listen;
+use crate::cluster::extender::server;
+use crate::cluster::policies::account::PolicyAccount;
+use crate::cluster::policies::source;
+use crate::cluster::port::pages::Started;
+use crate::cluster::port::zpages::ZPages;
+use crate::cluster::port::{access, connections, serve, tls};
+use crate::cluster::process::run::{self as cluster_run, RunError};
+use crate::cluster::process::{leader, logs};
 use crate::config::SchedulerConfig;
 use crate::diag::SourceMap;
 use crate::framework::features::FeatureGates;
@@ -114,7 +117,7 @@ fn options(args: &Args) -> anyhow::Result<cluster_run::Options> {
         delay_cache_until_active: false,
         watch_max_age: args.api_server.watch_max_age,
         max_unauthorized: args.api_server.max_unauthorized,
-        policies: policy_source::Settings {
+        policies: source::Settings {
             namespaces,
             files: args.policies.files.clone(),
             on_invalid: on_invalid(&args.policies.on_invalid)?,
@@ -126,7 +129,7 @@ fn options(args: &Args) -> anyhow::Result<cluster_run::Options> {
         namespace: String::new(),
         policy_account: PolicyAccount::beside(""),
         needs: Vec::new(),
-        answering: Some(extender_server::Settings {
+        answering: Some(server::Settings {
             at: args.listen.clone(),
             certificate: args.tls_cert_file.clone().zip(args.tls_private_key_file.clone()),
             client_authority: args.client_ca_file.clone(),

@@ -5,14 +5,14 @@
 use super::Output;
 use super::input::Policies;
 use super::setup::{Cluster, From, note, quoted};
-use crate::cluster::client::{ConnectError, Target};
-use crate::cluster::list::{self, ListError, Options};
-use crate::cluster::node_metrics;
-use crate::cluster::policy_choice::Origin;
-use crate::cluster::policy_list::{PolicyObject, State};
-use crate::cluster::policy_objects::POLICY_NAMESPACE;
-use crate::cluster::policy_verdict::Texts;
-use crate::cluster::published::Running;
+use crate::cluster::api::client::{ConnectError, Target};
+use crate::cluster::inputs::list::{self, ListError, Options};
+use crate::cluster::inputs::node_metrics;
+use crate::cluster::policies::choice::Origin;
+use crate::cluster::policies::config_maps::POLICY_NAMESPACE;
+use crate::cluster::policies::listing::{PolicyObject, State};
+use crate::cluster::policies::verdict::Texts;
+use crate::cluster::process::published::Running;
 use crate::diag::{self, Severity, Source};
 use crate::dry_run::Others;
 use crate::lang::policy_set::CompiledPolicy;
@@ -22,7 +22,7 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-pub(super) use crate::cluster::list::Policies as Wanted;
+pub(super) use crate::cluster::inputs::list::Policies as Wanted;
 
 /// The connection to a live cluster, found as kubectl finds it.
 #[derive(clap::Args, Clone, Debug, Default)]
@@ -96,7 +96,7 @@ pub(super) fn read(
     out: &mut Output,
 ) -> anyhow::Result<Cluster> {
     let own = policies.texts.iter().filter_map(|id| policies.sources.get(*id)).map(Source::text);
-    let kinds = crate::cluster::kinds::named_in(own);
+    let kinds = crate::cluster::inputs::kinds::named_in(own);
     let namespaces = match &wanted {
         Wanted::In(namespaces) | Wanted::IfAllowed(namespaces) => namespaces.join(", "),
         Wanted::No => String::new(),

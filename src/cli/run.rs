@@ -4,14 +4,18 @@
 use super::output::{Lines, Output};
 use super::version::KUBE_SCHEDULER;
 use super::{ExitStatus, live, setup};
-use crate::cluster::client::Target;
-use crate::cluster::pages::Started;
-use crate::cluster::policies::Policy;
-use crate::cluster::policy_account::PolicyAccount;
-use crate::cluster::rights::Missing;
-use crate::cluster::run::{self as cluster_run, RunError};
-use crate::cluster::zpages::ZPages;
-use crate::cluster::{access, connections, extender, leader, logs, policy_source, serve, statuses, tls};
+use crate::cluster::api::client::Target;
+use crate::cluster::extender::ask;
+use crate::cluster::policies::account::PolicyAccount;
+use crate::cluster::policies::compiled::Policy;
+use crate::cluster::policies::source;
+use crate::cluster::port::pages::Started;
+use crate::cluster::port::zpages::ZPages;
+use crate::cluster::port::{access, connections, serve, tls};
+use crate::cluster::process::rights::Missing;
+use crate::cluster::process::run::{self as cluster_run, RunError};
+use crate::cluster::process::{leader, logs};
+use crate::cluster::writes::statuses;
 use crate::config::{self, SchedulerConfig};
 use crate::diag::{Diagnostic, Look, SourceId, SourceMap, draw, suggest};
 use crate::framework::features::{self, FeatureGates, Features, Gate, GateError};
@@ -42,8 +46,8 @@ fn feature_gates(parts: &[String]) -> anyhow::Result<FeatureGates> {
 }
 
 /// How to treat the pods of invalid policies.
-pub(super) fn on_invalid(words: &[String]) -> anyhow::Result<policy_source::OnInvalid> {
-    let mut all = policy_source::OnInvalid::default();
+pub(super) fn on_invalid(words: &[String]) -> anyhow::Result<source::OnInvalid> {
+    let mut all = source::OnInvalid::default();
     for text in words {
         let (namespace, word) =
             text.split_once('=').map_or((None, text.as_str()), |(of, word)| (Some(of), word));
@@ -269,7 +273,7 @@ fn options(args: &Args) -> anyhow::Result<cluster_run::Options> {
         qps: connection.qps,
         burst: connection.burst,
         review_ttl,
-        policies: policy_source::Settings {
+        policies: source::Settings {
             namespaces,
             files: args.policies.files.clone(),
             on_invalid: on_invalid(&args.policies.on_invalid)?,
@@ -291,7 +295,7 @@ fn options(args: &Args) -> anyhow::Result<cluster_run::Options> {
             zpages: zpages(args, &config, configured.gates.features()),
         },
         needs,
-        extenders: config.extenders_in_order().iter().map(extender::Settings::of).collect(),
+        extenders: config.extenders_in_order().iter().map(ask::Settings::of).collect(),
         gates: configured.gates.all().map(|(name, stage, on)| (name, stage.word(), on)).collect(),
         scheduler: crate::scheduler::Options {
             initial_backoff: config.pod_initial_backoff,

@@ -3,8 +3,8 @@
 
 use super::setup::Declared;
 use super::{durations, run_flags};
-use crate::cluster::logs;
-use crate::cluster::policy_account::PolicyAccount;
+use crate::cluster::policies::account::PolicyAccount;
+use crate::cluster::process::logs;
 use crate::framework::features;
 use crate::lang::typed::acts::OWN_KINDS;
 use crate::model::Symbol;

@@ -97,7 +97,7 @@ pub(super) fn tls_version(name: &str) -> Result<bool, String> {
 
 /// Parses the name of a cipher suite: the IANA name, as Go writes it.
 pub(super) fn cipher_suite(name: &str) -> Result<String, String> {
-    let known = crate::cluster::tls::cipher_suites();
+    let known = crate::cluster::port::tls::cipher_suites();
     // Go omits the hash in two names.
     let full = match name {
         "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305" | "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305" => {

@@ -2,7 +2,9 @@
 //! checked with kubectl, so that the client under test never checks itself.
 
 use crate::support::ControlPlane;
-use bayplan::cluster::client::{Api, ApiError, JSON, MERGE_PATCH, Request, STRATEGIC_MERGE_PATCH, Target};
+use bayplan::cluster::api::client::{
+    Api, ApiError, JSON, MERGE_PATCH, Request, STRATEGIC_MERGE_PATCH, Target,
+};
 use futures::StreamExt;
 use http::Method;
 use serde_json::Value;

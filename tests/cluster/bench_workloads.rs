@@ -3,7 +3,7 @@
 
 use crate::api_load::{ApiClient, delete, post};
 use crate::support::{ControlPlane, objects};
-use bayplan::cluster::client::Request;
+use bayplan::cluster::api::client::Request;
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;

@@ -1,9 +1,9 @@
 //! Measures the memory of a list of pods with long annotations, through the decoder of lists and
 //! over HTTP, with a server in this process that makes its pages on the fly.
 
-use bayplan::cluster::client::{Api, Target};
-use bayplan::cluster::objects::Slim;
-use bayplan::cluster::{informers, watch};
+use bayplan::cluster::api::client::{Api, Target};
+use bayplan::cluster::inputs::objects::Slim;
+use bayplan::cluster::inputs::{informers, watch};
 use bayplan::model::objects::{pod, projection::Projection};
 use bayplan::model::{Kind, Object};
 use std::io::{BufRead, BufReader, Write};

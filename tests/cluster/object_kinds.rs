@@ -2,10 +2,10 @@
 //! arrives, changes and goes, and kinds that the API server refuses or does not serve.
 
 use crate::support::{ControlPlane, Options, objects, wait_until};
-use bayplan::cluster::client::{Api, Target};
-use bayplan::cluster::driver::{Clock, Driver, Outlet};
-use bayplan::cluster::informers::Informers;
-use bayplan::cluster::supervisor::Supervisor;
+use bayplan::cluster::api::client::{Api, Target};
+use bayplan::cluster::inputs::informers::Informers;
+use bayplan::cluster::process::driver::{Clock, Driver, Outlet};
+use bayplan::cluster::process::supervisor::Supervisor;
 use bayplan::framework::Need;
 use bayplan::model::{
     KINDS, Kind, PersistentVolumeClaim, PodDisruptionBudget, Service, Snapshot, Symbol, Time, Typed,

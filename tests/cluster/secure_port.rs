@@ -5,7 +5,7 @@
 use crate::api_load::ApiClient;
 use crate::scheduler_process::{SchedulerProcess, Setup};
 use crate::support::{ControlPlane, daemon::Folder, wait_until};
-use bayplan::cluster::client::{ApiError, Request};
+use bayplan::cluster::api::client::{ApiError, Request};
 use kube::config::Kubeconfig;
 use std::path::Path;
 use std::time::Duration;

@@ -11,7 +11,7 @@
 use crate::api_load::{ApiClient, delete, merge, post, strategic};
 use crate::scheduler_process::{SchedulerProcess, Setup};
 use crate::support::{ControlPlane, Proxy, objects, wait::became_true, wait_until};
-use bayplan::cluster::client::Request;
+use bayplan::cluster::api::client::Request;
 use bayplan::testing::Random;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};

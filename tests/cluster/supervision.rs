@@ -4,7 +4,7 @@ use crate::extenders::{self, OurExtender};
 use crate::scheduler_process::{SchedulerProcess, Setup};
 use crate::support::{ControlPlane, daemon::Folder, wait_until};
 use crate::workload::Workload;
-use bayplan::cluster::supervisor::Task;
+use bayplan::cluster::process::supervisor::Task;
 use std::time::Duration;
 
 #[test]

@@ -7,7 +7,7 @@ use crate::support::http_proxy::Seen;
 use crate::support::{ControlPlane, HttpProxy, Rule, User, wait_until};
 use crate::throughput_bench::size;
 use crate::workload::Workload;
-use bayplan::cluster::client::{ApiError, Request};
+use bayplan::cluster::api::client::{ApiError, Request};
 use http::Method;
 use std::time::Duration;
 

@@ -7,7 +7,7 @@ use crate::api_load::ApiClient;
 use crate::bench_workloads::{Bench, ROWS, Row};
 use crate::scheduler_process::{SchedulerProcess, Setup};
 use crate::support::{ControlPlane, Daemon, control_plane::Options};
-use bayplan::cluster::client::Request;
+use bayplan::cluster::api::client::Request;
 use serde_json::Value;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};

@@ -39,10 +39,10 @@ fn generated_pages_are_what_the_tables_say() {
 fn the_page_of_metrics_is_what_the_table_says() {
     let mut page = String::from(
         "# Metrics\n\nServed on `/metrics` of the secure port. This page is made from the table in\n\
-         `src/cluster/metrics.rs`; [running the scheduler](running.md#health-and-metrics) lists the differences\n\
+         `src/cluster/port/metrics.rs`; [running the scheduler](running.md#health-and-metrics) lists the differences\n\
          from kube-scheduler.\n\n",
     );
-    use bayplan::cluster::metrics::{HealthMetrics, Metrics};
+    use bayplan::cluster::port::metrics::{HealthMetrics, Metrics};
     for (heading, rows) in [("", Metrics::ROWS), ("\nServed on `/metrics/slis`:\n\n", HealthMetrics::ROWS)] {
         page.push_str(heading);
         page.push_str("| name | type | labels | stability | meaning |\n|---|---|---|---|---|\n");

@@ -2,7 +2,7 @@
 //! a scheduler of its own, as upstream's generator decides each on the cluster before it.
 
 use crate::support::vectors_of;
-use bayplan::cluster::extender_wire as wire;
+use bayplan::cluster::extender::wire;
 use bayplan::config;
 use bayplan::diag::SourceMap;
 use bayplan::engine::TieBreak;

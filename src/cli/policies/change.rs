@@ -3,8 +3,8 @@
 use super::{Cluster, Found};
 use crate::cli::Output;
 use crate::cli::durations;
-use crate::cluster::policy_overrides::{ALL, Entry, Kind};
-use crate::cluster::policy_verdict::hash;
+use crate::cluster::policies::overrides::{ALL, Entry, Kind};
+use crate::cluster::policies::verdict::hash;
 use anyhow::{Context, bail};
 use std::time::Duration;
 

@@ -2,9 +2,9 @@
 
 use super::Cluster;
 use crate::cli::output::{Column, Output, Style, Table};
-use crate::cluster::policy_choice::Origin;
-use crate::cluster::policy_list::{PolicyObject, State};
-use crate::cluster::policy_overrides::Entry;
+use crate::cluster::policies::choice::Origin;
+use crate::cluster::policies::listing::{PolicyObject, State};
+use crate::cluster::policies::overrides::Entry;
 use serde_json::{Map, Value, json};
 
 /// Letters of a revision in a table.

@@ -9,11 +9,11 @@ mod show;
 use super::live::{self, Connection};
 use super::setup::note;
 use super::{ExitStatus, Output};
-use crate::cluster::policies as compiled;
-use crate::cluster::policy_list::PolicyObject;
-use crate::cluster::policy_objects;
-use crate::cluster::policy_overrides::Entry;
-use crate::cluster::policy_session::PolicySession;
+use crate::cluster::policies::compiled;
+use crate::cluster::policies::config_maps;
+use crate::cluster::policies::listing::PolicyObject;
+use crate::cluster::policies::overrides::Entry;
+use crate::cluster::policies::session::PolicySession;
 use crate::diag::suggest::nearest;
 use crate::lang::analysis::cost::Size;
 use anyhow::bail;
@@ -146,13 +146,13 @@ impl Cluster {
             let near = near.map_or_else(|| files.to_owned(), |near| format!("; did you mean `{near}`?"));
             bail!("no policy in {} is called `{policy}`{near}", self.namespaces.join(", "));
         };
-        Ok(Found { namespace: policy_objects::namespace_of(&object.name), object })
+        Ok(Found { namespace: config_maps::namespace_of(&object.name), object })
     }
 
     /// The override of a policy that holds now.
     fn holds(&self, object: &PolicyObject, policy: &str) -> Option<&Entry> {
-        let namespace = policy_objects::namespace_of(&object.name);
-        let text = crate::cluster::policy_verdict::hash(&object.present);
+        let namespace = config_maps::namespace_of(&object.name);
+        let text = crate::cluster::policies::verdict::hash(&object.present);
         self.session.found.overrides.get(namespace)?.now(policy, &text)
     }
 }

@@ -103,7 +103,7 @@ fn registry(policies: &Policies) -> anyhow::Result<Registry> {
 /// The plugin of a policy with the arguments of a profile.
 #[cfg(feature = "cluster")]
 pub(crate) fn with_arguments(
-    policy: &crate::cluster::policies::Policy,
+    policy: &crate::cluster::policies::compiled::Policy,
     size: Size,
     exempt: &ExemptPods,
     args: &Tree,

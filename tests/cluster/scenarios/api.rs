@@ -3,7 +3,7 @@
 use super::data::{Change, NodeData, PodData, Step};
 use crate::api_load::{ApiClient, delete, merge, post};
 use crate::support::{ControlPlane, objects};
-use bayplan::cluster::client::Request;
+use bayplan::cluster::api::client::Request;
 use bayplan::model::KINDS;
 use serde_json::{Value, json};
 use std::cell::RefCell;
