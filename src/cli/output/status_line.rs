@@ -15,7 +15,7 @@ pub(in crate::cli) struct StatusLine {
 
 impl StatusLine {
     /// A line on the stderr of this process; it is empty.
-    pub(in crate::cli) fn on_stderr() -> Self {
+    pub(in crate::cli) fn beside_output() -> Self {
         Self { screen: Screen::new(Box::new(std::io::stderr())), shown: false }
     }
 
