@@ -77,7 +77,7 @@ impl Drop for Progress {
 impl State {
     fn watch(&self, shown: bool, timeout: Option<Duration>, began: Instant) {
         let mut stage = self.stage.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut line = StatusLine::new();
+        let mut line = StatusLine::beside_output();
         loop {
             let left = timeout.map(|timeout| timeout.saturating_sub(began.elapsed()));
             let pause = left.map_or(PAUSE, |left| left.min(PAUSE));

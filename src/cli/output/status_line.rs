@@ -14,8 +14,8 @@ pub(in crate::cli) struct StatusLine {
 }
 
 impl StatusLine {
-    /// An empty line on the stderr of this process.
-    pub(in crate::cli) fn new() -> Self {
+    /// A line on the stderr of this process; it is empty.
+    pub(in crate::cli) fn beside_output() -> Self {
         Self { screen: Screen::new(Box::new(std::io::stderr())), shown: false }
     }
 
