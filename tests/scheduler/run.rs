@@ -122,7 +122,7 @@ impl Run {
     }
 }
 
-/// The plugins of a policy, and those without which no pod is bound.
+/// The plugins of all policies of a text, and those without which no pod is bound.
 pub(super) fn framework_of(policy: &str) -> Arc<Framework> {
     framework_with(policy, &[])
 }
@@ -135,7 +135,6 @@ pub(super) fn framework_with(policy: &str, others: &[&str]) -> Arc<Framework> {
 
 /// The same of a compiled policy; one without `queue by` needs another plugin that orders the queue.
 pub(super) fn framework_of_set(set: &PolicySet, others: &[&str]) -> Arc<Framework> {
-    let name = set.iter().next().map(|policy| policy.name().to_owned()).unwrap();
     let mut registry = bayplan::plugins::registry();
     for plugin in plugins(set, &ExemptPods::default()) {
         registry.add_plugin(plugin).unwrap();
@@ -143,7 +142,8 @@ pub(super) fn framework_of_set(set: &PolicySet, others: &[&str]) -> Arc<Framewor
     let mut profile = Profile::new("default-scheduler");
     let named = |name: &str| Named { name: name.to_owned(), weight: 0, at: Default::default() };
     profile.multi_point.disabled.push(named("*"));
-    profile.multi_point.enabled.extend(["NodeResourcesFit", "DefaultBinder", &name].map(named));
+    profile.multi_point.enabled.extend(["NodeResourcesFit", "DefaultBinder"].map(named));
+    profile.multi_point.enabled.extend(set.iter().map(|policy| named(policy.name())));
     profile.multi_point.enabled.extend(others.iter().copied().map(named));
     Arc::new(profile.build(&registry, &mut Instances::default()).unwrap())
 }
