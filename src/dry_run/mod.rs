@@ -26,7 +26,7 @@ pub use world::World;
 pub use writes::Writes;
 
 use crate::engine::TieBreak;
-use crate::framework::{EventRecord, NotChecked};
+use crate::framework::{EventRecord, NotChecked, Would, WouldEffect};
 use crate::model::{Duration, Kind, Object, ObjectKey, PodInfo, PodKey, Snapshot, Symbol, Time};
 use crate::scheduler::{
     self, BindingView, DeciderKind, DecisionRecord, Effect, Input, Profiles, QueuePlace, RecordLevel,
@@ -142,6 +142,21 @@ impl PodReport {
     /// What its last attempt did not check, because plugins are not built.
     pub fn not_checked(&self) -> &[NotChecked] {
         self.decisions.last().map_or(&[], |record| &record.not_checked)
+    }
+
+    /// What rules that do not decide would have done to it: to its last attempt, and to the evictions of an earlier one.
+    pub fn would(&self) -> Vec<Would> {
+        let Some((last, before)) = self.decisions.split_last() else { return Vec::new() };
+        let mut all = last.would.clone();
+        let evicts = |would: &&Would| matches!(would.effect, WouldEffect::Spares | WouldEffect::Evicts);
+        for earlier in before.iter().flat_map(|record| &record.would).filter(evicts) {
+            let same = |of: &&mut Would| (&of.policy, &of.rule) == (&earlier.policy, &earlier.rule);
+            match all.iter_mut().find(same) {
+                Some(of) => of.effect = of.effect.max(earlier.effect),
+                None => all.push(earlier.clone()),
+            }
+        }
+        all
     }
 }
 

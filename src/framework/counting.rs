@@ -63,6 +63,8 @@ pub struct Choice<'a> {
     pub node: NodeId,
     /// The totals by row; `None` when nodes were not scored.
     pub totals: Option<&'a [i64]>,
+    /// The totals by row among some of the nodes: scores are normalized over the nodes that are left.
+    pub totals_among: &'a dyn Fn(&NodeSet) -> Option<Vec<i64>>,
     /// The weight of the plugin's scores in the profile.
     pub weight: i64,
 }

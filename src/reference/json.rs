@@ -369,7 +369,11 @@ pub static SHAPES: &[Shape] = &[
             ("notChecked", "[string]?", "what no plugin checks of the pod"),
             ("opens", "string?", "when the clock opens the gate that holds it"),
             ("waited", "Waited?", "a wait at permit that ended without success"),
-            ("would", "[Would]?", "what rules that do not decide would have done to its last attempt"),
+            (
+                "would",
+                "[Would]?",
+                "what rules that do not decide would have done to its last attempt, and to evictions for it",
+            ),
             ("nodes", "[NodeDecision]?", "with `--all-nodes`: every node"),
         ],
     },

@@ -14,7 +14,7 @@ use super::post_filter::Preemption;
 use super::queue::Queued;
 use crate::framework::{
     Choice, Cycle, Diagnosis, EventRecord, EventType, Feasible, FitError, Framework, NotChecked, PluginId,
-    PostFilterAnswer, Promise, Status, Would,
+    PostFilterAnswer, Promise, Silent, Status, Would,
 };
 use crate::model::{NodeId, NodeSet, PodKey, Snapshot, Symbol, Time};
 use std::collections::BTreeMap;
@@ -157,9 +157,15 @@ impl Scheduler {
         }));
         match chosen {
             Ok(Ok(Some(mut chosen))) => {
-                let choice =
-                    Choice { feasible, node: chosen.node, totals: self.decider.node_totals(), weight: 1 };
                 let view = attempt.snapshot(&self.cache.snapshot);
+                let totals_among = |nodes: &NodeSet| self.totals_among(&attempt.cycle, nodes, view, &extra);
+                let choice = Choice {
+                    feasible,
+                    node: chosen.node,
+                    totals: self.decider.node_totals(),
+                    totals_among: &totals_among,
+                    weight: 1,
+                };
                 chosen.would = attempt.cycle.framework.would_choose(&attempt.cycle, view, choice);
                 self.place(attempt, chosen, now, out);
             }
@@ -168,6 +174,26 @@ impl Scheduler {
             Ok(Err(status)) => self.not_placed(attempt, Refusal::plain(status), now, out),
             Err(_) => self.panicked(attempt, now, out),
         }
+    }
+
+    /// The totals by row that an attempt would give these nodes if no other were feasible.
+    fn totals_among(
+        &self,
+        cycle: &Cycle,
+        nodes: &NodeSet,
+        snapshot: &Snapshot,
+        extra: &[(NodeId, i64)],
+    ) -> Option<Vec<i64>> {
+        let mut cycle = cycle.clone();
+        cycle.sampled = false;
+        cycle.state.skip_score = Default::default();
+        let feasible = Feasible { nodes: nodes.clone() };
+        let mut decider = self.options.decider.make();
+        decider.score(&mut cycle, &feasible, snapshot, &mut Silent).ok()?;
+        let extra: Vec<_> = extra.iter().filter(|(node, _)| nodes.contains(*node)).copied().collect();
+        let tie = self.options.tie_break;
+        decider.select(&cycle, &feasible, snapshot, &extra, tie, 0, &mut Silent)?;
+        decider.node_totals().map(<[i64]>::to_vec)
     }
 
     /// No node fits.

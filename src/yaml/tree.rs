@@ -2,7 +2,7 @@
 //! `read`; configurations, test files, ConfigMaps and plugin arguments are read from it.
 
 /// A range of bytes of the text that a value was read from. Empty for defaults.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct At {
     /// First byte.
     pub start: usize,

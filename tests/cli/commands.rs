@@ -752,3 +752,26 @@ fn the_json_of_a_dry_run_names_the_victims_that_the_text_names() {
     let shown = bayplan(&["dry-run", "--cluster", text(&path)]).out;
     assert!(shown.contains("evicts default/r1"), "{shown}");
 }
+
+/// What a rule about evictions would have done is said although the pod had its node in a later attempt.
+#[test]
+fn a_dry_run_says_that_a_rule_which_counts_would_have_spared_pods() {
+    let cluster = "apiVersion: v1\nkind: Node\nmetadata: {name: n1}\nstatus: {allocatable: {cpu: 1, memory: 1Gi, pods: 110}}\n---\n\
+        apiVersion: v1\nkind: Pod\nmetadata: {name: r1}\nspec: {nodeName: n1, priority: 0, containers: [{name: c, image: i, resources: {requests: {cpu: 1}}}]}\n---\n\
+        apiVersion: v1\nkind: Pod\nmetadata: {name: q}\nspec: {priority: 5, containers: [{name: c, image: i, resources: {requests: {cpu: 1}}}]}\n";
+    let path = file("evicts.yaml", cluster.as_bytes());
+    for (mode, effect) in [("audit", Some("spares")), ("enforce", None)] {
+        let policy = format!(
+            "/// Spares r1.\npolicy p {{\n  applies to all pods\n  preempt {{\n    mode {mode}\n    protect v when v.name == \"r1\"\n  }}\n}}\n"
+        );
+        let policy = file("spares.bay", policy.as_bytes());
+        let arguments = ["dry-run", "--cluster", text(&path), "--policies", text(&policy)];
+        let json: Value =
+            serde_json::from_str(&bayplan(&[&arguments[..], &["-o", "json"]].concat()).out).unwrap();
+        let of_q = &json["decisions"][0];
+        assert_eq!(of_q["victims"].as_array().map(Vec::len), Some(usize::from(effect.is_some())), "{of_q}");
+        assert_eq!(of_q["would"][0]["effect"].as_str(), effect, "{of_q}");
+        let shown = bayplan(&arguments).out;
+        assert_eq!(shown.contains("evicted fewer for them"), effect.is_some(), "{shown}");
+    }
+}

@@ -73,6 +73,33 @@ fn the_included_policies_that_are_converted_decide_alike() {
     assert_eq!(decisions(at.to_str().unwrap()), decisions("examples/first/gpu.bay"));
 }
 
+/// Messages and values are the same in both languages, durations too.
+#[test]
+fn a_converted_policy_shows_what_the_policy_showed() {
+    let policy = "/// A.\npolicy a {\n  param patience = 90min\n  let longest = duration(pod.labels[\"longest\"]) ?? 2d\n  filter f {\n    \
+                  require pod.name == \"none\" else \"waits {patience} of {longest}\" with {\n      one: duration(node.labels[\"d\"]),\n      \
+                  other: [500ms, 1h], named: {\"a\": 90min}, no: duration(pod.name), age: pod.created - pod.created\n    }\n  }\n}\n";
+    let cluster = "apiVersion: v1\nkind: Node\nmetadata: {name: n1, labels: {d: 1h30m0.25s}}\nstatus: {allocatable: {cpu: 1, memory: 1Gi, pods: 110}}\n---\n\
+                   apiVersion: v1\nkind: Pod\nmetadata: {name: q, creationTimestamp: 2026-03-02T09:00:00Z}\nspec: {containers: [{name: c, image: i}]}\n";
+    let at = folder(&[("a.bay", policy), ("cluster.yaml", cluster)]);
+    let Ended { status, out, err } = bayplan_in(&at, &["convert", "--write", "a.bay"]);
+    assert_eq!(status, 0, "{out}{err}");
+    let shown = |policies: &str| {
+        let arguments = ["explain", "q", "--cluster", "cluster.yaml", "--policies", policies, "-o", "json"];
+        let json: serde_json::Value = serde_json::from_str(&bayplan_in(&at, &arguments).out).unwrap();
+        let refusal = &json["perNode"][0]["refusals"][0];
+        [&refusal["reason"], &refusal["have"]].map(|of| of.as_str().unwrap().to_owned())
+    };
+    assert_eq!(
+        shown("a.bay"),
+        [
+            "waits 1h30min of 2d",
+            "one: 1h30min250ms, other: [500ms, 1h], named: {\"a\": 1h30min}, no: none, age: 0s"
+        ]
+    );
+    assert_eq!(shown("a.yaml"), shown("a.bay"));
+}
+
 /// What is written is for programs: into a pipe or a file it goes as it is.
 #[test]
 fn what_a_pipe_gets_is_the_text_itself() {

@@ -435,3 +435,18 @@ fn many_unknown_names_among_many_known_ones_get_no_more_suggestions_than_there_i
     assert!(spent.iter().all(|spent| *spent <= most), "{spent:?}");
     assert!(spent.iter().filter(|spent| **spent == most).count() >= spent.len() / 2, "{spent:?}");
 }
+
+/// A type is read once, however often it is used.
+#[test]
+fn a_record_with_thousands_of_fields_is_used_thousands_of_times() {
+    let fields: Vec<String> = (0..4_000).map(|at| format!("field_{at}: int")).collect();
+    let defs: Vec<String> = (0..3_000).map(|at| format!("def d{at}(r: wide): int = r.field_{at}")).collect();
+    let text = format!(
+        "type wide = {{{}}}\n/// A.\npolicy wide_one {{\n{}\n}}\n",
+        fields.join(", "),
+        defs.join("\n")
+    );
+    let begin = std::time::Instant::now();
+    first_said_of(text);
+    assert!(begin.elapsed().as_secs() < 30, "{:?}", begin.elapsed());
+}

@@ -145,6 +145,23 @@ fn a_config_map_of_a_mebibyte_of_rules_is_answered() {
     assert!(found.len() < 20_000, "{}", found.len());
 }
 
+/// The patterns of a document count together, as those of the policy language do.
+#[test]
+fn the_patterns_of_a_document_are_bounded_together() {
+    for text in ["node.name", "dyn(node.name)"] {
+        let mut document = HEAD.to_owned();
+        for at in 0..2_000 {
+            document.push_str(&format!(
+                "  - {{name: f{at}, expression: '{text}.matches(\"[\\\\pL\\\\pN]{{3}}\")', reason: no}}\n"
+            ));
+        }
+        check(text, "the bytes of the compiled patterns of this text", said("p.yaml", document));
+    }
+    let few = rule("node.name.matches(\"^[a-z]+$\") && !dyn(node.name).matches(\"x{3}\")");
+    let (policies, found, _) = said("p.yaml", few);
+    assert!(policies == 1 && !found.iter().any(Diagnostic::is_error), "{found:?}");
+}
+
 #[test]
 fn words_of_other_places_of_kubernetes_are_refused_by_name() {
     for (expression, word, help) in [

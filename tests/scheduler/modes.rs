@@ -413,14 +413,19 @@ fn what_a_rule_would_have_done_is_the_difference_of_two_decisions() {
         }
         let values: Vec<usize> = (0..5).map(|_| 10 * random.below(4)).collect();
         let (priority, team) = (random.below(4) as i32, random.of(&["a", "b"]));
+        // A second score, normalized over the nodes that are left.
+        let normalized = match random.of(&["", "max", "minmax"]) {
+            "" => String::new(),
+            how => format!("score v normalize {how} {{ give clamp(int(node.labels[\"v\"]) ?? 0, 0, 100) }}"),
+        };
         let decided = |mode: &str| {
             let text = format!(
-                "policy base {{ score w {{ give clamp(int(node.labels[\"w\"]) ?? 0, 0, 100) }} }}\npolicy p {{ mode {mode}\n applies to all pods\n {text} }}"
+                "policy base {{ score w {{ give clamp(int(node.labels[\"w\"]) ?? 0, 0, 100) }}\n {normalized} }}\npolicy p {{ mode {mode}\n applies to all pods\n {text} }}"
             );
             let node = |at: usize| {
                 node(&format!("n{at}"))
                     .cpu("4")
-                    .label("w", &weights[at].to_string())
+                    .label("w", &(21 * weights[at]).to_string())
                     .label("v", &values[at].to_string())
             };
             let mut run = Run::on(node(0), framework_of(&text));

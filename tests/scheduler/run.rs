@@ -122,7 +122,7 @@ impl Run {
     }
 }
 
-/// The plugins of a policy, and those without which no pod is bound.
+/// The plugins of all policies of a text, and those without which no pod is bound.
 pub(super) fn framework_of(policy: &str) -> Arc<Framework> {
     framework_with(policy, &[])
 }

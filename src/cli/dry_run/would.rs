@@ -9,18 +9,13 @@ use std::collections::BTreeMap;
 /// How many pods of a rule are named.
 const NAMED: usize = 2;
 
-/// What they would have done to the last attempt of a pod.
-fn of_pod(pod: &PodReport) -> &[Would] {
-    pod.decisions.last().map(|record| record.would.as_slice()).unwrap_or_default()
-}
-
-/// The same, for programs; `None`: no rule counts for the pod.
+/// For programs; `None`: no rule counts for the pod.
 pub(super) fn json(pod: &PodReport) -> Option<Value> {
     let of = |would: &Would| {
         let (policy, rule) = (would.policy.as_str(), would.rule.as_str());
         json!({"policy": policy, "rule": rule, "effect": would.effect.word()})
     };
-    let all: Vec<Value> = of_pod(pod).iter().map(of).collect();
+    let all: Vec<Value> = pod.would().iter().map(of).collect();
     (!all.is_empty()).then(|| all.into())
 }
 
@@ -34,8 +29,9 @@ pub(super) fn text(
     let mut counted = 0;
     let mut pods: BTreeMap<(String, WouldEffect), Vec<String>> = BTreeMap::new();
     for pod in order.iter().filter_map(|at| report.pods.get(*at)) {
-        counted += of_pod(pod).len();
-        for would in of_pod(pod).iter().filter(|would| would.effect != WouldEffect::Same) {
+        let all = pod.would();
+        counted += all.len();
+        for would in all.iter().filter(|would| would.effect != WouldEffect::Same) {
             let rule = format!("{}/{}", would.policy, would.rule);
             pods.entry((rule, would.effect)).or_default().push(name(pod));
         }

@@ -352,9 +352,9 @@ fn evicts(expected: &[String], seen: &Seen) -> Difference {
 }
 
 fn would(rule: &str, effect: WouldEffect, seen: &Seen) -> Difference {
-    let last = seen.pod.decisions.last().map(|record| record.would.as_slice()).unwrap_or_default();
+    let all = seen.pod.would();
     let named = |of: &&Would| *rule == *of.rule || rule == format!("{}/{}", of.policy, of.rule);
-    let got = last.iter().filter(named).map(|of| of.effect);
+    let got = all.iter().filter(named).map(|of| of.effect);
     // Rules of several policies may have the name: one of them is meant.
     if got.clone().any(|got| got == effect) {
         return None;

@@ -159,8 +159,8 @@ fields! {
             policy or plugin."
         "evicts" "[batch-1]" "The pods that are evicted to make room for the pod, by their names, all \
             of them; `[]` for none."
-        "would" "{same-team: waits}" "What rules in mode `warn` or `audit` would have done to the last attempt, by \
-            `RULE` or `POLICY/RULE`: `same`, `moves`, `waits`, `spares` or `evicts`."
+        "would" "{same-team: waits}" "What rules in mode `warn` or `audit` would have done to the last attempt, and \
+            to evictions for the pod, by `RULE` or `POLICY/RULE`: `same`, `moves`, `waits`, `spares` or `evicts`."
         "remembers" "{tries: 4}" "What memos remember for the pod at the end, by `MEMO` or `POLICY/MEMO`; `null` for \
             nothing."
         "writes" "{pod: {labels: {rack: a}}}" "What policies write into objects, by `pod` for the pod itself, or \

@@ -325,6 +325,10 @@ struct Checker<'a> {
     policy_facts: PolicyFacts,
     /// Names being resolved, innermost last, for the message of a circle.
     resolving: Vec<DeclId>,
+    /// The types that were declared and met: a record with thousands of fields is used thousands of times.
+    declared_types: FxHashMap<DeclId, Type>,
+    /// How many types contain themselves.
+    circles: usize,
     /// The language of the expressions.
     dialect: Dialect,
     /// Types of CEL that are inferred from their uses.
@@ -367,6 +371,8 @@ impl<'a> Checker<'a> {
             frame: Frame::new(Place::Constant, FactScope::Raw),
             policy_facts: PolicyFacts::default(),
             resolving: Vec::new(),
+            declared_types: FxHashMap::default(),
+            circles: 0,
             dialect: Dialect::Policy,
             inference: Inference::default(),
             bindings: 0,

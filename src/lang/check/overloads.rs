@@ -4,7 +4,7 @@ use super::Checker;
 use super::expr::{type_range, with_held};
 use super::types::is_zero;
 use crate::diag::{Span, codes};
-use crate::lang::language::functions::{self, Absence, FunctionId, Prepared, Work};
+use crate::lang::language::functions::{self, Absence, FunctionId, Prepare, Prepared, Work};
 use crate::lang::language::limits::MOST_PATTERN_BYTES;
 use crate::lang::syntax::ast::{self};
 use crate::lang::typed::{Expr, ExprKind};
@@ -249,6 +249,34 @@ impl Checker<'_> {
         (fitted.collect(), absent)
     }
 
+    /// What a function makes of its constants, within what the patterns of a text may take; `None` beyond it, which is
+    /// reported for the whole text.
+    pub(super) fn prepared(
+        &self,
+        id: FunctionId,
+        prepare: &Prepare,
+        constants: &[Option<Constant>],
+        span: Span,
+    ) -> Option<Result<Prepared, (usize, String)>> {
+        let patterns = &self.budget.patterns;
+        if patterns.is_exceeded() {
+            return None;
+        }
+        let before = patterns.spent();
+        let prepared = (prepare.make)(constants);
+        let bytes = match &prepared {
+            Ok(prepared) => prepared.bytes(),
+            // How far it came is not known.
+            Err(_) if matches!(id.def().work, Work::Matches | Work::MatchesAll) => {
+                MOST_PATTERN_BYTES as u64 / 4
+            }
+            Err(_) => 0,
+        };
+        let affordable = patterns.spend(bytes);
+        patterns.note(before, span);
+        (affordable || prepared.is_err()).then_some(prepared)
+    }
+
     /// Prepares the constant arguments for the function, as a pattern is compiled. `None` after a
     /// report: an argument is not a constant, or the function refuses it.
     fn prepare(&mut self, id: FunctionId, args: &[Expr], span: Span) -> Option<Prepared> {
@@ -271,22 +299,9 @@ impl Checker<'_> {
                 return None;
             }
         }
-        let patterns = &self.budget.patterns;
-        let before = patterns.spent();
-        let prepared = if patterns.is_exceeded() { None } else { Some((prepare.make)(&constants)) };
-        let bytes = match &prepared {
-            Some(Ok(prepared)) => prepared.bytes(),
-            // How far it came is not known.
-            Some(Err(_)) if matches!(def.work, Work::Matches | Work::MatchesAll) => {
-                MOST_PATTERN_BYTES as u64 / 4
-            }
-            _ => 0,
-        };
-        let affordable = patterns.spend(bytes);
-        patterns.note(before, span);
-        match prepared {
-            Some(Ok(prepared)) if affordable => Some(prepared),
-            Some(Ok(_)) | None => {
+        match self.prepared(id, &prepare, &constants, span) {
+            Some(Ok(prepared)) => Some(prepared),
+            None => {
                 self.incomplete = true;
                 None
             }

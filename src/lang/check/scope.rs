@@ -19,7 +19,7 @@ use crate::lang::uses::UsedFile;
 use rustc_hash::FxHashMap;
 
 /// Index into `Checker::decls`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct DeclId(pub u32);
 
 impl DeclId {

@@ -10,6 +10,7 @@ use crate::lang::types::range::Range;
 use crate::lang::types::value::Value;
 use crate::lang::types::{RecordType, Type};
 use crate::model::Resource;
+use rustc_hash::FxHashSet;
 use std::sync::Arc;
 
 /// Names of types that a policy may write.
@@ -81,9 +82,10 @@ impl Checker<'_> {
 
     fn record_type(&mut self, name: Option<&ast::Name>, fields: &[ast::FieldDecl]) -> Type {
         let mut known: Vec<(Arc<str>, Type)> = Vec::with_capacity(fields.len());
+        let mut names: FxHashSet<&str> = FxHashSet::default();
         for field in fields {
             let ty = self.type_expr(&field.declared);
-            if known.iter().any(|(other, _)| *other == field.name.text) {
+            if !names.insert(&field.name.text) {
                 self.mistake(
                     &codes::DUPLICATE_NAME,
                     field.name.span,
@@ -107,7 +109,11 @@ impl Checker<'_> {
             decl.used = true;
             match decl.kind {
                 DeclKind::Type(of) => {
+                    if let Some(known) = self.declared_types.get(&id) {
+                        return known.clone();
+                    }
                     if self.resolving.contains(&id) {
+                        self.circles += 1;
                         self.mistake(
                             &codes::RECURSION,
                             name.span,
@@ -116,6 +122,7 @@ impl Checker<'_> {
                         );
                         return Type::Unknown;
                     }
+                    let circles = self.circles;
                     self.resolving.push(id);
                     let ty = match &of.value.kind {
                         ast::TypeExprKind::Record(fields) if !of.value.optional => {
@@ -124,6 +131,9 @@ impl Checker<'_> {
                         _ => self.type_expr(&of.value),
                     };
                     self.resolving.pop();
+                    if self.circles == circles {
+                        self.declared_types.insert(id, ty.clone());
+                    }
                     return ty;
                 }
                 DeclKind::Lost => {

@@ -1,6 +1,6 @@
 //! Values as text for people: with units, and as reasons hold them.
 
-use super::cel::{Cel, PreRelease, Semver};
+use super::cel::{Cel, CelType, PreRelease, Semver};
 use super::value::{Value, named_resources};
 use super::{ObjectType, Type};
 use crate::model::{ApiObject, Effect, Symbol, Time};
@@ -14,9 +14,23 @@ pub fn plain_text(value: &Value<'_>, ty: &Type) -> String {
     }
 }
 
-/// An amount with the unit of its type; `None` for other values.
+/// An amount with the unit of its type, also in lists and maps; `None` for other values. A duration of CEL is shown as one
+/// of the policy language.
 pub fn quantity(value: &Value<'_>, ty: &Type) -> Option<String> {
+    let shown = |value: &Value<'_>, ty| quantity(value, ty).unwrap_or_else(|| value.to_string());
     match (value, ty.present()) {
+        (Value::Cel(Cel::Duration(nanoseconds)), _) if nanoseconds % 1_000 == 0 => {
+            Some(show_duration(nanoseconds / 1_000))
+        }
+        (Value::List(items), Type::List(of) | Type::Set(of)) if is_amount(of) => {
+            let items: Vec<String> = items.iter().map(|item| shown(item, of)).collect();
+            Some(format!("[{}]", items.join(", ")))
+        }
+        (Value::Map(entries), Type::Map(_, of)) if is_amount(of) => {
+            let entries: Vec<String> =
+                entries.iter().map(|(key, value)| format!("{key}: {}", shown(value, of))).collect();
+            Some(format!("{{{}}}", entries.join(", ")))
+        }
         (Value::Int(number), Type::Cpu) => Some(show_cpu(*number)),
         (Value::Int(number), Type::Bytes) => Some(show_bytes(*number)),
         (Value::Int(number), Type::Duration) => Some(show_duration(*number)),
@@ -33,6 +47,15 @@ pub fn quantity(value: &Value<'_>, ty: &Type) -> Option<String> {
             Some(format!("{{{}}}", shown.join(", ")))
         }
         _ => None,
+    }
+}
+
+/// Whether values of a type are shown with units, or hold some that are.
+fn is_amount(ty: &Type) -> bool {
+    match ty.present() {
+        Type::Cpu | Type::Bytes | Type::Duration | Type::Cel(CelType::Duration) => true,
+        Type::List(of) | Type::Set(of) | Type::Map(_, of) => is_amount(of),
+        _ => false,
     }
 }
 

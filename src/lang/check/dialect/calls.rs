@@ -251,11 +251,16 @@ impl Checker<'_> {
             None => Prepared::Nothing,
             Some(prepare) => {
                 let constants: Vec<_> = args.iter().map(|arg| self.constant_of_cel(arg)).collect();
-                match (prepare.make)(&constants) {
-                    Ok(prepared) => prepared,
-                    Err(_) if let Some(pattern) = self.large_pattern(name, constants.get(1)) => pattern,
+                let made = match self.cel().has_large_patterns() {
+                    true => Some((prepare.make)(&constants)),
+                    false => self.prepared(id, &prepare, &constants, span),
+                };
+                self.incomplete |= made.is_none();
+                match made {
+                    Some(Ok(prepared)) => prepared,
+                    Some(Err(_)) if let Some(pattern) = self.large_pattern(name, constants.get(1)) => pattern,
                     // Prepared, or refused, when the values are known.
-                    Err(_) => return self.dynamic_node(Operation::Call(rows.into()), args, ty, span),
+                    _ => return self.dynamic_node(Operation::Call(rows.into()), args, ty, span),
                 }
             }
         };

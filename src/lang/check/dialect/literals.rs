@@ -5,7 +5,7 @@ use super::{Library, inference};
 use crate::diag::{Span, codes};
 use crate::lang::check::Checker;
 use crate::lang::eval::operations;
-use crate::lang::language::functions::{self, FunctionId};
+use crate::lang::language::functions::{self, FunctionId, Prepared};
 use crate::lang::syntax::ast;
 use crate::lang::typed::{Expr, ExprKind, Operation};
 use crate::lang::types::Type;
@@ -222,15 +222,27 @@ impl Checker<'_> {
         {
             patterns.push((ast::Text::from(text), pattern.span));
         }
+        let known = is_prepared(expr);
         for (text, at) in patterns {
+            let budget = &self.budget.patterns;
             let compiled = match self.cel().has_large_patterns() {
                 true => functions::Pattern::compile_large(&text),
+                // The text is refused for its patterns, of which this one is not compiled.
+                false if budget.is_exceeded() => return true,
                 false => functions::Pattern::compile(&text),
             };
-            if let Err(error) = compiled {
-                let message = format!("the pattern does not compile: {}", error.why);
-                self.mistake(&codes::BAD_CONSTANT, at, message, "");
-                return false;
+            match compiled {
+                Err(error) => {
+                    let message = format!("the pattern does not compile: {}", error.why);
+                    self.mistake(&codes::BAD_CONSTANT, at, message, "");
+                    return false;
+                }
+                Ok(_) if known || self.cel().has_large_patterns() => {}
+                Ok(pattern) => {
+                    let before = budget.spent();
+                    budget.spend(Prepared::Pattern(Arc::new(pattern)).bytes());
+                    budget.note(before, at);
+                }
             }
         }
         true
@@ -277,6 +289,15 @@ pub(in crate::lang::check) fn call_arguments(expr: &Expr) -> Option<&[Expr]> {
         ExprKind::Call(_, args, _) | ExprKind::Dynamic(Operation::Call(_), args) => Some(args),
         ExprKind::Dynamic(Operation::Demand(_), inner) => inner.first().and_then(call_arguments),
         _ => None,
+    }
+}
+
+/// Whether the pattern of a call is compiled, and counted, already.
+fn is_prepared(expr: &Expr) -> bool {
+    match &expr.kind {
+        ExprKind::Call(_, _, prepared) => matches!(**prepared, Prepared::Pattern(_)),
+        ExprKind::Dynamic(Operation::Demand(_), inner) => inner.first().is_some_and(is_prepared),
+        _ => false,
     }
 }
 

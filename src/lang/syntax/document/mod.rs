@@ -36,6 +36,7 @@ use crate::lang::syntax::ast::File;
 use crate::yaml::{self, At, Tree, TreeEntry, TreeValue};
 use place::Places;
 use read::Reader;
+use rustc_hash::FxHashMap;
 
 /// Reads the policies of a text. The tree has every statement that could be read.
 pub(super) fn parse(source: &Source) -> (File, Vec<Diagnostic>) {
@@ -65,7 +66,7 @@ pub(super) fn parse(source: &Source) -> (File, Vec<Diagnostic>) {
         } else {
             // What is below a misspelt key has mistakes of its own.
             let mut tree = (*tree).clone();
-            rename(&mut tree, &renamed);
+            rename(&mut tree, &renamed.into_iter().collect());
             reader.document(&tree)
         };
         file.items.push(item);
@@ -102,12 +103,12 @@ fn documents<'t>(tree: &'t Tree, found: &mut Vec<&'t Tree>) {
 }
 
 /// Gives keys at these places other names.
-fn rename(tree: &mut Tree, renamed: &[(At, &'static str)]) {
+fn rename(tree: &mut Tree, renamed: &FxHashMap<At, &'static str>) {
     match &mut tree.value {
         TreeValue::List(items) => items.iter_mut().for_each(|item| rename(item, renamed)),
         TreeValue::Map(entries) => {
             for entry in entries {
-                if let Some((_, name)) = renamed.iter().find(|(at, _)| *at == entry.key_at) {
+                if let Some(name) = renamed.get(&entry.key_at) {
                     entry.key = (*name).to_owned();
                 }
                 rename(&mut entry.value, renamed);

@@ -9,7 +9,7 @@ use crate::lang::codegen::{
 use crate::lang::eval::context::EvalContext;
 use crate::lang::syntax::ast::OnError;
 use crate::lang::types::value::{Constant, Value};
-use crate::model::{NodeSet, Symbol};
+use crate::model::{NodeId, NodeSet, Symbol};
 
 /// What a rule would have done, and the event for the pod's owner.
 #[derive(Debug)]
@@ -24,15 +24,30 @@ impl Default for Judged {
     }
 }
 
-/// What a rule would have done that leaves these of the feasible nodes.
+/// What a rule would have done that leaves these of the feasible nodes. The chosen node may lose although it is left:
+/// the highest score, by which others are normalized, may be that of a node that is not.
 fn of_left(left: &NodeSet, choice: &Choice<'_>) -> WouldEffect {
     if left.is_empty() {
-        WouldEffect::Waits
-    } else if !left.contains(choice.node) {
-        WouldEffect::Moves
-    } else {
-        WouldEffect::Same
+        return WouldEffect::Waits;
     }
+    if !left.contains(choice.node) {
+        return WouldEffect::Moves;
+    }
+    if left.len() == 1 || left.len() == choice.feasible.nodes.len() {
+        return WouldEffect::Same;
+    }
+    match (choice.totals_among)(left) {
+        Some(totals) if !wins(choice.node, left, |row| totals.get(row).copied().unwrap_or(0)) => {
+            WouldEffect::Moves
+        }
+        _ => WouldEffect::Same,
+    }
+}
+
+/// Whether no node has a higher total.
+fn wins(chosen: NodeId, nodes: &NodeSet, total: impl Fn(usize) -> i64) -> bool {
+    let of_chosen = total(chosen.row());
+    nodes.iter().all(|node| total(node.row()) <= of_chosen)
 }
 
 impl Part {
@@ -193,7 +208,7 @@ impl Part {
         h: &Handle<'_>,
         (rule, filter): (u16, &CompiledFilter),
         context: EvalContext<'_>,
-        node: crate::model::NodeId,
+        node: NodeId,
         registers: &[Constant],
     ) -> String {
         let Some(node) = h.snapshot.node(node) else { return String::new() };
@@ -279,10 +294,5 @@ fn with_score(
         let own = scores.get(row).copied().unwrap_or(0);
         totals.get(row).copied().unwrap_or(0).saturating_add(weight.saturating_mul(own))
     };
-    let best = nodes.iter().map(|node| total(node.row())).max();
-    if best.is_some_and(|best| total(choice.node.row()) < best) {
-        WouldEffect::Moves
-    } else {
-        WouldEffect::Same
-    }
+    if wins(choice.node, nodes, total) { WouldEffect::Same } else { WouldEffect::Moves }
 }
