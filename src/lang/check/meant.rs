@@ -176,7 +176,7 @@ fn instants(text: &str) -> Vec<String> {
     vec![format!("{day}T{clock:0>5}{seconds}{zone}")]
 }
 
-/// The units of Go's durations.
+/// The units of Go's durations. A text that has more than numbers with units has no answer.
 fn durations(text: &str) -> Vec<String> {
     let mut out = String::new();
     let mut rest = text.trim();
@@ -198,7 +198,12 @@ fn durations(text: &str) -> Vec<String> {
             "hr" | "hrs" | "hour" | "hours" | "H" => "h",
             "min" | "mins" | "minute" | "minutes" => "m",
             "sec" | "secs" | "second" | "seconds" | "S" => "s",
-            "" if out.is_empty() => return vec![format!("{number}s"), format!("{number}m")],
+            "" if out.is_empty() && next.is_empty() => {
+                return vec![format!("{number}s"), format!("{number}m")];
+            }
+            // Each round takes a number and a unit off the text, so that it ends.
+            "" => return Vec::new(),
+            _ if number.is_empty() => return Vec::new(),
             other => other,
         };
         out.push_str(number);
@@ -263,8 +268,31 @@ mod tests {
             ("duration", "1h 30min", vec!["1h30m"]),
             ("duration", "300", vec!["300s", "300m"]),
             ("duration", "soon", vec![]),
+            ("duration", "1h-5m", vec![]),
+            ("duration", "1h, 30min", vec![]),
+            ("duration", "1h 30", vec![]),
+            ("duration", "-1d", vec![]),
+            ("duration", "1day!", vec![]),
         ] {
             assert_eq!(texts_meant(function, text), meant, "{function} {text}");
+        }
+    }
+
+    /// Every text of up to five of these letters has an answer, and each suggestion is a value.
+    #[test]
+    fn every_text_is_answered() {
+        const LETTERS: [char; 9] = ['1', '.', '-', ':', ' ', 'd', 'h', 'G', 'é'];
+        let mut texts = vec![String::new()];
+        for _ in 0..5 {
+            let longer: Vec<String> =
+                texts.iter().flat_map(|text| LETTERS.map(|letter| format!("{text}{letter}"))).collect();
+            for (text, function) in longer.iter().flat_map(|text| {
+                ["time", "timestamp", "duration", "quantity", "as_bytes"].map(|function| (text, function))
+            }) {
+                let meant = texts_meant(function, text);
+                assert!(meant.iter().all(|meant| has_value(function, meant)), "{function} {text}: {meant:?}");
+            }
+            texts = longer;
         }
     }
 }

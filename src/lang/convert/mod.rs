@@ -197,8 +197,8 @@ fn confirm(
     for (policy, made) in policies.iter().zip(&made) {
         if let Some((part, span)) = meaning::difference(policy, made) {
             let why = format!("this would mean something else in the other language ({part})");
-            let help =
-                "give names other words than those of the other language, such as `variables` or `params`";
+            let help = "compared with what would be written, this part is not known to be the same: write it in a \
+                        simpler form, or rename what has a name of the other language, such as `variables`";
             without.push(NoTwin::new(span, why).with_help(help));
         }
     }

@@ -497,7 +497,14 @@ impl<'r> Programs<'r> {
             3 => format!("({} ?? {})", self.maybe_int(d - 1), self.maybe_int(d - 1)),
             4 => format!("{{\"team\": 1, \"{key}\": 4}}[key]"),
             5 => format!("[3, 4][limit - {}]", self.random.below(4)),
-            6 => format!("int({{\"a\": \"5\", \"b\": \"x\"}}[{}])", self.leaf(Ty::Text)),
+            6 => {
+                // `convert` refuses elements that are wholly constant: CEL does not prove that they are there.
+                let key = match self.for_documents {
+                    true => self.random.of(&["key", "pod.name", "pod.namespace"]).to_owned(),
+                    false => self.leaf(Ty::Text),
+                };
+                format!("int({{\"a\": \"5\", \"b\": \"x\"}}[{key}])")
+            }
             _ => {
                 let pods = self.leaf(Ty::Pods);
                 let (name, text) = self.with_pod(|this| this.leaf(Ty::MaybeText));

@@ -84,9 +84,10 @@ fn leaves_a_range(expr: &Expr) -> bool {
 fn parts(policy: &Policy, terms: &mut Terms) -> Option<Vec<Part>> {
     let mut statements = Statements { reader: Reader::new(policy, terms), parts: Vec::new() };
     statements.declarations();
-    for rule in policy.rules() {
-        statements.rule(rule);
-    }
+    // Blocks of different extension points have no order among each other, and documents write them in their own.
+    let mut rules: Vec<Rule<'_>> = policy.rules().collect();
+    rules.sort_by_key(|rule| matches!(rule, Rule::Acts(_)).then(|| rule.point()));
+    rules.into_iter().for_each(|rule| statements.rule(rule));
     (statements.reader.terms.len() < MOST_TERMS).then_some(statements.parts)
 }
 
@@ -115,11 +116,16 @@ impl<'p> Statements<'p, '_> {
             self.put(name, Some(default), param.span);
         }
         policy.groups.iter().for_each(|group| self.group(group));
-        for memo in &policy.memos {
+        // Memos and sources have no order among each other.
+        let mut memos: Vec<_> = policy.memos.iter().collect();
+        memos.sort_by(|a, b| a.name.cmp(&b.name));
+        for memo in memos {
             self.expr(&format!("memo {}: by", memo.name), &memo.key);
             self.expr(&format!("memo {}: ttl", memo.name), &memo.ttl);
         }
-        for of in &policy.sources {
+        let mut sources: Vec<_> = policy.sources.iter().collect();
+        sources.sort_by(|a, b| a.name.cmp(&b.name));
+        for of in sources {
             let name = format!("source {}: {:?} {:?}", of.name, of.window, of.max_age);
             self.put(name, None, of.span);
         }
