@@ -317,7 +317,12 @@ impl Checker<'_> {
     /// replaced by its value, or reported when it has none.
     fn call_that_may_fail(&mut self, id: FunctionId, expr: Expr) -> Expr {
         let (def, span) = (id.def(), expr.span);
+        let is_absent = |part: &Expr| matches!(self.sure_constant(part), Some(Value::Absent));
         match self.sure_constant(&expr) {
+            // An element that a constant does not have is absent wherever it is written, and so is a call of it.
+            Some(Value::Absent) if matches!(&expr.kind, ExprKind::Call(_, args, _) if args.iter().any(is_absent)) => {
+                self.narrowed(expr)
+            }
             Some(Value::Absent) => {
                 let message = format!("`{}` has no value", self.excerpt(span));
                 let help = format!("`{}` is {}", def.name, def.doc);

@@ -307,6 +307,7 @@ impl<'r> Programs<'r> {
                         self.random.below(3)
                     )
                 }
+                0 if self.for_documents => "pod.images.first()".to_owned(),
                 0 => format!("{}.first()", self.expr(Ty::Texts, d)),
                 1 => {
                     let pods = self.expr(Ty::Pods, d);
@@ -497,14 +498,7 @@ impl<'r> Programs<'r> {
             3 => format!("({} ?? {})", self.maybe_int(d - 1), self.maybe_int(d - 1)),
             4 => format!("{{\"team\": 1, \"{key}\": 4}}[key]"),
             5 => format!("[3, 4][limit - {}]", self.random.below(4)),
-            6 => {
-                // `convert` refuses elements that are wholly constant: CEL does not prove that they are there.
-                let key = match self.for_documents {
-                    true => self.random.of(&["key", "pod.name", "pod.namespace"]).to_owned(),
-                    false => self.leaf(Ty::Text),
-                };
-                format!("int({{\"a\": \"5\", \"b\": \"x\"}}[{key}])")
-            }
+            6 => format!("int({{\"a\": \"5\", \"b\": \"x\"}}[{}])", self.open_text()),
             _ => {
                 let pods = self.leaf(Ty::Pods);
                 let (name, text) = self.with_pod(|this| this.leaf(Ty::MaybeText));
@@ -533,9 +527,22 @@ impl<'r> Programs<'r> {
         match self.random.below(5) {
             0 => format!("{owner}.labels.?{key}"),
             1 => format!("{owner}.annotations[?\"{key}\"]"),
-            2 => format!("optional.ofNonZeroValue({})", self.leaf(Ty::Text)),
-            3 => format!("{}[?{}]", self.leaf(Ty::Texts), self.random.below(3)),
-            _ => format!("optional.of({})", self.leaf(Ty::Text)),
+            2 => format!("optional.ofNonZeroValue({})", self.open_text()),
+            3 => {
+                let at = self.random.below(3);
+                let of_param = if self.for_documents { "limit - " } else { "" };
+                format!("{}[?{of_param}{at}]", self.leaf(Ty::Texts))
+            }
+            _ => format!("optional.of({})", self.open_text()),
+        }
+    }
+
+    /// A text, in policies for documents one that is not a constant: `convert` refuses what is wholly constant where
+    /// CEL does not prove that it has a value.
+    fn open_text(&mut self) -> String {
+        match self.for_documents {
+            true => self.random.of(&["key", "pod.name", "pod.namespace"]).to_owned(),
+            false => self.leaf(Ty::Text),
         }
     }
 

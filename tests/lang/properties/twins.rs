@@ -172,14 +172,16 @@ fn random_policies_decide_as_their_twins() {
     );
     let mut without: Vec<_> = without.into_iter().collect();
     without.sort_by_key(|(_, (count, _))| std::cmp::Reverse(*count));
-    for (why, (count, seed)) in without.iter().take(40) {
+    for (why, (count, seed)) in without.iter().take(60) {
         println!("  {count}, first {seed}: {why}");
     }
     let stuck = without.iter().filter(|(why, _)| why.starts_with("no way back"));
     let stuck: usize = stuck.map(|(_, (count, _))| *count).sum();
     assert!(stuck * 20 <= with_twins, "{stuck} have no way back, {with_twins} have one");
-    // Equality is shown, not tried: what a constant hides from CEL may be refused although it would do.
-    let unknown = without.iter().filter(|(why, _)| why.contains("mean something else"));
+    // Equality is shown, not tried: what a constant hides from CEL may be refused although it would do. A program with
+    // another reason has no twin anyway.
+    let unknown =
+        without.iter().filter(|(why, _)| why.lines().all(|why| why.contains("mean something else")));
     let unknown: usize = unknown.map(|(_, (count, _))| *count).sum();
     assert!(unknown * 20 <= with_twins, "{unknown} are not known to mean the same, {with_twins} are");
     // Most random programs leave the range of int or multiply durations somewhere, which has no twin.

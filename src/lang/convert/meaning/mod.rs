@@ -84,9 +84,14 @@ fn leaves_a_range(expr: &Expr) -> bool {
 fn parts(policy: &Policy, terms: &mut Terms) -> Option<Vec<Part>> {
     let mut statements = Statements { reader: Reader::new(policy, terms), parts: Vec::new() };
     statements.declarations();
-    // Blocks of different extension points have no order among each other, and documents write them in their own.
+    // Ledgers, and blocks of different extension points, have no order among each other.
     let mut rules: Vec<Rule<'_>> = policy.rules().collect();
-    rules.sort_by_key(|rule| matches!(rule, Rule::Acts(_)).then(|| rule.point()));
+    rules.sort_by_key(|rule| match rule {
+        Rule::Applies(_) | Rule::Mode(..) | Rule::Except(..) | Rule::Guard(_) => (0, "", None),
+        Rule::Ledger(of) => (1, &*of.name, None),
+        Rule::Acts(of) => (3, "", Some(of.point)),
+        _ => (2, "", None),
+    });
     rules.into_iter().for_each(|rule| statements.rule(rule));
     (statements.reader.terms.len() < MOST_TERMS).then_some(statements.parts)
 }
@@ -115,8 +120,10 @@ impl<'p> Statements<'p, '_> {
             let name = format!("param {} in {:?}", param.name, param.allowed);
             self.put(name, Some(default), param.span);
         }
-        policy.groups.iter().for_each(|group| self.group(group));
-        // Memos and sources have no order among each other.
+        // Groups, memos and sources have no order among each other.
+        let mut groups: Vec<_> = policy.groups.iter().collect();
+        groups.sort_by(|a, b| a.name.cmp(&b.name));
+        groups.into_iter().for_each(|group| self.group(group));
         let mut memos: Vec<_> = policy.memos.iter().collect();
         memos.sort_by(|a, b| a.name.cmp(&b.name));
         for memo in memos {
