@@ -460,6 +460,9 @@ impl World {
     }
 
     /// A scheduler that starts from nothing at this moment, with every answer at once: it places nobody.
+    ///
+    /// It tries pods again that wait at Permit until their time is over, and others may pass while they do. Such a pod
+    /// counts as forgotten if one of those that waited gets its node too: they helped each other.
     pub(crate) fn nobody_is_forgotten(&self) -> Result<(), String> {
         let mut api = self.api.clone();
         let mut scheduler =
@@ -474,7 +477,11 @@ impl World {
         inputs.extend([Input::Metrics(self.metrics_known()), Input::Synced]);
         let mut cycles = 0;
         let mut now = self.now;
+        // Pods that passed while others waited at Permit: those, and what is said of it.
+        let mut beside: Vec<(Vec<PodKey>, String)> = Vec::new();
         loop {
+            // Work before the bind takes its time, and so do waits at Permit.
+            let end = self.now + Duration::from_seconds(if beside.is_empty() { 3 } else { 60 });
             let input = match inputs.is_empty() {
                 false => inputs.remove(0),
                 true if scheduler.wants_cycle() && cycles < 400 => {
@@ -482,8 +489,7 @@ impl World {
                     Input::Cycle
                 }
                 true => match scheduler.next_wakeup() {
-                    // Work before the bind takes its time.
-                    Some(next) if next <= self.now + Duration::from_seconds(3) && now < next => {
+                    Some(next) if next <= end && now < next => {
                         now = next;
                         Input::Tick
                     }
@@ -496,6 +502,9 @@ impl World {
                 let Effect::Call(ticket, call) = effect else { continue };
                 if let ApiCall::Bind { pod, node, .. } = &call {
                     let key = PodKey(pod.uid.clone());
+                    if let Some((_, said)) = beside.iter().find(|(waited, _)| waited.contains(&key)) {
+                        return Err(said.clone());
+                    }
                     let place = self.scheduler.queue_place(&key);
                     let why = refused_text(&self.api, pod);
                     let by: Vec<String> = self
@@ -510,10 +519,22 @@ impl World {
                         .unwrap_or_default();
                     let gate =
                         (place == Some(QueuePlace::Gated)).then(|| self.scheduler.gate(&key)).flatten();
-                    return Err(format!(
+                    let said = format!(
                         "9: {} stands in {place:?} (gate {gate:?}, by {by:?}, {why:?}), and would be placed on {node}",
                         pod.name
-                    ));
+                    );
+                    let bindings = scheduler.bindings();
+                    let others = bindings.iter().filter(|of| of.pod != key);
+                    let waiting =
+                        others.filter(|of| matches!(&of.stage, Stage::Permit(waits) if !waits.is_empty()));
+                    let waiting: Vec<PodKey> = waiting.map(|of| of.pod.clone()).collect();
+                    // Later ones have alarms, or are helped by what comes.
+                    let is_now = now <= self.now + Duration::from_seconds(3);
+                    match (is_now, waiting.is_empty()) {
+                        (true, true) => return Err(said),
+                        (true, false) => beside.push((waiting, said)),
+                        (false, _) => {}
+                    }
                 }
                 let answer = api.answer(&call, self.now, None);
                 inputs.push(Input::Reply(ticket, answer));
