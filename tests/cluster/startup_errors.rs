@@ -196,7 +196,7 @@ fn rights_that_are_missed_later_come_with_verb_and_resource() {
     let kubeconfig = reader(plane, &load.namespace);
     // Without rights to the lease.
     let setup = Setup::new(&load.scheduler).policies_from(&load.namespace).kubeconfig(kubeconfig);
-    let mut standby = SchedulerProcess::start(plane, &setup.clone().elects());
+    let mut standby = SchedulerProcess::spawn(plane, &setup.clone().elects());
     wait_until("it says what it may not", SOON, || {
         let said = standby.said();
         said.contains("cannot take the lease") && said.contains("cannot get resource \\\"leases\\\"")
