@@ -1,5 +1,6 @@
 //! Which marks on bound pods count. A mark is worked off once, which a condition of the pod says from then on, and only
-//! with its proof that this scheduler bound the pod there; every other one is removed, ever more slowly where a user sets it again and again. Called by `after_bind`.
+//! with its proof that this scheduler bound the pod there; every other one is removed, with a growing
+//! pause where a user sets it again and again. Called by `after_bind`.
 
 use super::Scheduler;
 use super::after_bind::{FIRST_PAUSE, Key, LONGEST_PAUSE};

@@ -176,7 +176,7 @@ fn instants(text: &str) -> Vec<String> {
     vec![format!("{day}T{clock:0>5}{seconds}{zone}")]
 }
 
-/// The units of Go's durations. A text that has more than numbers with units has no answer.
+/// The text with the units of Go's durations. Returns nothing for a text that has more than numbers with units.
 fn durations(text: &str) -> Vec<String> {
     let mut out = String::new();
     let mut rest = text.trim();

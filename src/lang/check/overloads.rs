@@ -319,7 +319,7 @@ impl Checker<'_> {
         let (def, span) = (id.def(), expr.span);
         let is_absent = |part: &Expr| matches!(self.sure_constant(part), Some(Value::Absent));
         match self.sure_constant(&expr) {
-            // An element that a constant does not have is absent wherever it is written, and so is a call of it.
+            // An element that a constant list or map lacks is absent, and a call with it is absent too: no mistake.
             Some(Value::Absent) if matches!(&expr.kind, ExprKind::Call(_, args, _) if args.iter().any(is_absent)) => {
                 self.narrowed(expr)
             }

@@ -1,8 +1,9 @@
 //! Lints: what compiles and is probably not meant.
 //!
 //! Called by `lang::compile`. Lints that look at the tree or at whole policies are here, one file each; those
-//! that need types, ranges or narrowing are found by `lang::check` and `lang::analysis` on their way. What a
-//! lint means, its level and its examples are its row of `diag::codes` (`BP04…`). A comment `// bayplan: allow(slug) because …` silences one (`allow.rs`).
+//! that need types, ranges or narrowing are found by `lang::check` and `lang::analysis` on their way. The row
+//! of a lint in `diag::codes` (`BP04…`) has its meaning, level and examples. A comment
+//! `// bayplan: allow(slug) because …` silences a lint (`allow.rs`).
 
 mod allow;
 mod any_victim;
