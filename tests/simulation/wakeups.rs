@@ -4,7 +4,7 @@
 use crate::world::World;
 use bayplan::engine::{Decider, Scan};
 use bayplan::framework::{Cycle, Framework, QueuedPodInfo, Silent};
-use bayplan::model::{Placement, PodEntry, PodKey};
+use bayplan::model::{PodEntry, PodKey};
 use bayplan::scheduler::{BindingView, QueuePlace, Stage};
 use std::collections::BTreeSet;
 
@@ -58,8 +58,8 @@ impl World {
         let s = &self.scheduler;
         let waits = |of: &BindingView| matches!(of.stage, Stage::Permit(_) | Stage::PreBind);
         let waiting: BTreeSet<PodKey> = s.bindings().into_iter().filter(waits).map(|of| of.pod).collect();
-        let assumed = |entry: &&PodEntry| entry.placed.is_some_and(|(_, how)| how == Placement::Assumed);
-        s.snapshot().pods().filter(assumed).any(|entry| !waiting.contains(&entry.pod.key))
+        let unseen = |entry: &&PodEntry| entry.placed.is_some() && entry.pod.node_name.is_none();
+        s.snapshot().pods().filter(unseen).any(|entry| !waiting.contains(&entry.pod.key))
     }
 
     fn filters_pass(

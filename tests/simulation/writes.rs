@@ -57,7 +57,12 @@ impl World {
             _ => {
                 let last = intent.fields.get("status").and_then(|status| status["last"].as_str());
                 let pod = self.api.pods().find(|pod| Some(pod.name.as_str()) == last);
-                pod.map_or(Ok(()), |pod| self.bound(&Object::Pod(pod.clone()).key()).map(|_| ()))
+                // The desk has the name alone: the pod that was bound may be gone, and another may have its name.
+                let was_bound = self.api.binds().iter().any(|bind| Some(bind.pod.name.as_str()) == last);
+                match pod {
+                    Some(pod) if !was_bound => self.bound(&Object::Pod(pod.clone()).key()).map(|_| ()),
+                    _ => Ok(()),
+                }
             }
         }
     }
