@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """Writes src/lang/language/fields/api.txt and kinds.txt from Kubernetes' OpenAPI description.
 
-Run as `tools/api-schema.py "$(go list -m -f '{{.Dir}}' k8s.io/kubernetes)/api/openapi-spec/swagger.json"` in a
-module that requires k8s.io/kubernetes. One line a structure: its name and its fields; `s` text, `i` int, `I` int of
-32 bits, `b` truth, `f` float, `t` time, `d` anything, `[T]` list, `{T}` map from texts; `?` follows what may be missing.
+Run as `tools/api-schema.py "$(go list -m -f '{{.Dir}}' k8s.io/kubernetes)/api/openapi-spec/swagger.json" served.json`
+in a module that requires k8s.io/kubernetes. `kubectl get --raw /openapi/v2 > served.json` gives the second file: only
+a running API server tells which values a text may have. One line a structure: its name and its fields; `s` text,
+`(a|b)` one of these texts, `i` int, `I` int of 32 bits, `b` truth, `f` float, `t` time, `d` anything, `[T]` list,
+`{T}` map from texts; `?` follows what may be missing.
 kinds.txt has a line for each kind that policies may look up: `group/version/Kind`, plural, `namespaced` or `cluster`,
 and the structure of its fields. Pods and nodes are read by their own names; Secrets and Events are left out.
 """
@@ -11,6 +13,7 @@ import json
 import sys
 
 definitions = json.load(open(sys.argv[1]))["definitions"]
+served = json.load(open(sys.argv[2]))["definitions"]
 ROOTS = ["PodSpec", "PodStatus", "NodeSpec", "NodeStatus", "NamespaceSpec", "NamespaceStatus", "ObjectMeta"]
 LEFT_OUT = {"managedFields"}
 KINDS_LEFT_OUT = {"Pod", "Node", "Secret", "Event", "Binding", "ComponentStatus"}
@@ -53,6 +56,8 @@ def kind(schema, todo):
         todo.append(short)
         return short
     match schema.get("type"):
+        case "string" if "enum" in schema:
+            return "(" + "|".join(schema["enum"]) + ")"
         case "string":
             return "t" if schema.get("format") == "date-time" else "s"
         case "integer":
@@ -66,6 +71,16 @@ def kind(schema, todo):
         case "object" if isinstance(schema.get("additionalProperties"), dict):
             return "{" + kind(schema["additionalProperties"], todo) + "}"
     return "d"
+
+
+def with_values(name, field, schema):
+    """The schema of a field with the values that the API server gives for it; none has a space or `|` in it here."""
+    of = served.get(name, {}).get("properties", {}).get(field, {})
+    for at, into in ((of, schema), (of.get("items", {}), schema.get("items", {}))):
+        values = at.get("enum", [])
+        if values and not any(" " in value or "|" in value for value in values):
+            into["enum"] = values
+    return schema
 
 
 def kinds():
@@ -116,7 +131,7 @@ while todo:
     required = set(of.get("required", []))
     is_object = "x-kubernetes-group-version-kind" in of
     done[name] = [
-        field + "=" + kind(schema, todo) + ("" if field in required else "?")
+        field + "=" + kind(with_values(full(name), field, schema), todo) + ("" if field in required else "?")
         for field, schema in sorted(of["properties"].items())
         if field not in LEFT_OUT and not (is_object and field in ("apiVersion", "kind"))
     ]

@@ -4,6 +4,7 @@
 
 use crate::diag::{Diagnostic, codes, suggest};
 use crate::lang::analysis::shape::{constant, resolve_alias};
+use crate::lang::language::fields::api;
 use crate::lang::typed::walk::each_part;
 use crate::lang::typed::{Expr, ExprKind, Operation, Policy};
 use crate::lang::types::value::Value;
@@ -33,27 +34,34 @@ fn visit(policy: &Policy, expr: &Expr, suggestions: &suggest::Effort, said: &mut
     };
     for (field, other) in pair.into_iter().flat_map(|(left, right)| [(left, right), (right, left)]) {
         let Some((name, values)) = values_of(policy, field) else { continue };
-        for wrong in texts(policy, other).into_iter().filter(|text| !values.contains(&text.as_str())) {
+        for wrong in texts(policy, other).into_iter().filter(|text| !values.contains(text)) {
             let message = format!("`{name}` is never `{wrong}`");
             let found = Diagnostic::new(&codes::UNKNOWN_VALUE, other.span, message);
-            said.push(found.with_help(match suggestions.nearest(&wrong, values.iter().copied()) {
-                Some(near) => format!("did you mean `\"{near}\"`?"),
-                None => {
-                    let all: Vec<String> = values.iter().map(|value| format!("`\"{value}\"`")).collect();
-                    format!("it is one of {}", all.join(", "))
-                }
-            }));
+            said.push(found.with_help(
+                match suggestions.nearest(&wrong, values.iter().map(String::as_str)) {
+                    Some(near) => format!("did you mean `\"{near}\"`?"),
+                    None => {
+                        let all: Vec<String> = values.iter().map(|value| format!("`\"{value}\"`")).collect();
+                        format!("it is one of {}", all.join(", "))
+                    }
+                },
+            ));
         }
     }
     each_part(expr, &mut |part| visit(policy, part, suggestions, said));
 }
 
 /// A field and its values, where all of them are known.
-fn values_of(policy: &Policy, expr: &Expr) -> Option<(&'static str, &'static [&'static str])> {
+fn values_of(policy: &Policy, expr: &Expr) -> Option<(String, Vec<String>)> {
     match &resolve_alias(policy, expr).kind {
         ExprKind::Field(_, id) => {
             let def = id.def();
-            (!def.values.is_empty()).then_some((def.name, def.values))
+            let values: Vec<String> = def.values.iter().map(|value| (*value).to_owned()).collect();
+            (!values.is_empty()).then(|| (def.name.to_owned(), values))
+        }
+        ExprKind::ApiField(object, name) => {
+            let values = api::declared_values(&object.ty, name);
+            (!values.is_empty()).then(|| (name.to_string(), values))
         }
         ExprKind::Coalesce(left, _) => values_of(policy, left),
         ExprKind::Dynamic(_, parts) => match parts.as_slice() {

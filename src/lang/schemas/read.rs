@@ -86,6 +86,14 @@ impl<'s> Reading<'s> {
         found
     }
 
+    /// The texts that `enum` allows for a value, or for the elements of a list.
+    fn values(&self, schema: &'s Value) -> Vec<String> {
+        let schema = self.referred(schema);
+        let of = schema.and_then(|schema| self.referred(schema.get("items").unwrap_or(schema)));
+        let listed = of.and_then(|of| of.get("enum")).and_then(Value::as_array);
+        listed.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+    }
+
     /// An object: a structure, or a map from texts.
     fn structure(&mut self, path: &str, schema: &'s Value) -> Option<Type> {
         let flag = |name: &str| schema.get(name).and_then(Value::as_bool) == Some(true);
@@ -110,7 +118,8 @@ impl<'s> Reading<'s> {
             let nullable = schema.get("nullable").and_then(Value::as_bool) == Some(true);
             let (ty, range) = self.value(&path, schema);
             let ty = if is_required(name) && !nullable { ty } else { ty.optional() };
-            fields.push(SchemaField { name: Arc::from(name.as_str()), ty, range });
+            let values = self.values(schema);
+            fields.push(SchemaField { name: Arc::from(name.as_str()), ty, range, values });
         }
         Some(Type::Structure(Arc::new(Structure::new(path, open || cut, fields))))
     }

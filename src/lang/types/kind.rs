@@ -65,6 +65,9 @@ pub struct SchemaField {
     pub ty: Type,
     /// The range of a number.
     pub range: Range,
+    /// All values of a text, or of the texts in a list, where the schema declares them; else empty. A lint reads them;
+    /// they are no part of the type.
+    pub values: Vec<String>,
 }
 
 impl Structure {

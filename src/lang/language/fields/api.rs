@@ -36,6 +36,8 @@ pub struct ApiField {
     pub ty: Type,
     /// The range of a number.
     pub range: Range,
+    /// All values of a text, or of the texts in a list, where the API declares them; else empty.
+    pub values: Vec<&'static str>,
 }
 
 fn table() -> &'static Table {
@@ -58,7 +60,7 @@ fn table() -> &'static Table {
                     .filter_map(|word| word.split_once('='))
                     .map(|(name, kind)| {
                         let (ty, range) = read(kind, &names);
-                        ApiField { name, ty, range }
+                        ApiField { name, ty, range, values: values(kind) }
                     })
                     .collect(),
             })
@@ -82,6 +84,7 @@ fn read(kind: &'static str, names: &FxHashMap<&'static str, ApiType>) -> (Type, 
     }
     let ty = match kind {
         "s" => Type::String,
+        _ if kind.starts_with('(') => Type::String,
         "i" => Type::Int,
         "I" => return (Type::Int, Range::whole(i128::from(i32::MIN), i128::from(i32::MAX))),
         "b" => Type::Bool,
@@ -91,6 +94,13 @@ fn read(kind: &'static str, names: &FxHashMap<&'static str, ApiType>) -> (Type, 
     };
     let range = Range::of(&ty);
     (ty, range)
+}
+
+/// The texts that a type allows, as the rows write them; in a list, its elements.
+fn values(kind: &'static str) -> Vec<&'static str> {
+    let inner = kind.trim_end_matches('?').trim_start_matches('[').trim_end_matches(']');
+    let listed = inner.strip_prefix('(').and_then(|inner| inner.strip_suffix(')'));
+    listed.map(|listed| listed.split('|').collect()).unwrap_or_default()
 }
 
 /// The structure of a name.
@@ -144,6 +154,21 @@ pub fn declared(of: &Type, name: &str) -> Range {
         }
         _ => Range::None,
     }
+}
+
+/// All values that a text, or the texts of a list, of an object or structure of this type may have; empty where any text
+/// may be.
+pub fn declared_values(of: &Type, name: &str) -> Vec<String> {
+    match of.present() {
+        Type::Api(api) => {
+            let field = fields(*api).iter().find(|field| field.name == name);
+            field.map(|field| field.values.iter().map(|value| (*value).to_owned()).collect())
+        }
+        Type::Structure(of) => of.field(name).map(|field| field.values.clone()),
+        Type::Kind(of) => of.fields.as_ref().and_then(|of| of.field(name)).map(|field| field.values.clone()),
+        _ => None,
+    }
+    .unwrap_or_default()
 }
 
 /// The type and range of the field at a path such as `spec.tolerations.key`, and the structure that

@@ -26,6 +26,7 @@ fn row(line: &'static str) -> Option<ObjectKind> {
         name: Arc::from(field.name),
         ty: field.ty.clone(),
         range: field.range,
+        values: field.values.iter().map(|value| (*value).to_owned()).collect(),
     });
     let fields = Structure::new(name.kind(), false, fields.collect());
     Some(ObjectKind {
