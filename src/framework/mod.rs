@@ -74,7 +74,9 @@ pub use queued::{Blame, QueuedPodInfo, SortKey, SortShare};
 pub use reads::{Interest, Need, Polarity, Reads};
 pub use recorder::{Recorder, Silent};
 pub use registry::{DuplicateName, Entry, Make, NewPlugin, PluginDescriptor, PolicyBuilder, Registry};
-pub use remedies::{CONDITION_TAINTS, CORDONED, Edit, EditOwner, Exempted, Patch, describes_machine};
+pub use remedies::{
+    CONDITION_TAINTS, CORDONED, Edit, EditOwner, Exempted, Patch, describes_machine, is_of_lifecycle,
+};
 pub use runner::Runner;
 pub use runtime::{Acting, Cycle, Framework, MAX_PERMIT_WAIT, NominatedTry};
 pub use scale::{MAX_SCORE, Scale};

@@ -8,6 +8,7 @@ use crate::framework::{
     ActionType, ArgsError, CONDITION_TAINTS, CORDONED, ClusterEvent, Edit, EnqueueExtensions,
     EventRegistration, Feasible, Features, Filter, Gate, Handle, Normalize, Plugin, PreScore,
     PreScoreOutcome, QueueingHint, Reads, Score, StateSlot, Status, Tree, Verdicts, Violation,
+    is_of_lifecycle,
 };
 use crate::model::{
     Effect, Kinds, NodeInfo, NodeSet, PodInfo, Taint, TaintSet, block, blocks_mut, find_untolerated,
@@ -55,11 +56,15 @@ impl Plugin for TaintToleration {
     crate::serves!(Filter, PreScore, Score, EnqueueExtensions);
     fn remedies(&self, h: &Handle, node: Option<NodeInfo>) -> Vec<Edit> {
         let taints = node.map(|node| &*node.node().taints).unwrap_or_default();
+        let refuses = |taint: &&Taint| {
+            taint.effect.keeps_pods_away() && self.untolerated(h.pod, std::slice::from_ref(*taint)).is_some()
+        };
+        let refusing: Vec<&Taint> = taints.iter().filter(refuses).collect();
         let mut edits = Vec::new();
-        for taint in taints.iter().filter(|taint| taint.effect.keeps_pods_away()) {
-            if self.untolerated(h.pod, std::slice::from_ref(taint)).is_none() {
-                continue;
-            }
+        if refusing.iter().any(|taint| is_of_lifecycle(&taint.key)) {
+            return edits;
+        }
+        for taint in refusing {
             edits.push(Edit::Tolerate(taint.clone()));
             if taint.key == *CORDONED {
                 edits.push(Edit::Uncordon { tainted: true });

@@ -142,6 +142,26 @@ fn a_pod_without_devices_waits_before_it_tolerates_their_taint() {
     assert!(at("until") < at("tolerate nvidia.com/gpu") && at("until") < at("remove the taint"), "{helps:?}");
 }
 
+/// A node that an autoscaler removes, and one whose agents are not ready, are left to their controllers.
+#[test]
+fn taints_of_the_lifecycle_of_nodes_are_neither_tolerated_nor_removed() {
+    let of_lifecycle = |key: &str| {
+        let mut goes = node("goes", machine());
+        goes["spec"] = json!({"taints": [{"key": "team", "effect": "NoSchedule"}, {"key": key, "effect": "NoSchedule"}]});
+        let cluster = list(&[goes, pod("p", json!({}), json!({"cpu": "1"}))]);
+        let policy = "/// x\npolicy p { filter f { reject \"no\" when pod.priority > 9 } }\n";
+        let folder = folder("lifecycle", &[("c.json", &cluster), ("p.bay", policy)]);
+        whats(&explained(&folder, &["p"]).1)
+    };
+    for key in ["ToBeDeletedByClusterAutoscaler", "karpenter.sh/disrupted", "ebs.csi.aws.com/agent-not-ready"]
+    {
+        let helps = of_lifecycle(key);
+        assert!(!helps.iter().any(|what| what.contains("taint") || what.contains("tolerate")), "{helps:?}");
+    }
+    let helps = of_lifecycle("lifecycle");
+    assert!(helps.iter().any(|what| what.contains("tolerate")), "{helps:?}");
+}
+
 /// Pods of a ReplicaSet, with or without the objects that made it.
 fn replicas(with_files: bool, hash: bool, cpu: &str) -> String {
     let replica = |name: &str| {

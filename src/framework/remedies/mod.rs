@@ -24,6 +24,24 @@ pub const CORDONED: &str = "node.kubernetes.io/unschedulable";
 /// The prefix of taints that Kubernetes itself adds and removes with a condition of the node.
 pub const CONDITION_TAINTS: &str = "node.kubernetes.io/";
 
+/// Taints by which a controller starts or ends a node: it removes them itself, or the node goes.
+const OF_LIFECYCLE: &[&str] = &[
+    "ToBeDeletedByClusterAutoscaler",
+    "DeletionCandidateOfClusterAutoscaler",
+    "karpenter.sh/disrupted",
+    "karpenter.sh/disruption",
+    "karpenter.sh/unregistered",
+    "node.cloudprovider.kubernetes.io/uninitialized",
+    "node.cloudprovider.kubernetes.io/shutdown",
+    "node.cluster.x-k8s.io/uninitialized",
+];
+
+/// Whether a taint keeps pods off a node that is not ready for them yet, or that goes: nobody tolerates or removes it so
+/// that a pod fits. Agents of the network and of storage use `agent-not-ready`.
+pub fn is_of_lifecycle(key: &str) -> bool {
+    OF_LIFECYCLE.contains(&key) || key.rsplit('/').next() == Some("agent-not-ready")
+}
+
 /// Domains of label keys that say what a node is: hardware, place and provider. Writing such a label does not change
 /// the machine.
 const OF_MACHINES: &[&str] = &[
