@@ -7,7 +7,7 @@ use crate::framework::{
     AppliedRules, Candidate, Code, PluginId, PluginsRunner, Simulation, Status, TakeOffError, Verdict,
     sort_by_importance,
 };
-use crate::model::{NodeInfo, ObjectMeta, PodInfo, Symbol};
+use crate::model::{NodeInfo, ObjectMeta, PodDisruptionBudget, PodInfo, Symbol};
 use smallvec::SmallVec;
 use std::sync::Arc;
 
@@ -67,7 +67,7 @@ impl Search<'_, '_> {
         };
         let mut victims = Pods::new();
         let mut violations = 0;
-        let mut names: Vec<Symbol> = Vec::new();
+        let mut violated: SmallVec<[&Arc<PodDisruptionBudget>; 4]> = SmallVec::new();
         for (pod, protected) in split(true).chain(split(false)) {
             trial.add_pod(pod)?;
             if trial.fits().is_ok() && self.spares(&trial, &mut guarded)? {
@@ -77,14 +77,16 @@ impl Search<'_, '_> {
             victims.push(pod);
             if let Some(budget) = protected {
                 violations += 1;
-                let ObjectMeta { namespace, name, .. } = &budget.metadata;
-                let name = Symbol::from(format!("{namespace}/{name}"));
-                if !names.contains(&name) {
-                    names.push(name);
+                if !violated.iter().any(|known| Arc::ptr_eq(known, budget)) {
+                    violated.push(budget);
                 }
             }
         }
         guarded?;
+        let named = violated.iter().map(|budget| &budget.metadata);
+        let mut names: Vec<Symbol> = named
+            .map(|ObjectMeta { namespace, name, .. }| Symbol::from(format!("{namespace}/{name}")))
+            .collect();
         names.sort();
         if victims.is_empty() {
             let text = format!("expected at least one victim pod on node {:?}", node.name().as_str());
