@@ -49,6 +49,8 @@ pub struct QueuedPodInfo {
     /// Its back-off is not cut short, neither because no other pod is to be tried nor for its group: the failed attempt for
     /// another pod released or woke it.
     pub full_backoff: bool,
+    /// An event since the last attempt helped it, other than the end of a pod.
+    pub helped: bool,
     /// The PreEnqueue plugin that keeps it out.
     pub gating_plugin: Option<PluginId>,
     /// The rules that do not decide of which its owner was told, with their policies.
@@ -81,6 +83,7 @@ impl QueuedPodInfo {
             blame: None,
             flushed: false,
             full_backoff: false,
+            helped: false,
             gating_plugin: None,
             told: Vec::new(),
         }

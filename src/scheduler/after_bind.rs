@@ -421,17 +421,22 @@ impl Scheduler {
                 self.next_write(key, rest, failures);
             }
             Ok(_) => self.after_binds.wait(key, now, failures),
-            // The last call is about the pod.
-            Err(CallError::Refused { code: 404, .. }) if rest.is_empty() => self.end_mark(key, "pod"),
+            // The last call is about the pod. A watch is about to show that it is gone; one that stays is written again.
+            Err(CallError::Refused { code: 404, .. }) if rest.is_empty() => self.try_later(key, now),
             Err(error) => self.mark_failed(key, error.message(), now, out),
         }
     }
 
-    /// Something could not be written: it is tried again after a pause.
-    fn mark_failed(&mut self, key: &Key, why: &str, now: Time, out: &mut Vec<Effect>) {
+    /// The writes begin again after a pause, which grows with each failure.
+    fn try_later(&mut self, key: &Key, now: Time) {
         let failures = self.after_binds.open.get(key).map_or(0, |mark| mark.failures);
         let longer = FIRST_PAUSE.0.saturating_mul(1 << failures.min(16));
         self.after_binds.wait(key, now + Duration(longer.min(LONGEST_PAUSE.0)), failures.saturating_add(1));
+    }
+
+    /// Something could not be written: it is tried again after a pause.
+    fn mark_failed(&mut self, key: &Key, why: &str, now: Time, out: &mut Vec<Effect>) {
+        self.try_later(key, now);
         if self.after_binds.origin(key) == Some(Origin::Forged) {
             return;
         }

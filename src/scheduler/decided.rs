@@ -73,8 +73,9 @@ impl Scheduler {
         let event = ClusterEvent::of(EventResource::DecidedPod, actions, objects);
         self.move_all(&event, &scope, now);
     }
+
     /// The pod with the node that it has here.
-    fn as_it_is_here(&self, pod: &PodKey) -> Option<Arc<PodInfo>> {
+    pub(super) fn as_it_is_here(&self, pod: &PodKey) -> Option<Arc<PodInfo>> {
         let entry = self.cache.snapshot.pod(pod)?;
         let node = entry.placed.and_then(|(row, _)| self.cache.snapshot.node(row));
         Some(match node {

@@ -284,7 +284,7 @@ impl Scheduler {
         if let Some(framework) = self.profiles.get(&ended.preemptor.scheduler_name) {
             framework.eviction_ended(if failed { "error" } else { "success" }, ended.since);
         }
-        let ends_later = self.evictions.last_of(preemptor).is_some_and(|last| self.cache.pod(last).is_some());
+        let ends_later = self.evictions.last_of(preemptor).is_some_and(|last| self.holds_room(last));
         self.forget_eviction(preemptor);
         self.cache.snapshot.set_preempting(preemptor, false);
         let failed_before = match failed {
@@ -331,10 +331,16 @@ impl Scheduler {
             self.cache.snapshot.set_preempting(pod, false);
         }
         let waiting: Vec<PodKey> = self.evictions.last.get(pod).into_iter().flatten().cloned().collect();
+        let ends_later = self.holds_room(pod);
         for preemptor in waiting {
             self.cache.snapshot.set_preempting(&preemptor, false);
-            self.queue.gate_opened(&preemptor, true, &self.cache.snapshot, now);
+            self.queue.gate_opened(&preemptor, ends_later, &self.cache.snapshot, now);
         }
+    }
+
+    /// Whether the end of the pod gives room back, by an event. A victim whose binding failed gave it back before.
+    fn holds_room(&self, pod: &PodKey) -> bool {
+        self.cache.snapshot.pod(pod).is_some_and(|entry| entry.placed.is_some())
     }
 
     /// Reports that a pod was evicted.

@@ -199,7 +199,7 @@ impl Scheduler {
             if self.queue.contains(&key) || self.bindings.contains(&key) {
                 self.queue.update(pod.clone(), &events, &self.cache.snapshot, now);
             } else if let Some(hints) = self.hints_of(&pod)
-                && !seen.old.is_some_and(|old| old.is_terminating() && pod.is_terminating())
+                && !seen.old.as_ref().is_some_and(|old| old.is_terminating() && pod.is_terminating())
             {
                 // A pod whose end is known already stays out of the queue.
                 self.queue.add(pod.clone(), hints, &self.cache.snapshot, now);
@@ -210,9 +210,17 @@ impl Scheduler {
                 self.settled(&key);
             }
         }
+        let changed_here = match (seen.old, seen.after.node()) {
+            // It holds room before a watch shows it there, and a change of it counts like that of a bound pod.
+            (Some(old), Some(node)) if !events.is_empty() => {
+                let old = Arc::new(PodInfo { node_name: Some(node.clone()), ..(*old).clone() });
+                ClusterEvent::of_pod(Some(&old), self.as_it_is_here(&key).as_ref())
+            }
+            _ => Vec::new(),
+        };
         let others = Scope { except: Some(key), ..Scope::default() };
-        for event in events {
-            self.move_all(&event.for_others(), &others, now);
+        for event in events.into_iter().map(ClusterEvent::for_others).chain(changed_here) {
+            self.move_all(&event, &others, now);
         }
     }
 

@@ -161,6 +161,21 @@ fn a_write_that_is_refused_is_tried_again_after_a_growing_pause() {
 }
 
 #[test]
+fn a_pod_that_the_api_server_does_not_find_is_written_until_a_watch_shows_that_it_is_gone() {
+    let mut steps = sticky();
+    answer(&mut steps, None);
+    steps.watch();
+    answer(&mut steps, None);
+    assert_eq!(steps.calls(), ["patch p"]);
+    steps.reply(Err(refused(404)));
+    assert!(steps.open.is_empty() && steps.scheduler.marks_left().count() == 1);
+    steps.wait(Duration::from_seconds(1));
+    steps.serve();
+    assert!(!marked(&steps.pod("p")) && steps.scheduler.marks_left().count() == 0);
+    assert!(!steps.events.iter().any(|event| event.starts_with("AfterBindFailed")), "{:?}", steps.events);
+}
+
+#[test]
 fn a_restart_between_binding_and_write_loses_nothing() {
     let mut steps = sticky();
     answer(&mut steps, None);

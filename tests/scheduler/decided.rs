@@ -196,6 +196,38 @@ fn a_pod_that_changes_while_it_waits_wakes_those_who_count_it_when_it_leaves() {
     }
 }
 
+/// A pod whose labels change while it waits at Permit gives its seat back.
+#[test]
+fn a_pod_that_changes_while_it_waits_wakes_those_who_counted_it() {
+    for (counts, refuses) in [
+        (
+            "ledger seats: int by pod.labels[\"team\"] ?? \"\" { add 1 }",
+            "seats[pod.labels[\"team\"] ?? \"\"] >= 1",
+        ),
+        (
+            "group team = p in pods where p.labels[\"team\"] == pod.labels[\"team\"]",
+            "team.exists(m, m.placed)",
+        ),
+    ] {
+        let mut run = Run::of(&format!(
+            r#"policy seats {{
+              applies when has(pod.labels["job"])
+              {counts}
+              prefilter {{ reject "the seat is taken" when {refuses} }}
+              permit {{ wait 60s until pod.labels["role"] != "first" else "nobody came" }}
+            }}"#
+        ));
+        let first = member("first", "first").uid("first");
+        run.add(first.clone().label("team", "a"));
+        run.add(member("second", "second").label("team", "a"));
+        run.pass(20);
+        assert_eq!((run.bound.len(), run.attempts.len()), (0, 2), "{counts}: {:?}", run.attempts);
+        run.step(Input::Upserted(first.label("team", "b").object()));
+        run.pass(11);
+        assert_eq!(run.bound, ["second"], "{counts}: {:?}", run.notes);
+    }
+}
+
 /// A pod that waits at Permit and the pod that it wakes, which releases it: without pauses they would try each other
 /// for ever.
 #[test]

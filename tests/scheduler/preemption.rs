@@ -10,6 +10,7 @@ use bayplan::model::{Duration, Object, Symbol};
 use bayplan::plugins;
 use bayplan::scheduler::{Input, Profiles, QueuePlace};
 use bayplan::testing::{PodMaker, namespace, node, pod};
+use serde_json::json;
 use std::sync::Arc;
 
 /// The default profile.
@@ -96,6 +97,53 @@ fn the_preemptor_is_kept_out_until_its_last_victim_is_being_deleted() {
     assert_eq!(steps.pod("high").node_name.as_deref(), Some("n1"));
     // The pod that was gone got no event.
     assert_eq!(steps.events.iter().filter(|event| event.starts_with("Preempted")).count(), 1);
+}
+
+/// The binding of the last victim fails while it is evicted: it gives its room back before its end, which frees nothing.
+#[test]
+fn a_last_victim_whose_binding_fails_keeps_nobody_waiting() {
+    let low = pod("low").cpu("2").priority(1);
+    let mut steps =
+        Steps::new(default_profile(), vec![node("n1").cpu("2").memory("8Gi").object(), low.object()]);
+    steps.cycles();
+    assert_eq!(steps.calls(), ["bind low n1"]);
+    let bind = steps.open.remove(0).0;
+    steps.put(pod("high").cpu("2").priority(10).object());
+    steps.cycles();
+    assert_eq!(steps.scheduler.evictions().count(), 1, "{:?}", steps.calls());
+    let (reason, message) = (String::from("Forbidden"), String::from("no"));
+    steps.step(Input::Reply(bind, Err(CallError::Refused { code: 403, reason, message })));
+    assert!(steps.events.iter().any(|event| event.contains("DefaultBinder")), "{:#?}", steps.events);
+    steps.serve();
+    steps.server.end_terminating();
+    steps.watch();
+    steps.wait(Duration::from_seconds(12));
+    steps.cycles();
+    steps.serve();
+    assert_eq!(steps.pod("high").node_name.as_deref(), Some("n1"), "{:#?}", steps.events);
+}
+
+/// What helps a preemptor while its gate holds it counts when the gate opens: here it no longer offends its victim.
+#[test]
+fn a_preemptor_that_changes_meanwhile_does_not_wait_for_the_end_of_its_victims() {
+    let apart = json!([{"topologyKey": "kubernetes.io/hostname",
+        "labelSelector": {"matchLabels": {"team": "x"}}}]);
+    let victim = running("a", "1", 1)
+        .set("spec.affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution", apart);
+    let n1 = node("n1").label("kubernetes.io/hostname", "n1").cpu("2").memory("8Gi");
+    let mut steps = Steps::new(default_profile(), vec![n1.object(), victim.object()]);
+    let high = pod("high").uid("default/high").cpu("1").priority(10);
+    steps.put(high.clone().label("team", "x").object());
+    steps.cycles();
+    assert_eq!(steps.calls(), ["patch a", "patch high"]);
+    steps.put(high.object());
+    assert_eq!(steps.scheduler.gate(&steps.key("high")), Some("DefaultPreemption"));
+    steps.serve();
+    steps.wait(Duration::from_seconds(12));
+    steps.cycles();
+    steps.serve();
+    assert!(steps.pod("a").is_terminating());
+    assert_eq!(steps.pod("high").node_name.as_deref(), Some("n1"), "{:#?}", steps.events);
 }
 
 fn failures(steps: &Steps) -> usize {

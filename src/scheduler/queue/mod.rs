@@ -255,6 +255,7 @@ impl SchedulingQueue {
             self.incoming.count("active", "PopFromBackoffQ");
         }
         queued.info.attempts += 1;
+        queued.info.helped = false;
         queued.info.initial_attempt.get_or_insert(now);
         self.in_flight.begin(key);
         Some(queued)
@@ -472,6 +473,9 @@ impl SchedulingQueue {
             && let Some(mut queued) = self.remove(key)
         {
             queued.info.full_backoff |= scope.after_backoff;
+            // More of the room that a preemptor makes for itself is no reason to try it before it has all.
+            let is_room = event.resource == EventResource::AssignedPod && event.action == ActionType::DELETE;
+            queued.info.helped |= !is_room;
             let queue = self.put(queued, strategy, snapshot, now);
             self.incoming.moved(queue, &event.label());
         }
@@ -526,13 +530,14 @@ impl SchedulingQueue {
         }
     }
 
-    /// The gate of a pod opened without an event: an event that woke the pod meanwhile still counts. When an event that
+    /// The gate of a pod opened without an event: an event that helped the pod meanwhile still counts. When an event that
     /// wakes it is `still_to_come`, the pod waits for it, unless no plugin but the gate is known to have refused it.
     pub(super) fn gate_opened(&mut self, key: &PodKey, still_to_come: bool, snapshot: &Snapshot, now: Time) {
         let opens = self.entries.get(key).map(|entry| &entry.queued.info).is_some_and(|info| {
             let refused = |gate| info.unschedulable_plugins.iter().any(|id| id != gate);
-            info.gating_plugin
-                .is_some_and(|gate| !still_to_come || !refused(gate) && info.pending_plugins.is_empty())
+            info.gating_plugin.is_some_and(|gate| {
+                !still_to_come || info.helped || !refused(gate) && info.pending_plugins.is_empty()
+            })
         });
         if opens && let Some(queued) = self.remove(key) {
             let queue = self.put(queued, RequeueStrategy::AfterBackoff, snapshot, now);
