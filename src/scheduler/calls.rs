@@ -191,6 +191,11 @@ impl Outbox {
         true
     }
 
+    /// The object of a call that has no reply yet.
+    pub(super) fn object_of(&self, ticket: Ticket) -> Option<&ObjectKey> {
+        self.owners.get(&ticket).map(|owned| &owned.object)
+    }
+
     /// Handles a reply and returns the owner of the call; `Owner::Nobody` for an unknown ticket, and for a call that
     /// is to be sent again.
     pub(super) fn answered(

@@ -10,8 +10,8 @@ use super::cycle::{Refusal, refused_waiting};
 use super::io::Effect;
 use super::queue::Scope;
 use super::{Deferred, Scheduler};
-use crate::framework::{Code, Diagnosis, Status, Ticket, TimedPoint};
-use crate::model::{PodInfo, PodKey, Time};
+use crate::framework::{Answer, CallError, Code, Diagnosis, Status, Ticket, TimedPoint};
+use crate::model::{Change, ObjectKey, PodInfo, PodKey, Time};
 use std::sync::Arc;
 
 impl Scheduler {
@@ -116,6 +116,20 @@ impl Scheduler {
                     self.after_failure(&mut binding.cycle, binding.ended_by, now);
                 }
             }
+        }
+    }
+
+    /// What a binding wrote for an assumption stays assumed until a watch shows it. A plugin is not told when the binding
+    /// ended meanwhile.
+    pub(super) fn write_of_a_binding(
+        &mut self,
+        pod: &PodKey,
+        object: Option<ObjectKey>,
+        answer: &Result<Answer, CallError>,
+    ) {
+        if let (Some(key), Ok(Answer::Written { version })) = (object, answer) {
+            let (by, version) = (pod.clone(), version.clone());
+            self.cache.snapshot.apply(Change::AssumedWritten { key, by, version });
         }
     }
 

@@ -195,16 +195,22 @@ impl Scheduler {
             Input::Reply(ticket, answer) if self.suspends(ticket) => {
                 self.extender_answered(ticket, answer, now, out);
             }
-            Input::Reply(ticket, answer) => match self.outbox.answered(ticket, &answer, now) {
-                Owner::Binding(pod) => self.binding_answered(&pod, ticket, answer, now, out),
-                Owner::Eviction(preemptor) => {
-                    self.eviction_answered(&preemptor, ticket, &answer, now, out);
+            Input::Reply(ticket, answer) => {
+                let object = self.outbox.object_of(ticket).cloned();
+                match self.outbox.answered(ticket, &answer, now) {
+                    Owner::Binding(pod) => {
+                        self.write_of_a_binding(&pod, object, &answer);
+                        self.binding_answered(&pod, ticket, answer, now, out);
+                    }
+                    Owner::Eviction(preemptor) => {
+                        self.eviction_answered(&preemptor, ticket, &answer, now, out);
+                    }
+                    Owner::Mark(pod, plugin) => {
+                        self.mark_answered(&(pod, plugin), ticket, answer, now, out);
+                    }
+                    Owner::Patch(_) | Owner::Nobody => {}
                 }
-                Owner::Mark(pod, plugin) => {
-                    self.mark_answered(&(pod, plugin), ticket, answer, now, out);
-                }
-                Owner::Patch(_) | Owner::Nobody => {}
-            },
+            }
             Input::Cycle => {
                 if self.wants_cycle() {
                     self.attempt(now, out);

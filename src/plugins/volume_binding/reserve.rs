@@ -131,8 +131,13 @@ impl Reserve for VolumeBinding {
     fn unreserve(&self, a: &mut Actor, _: NodeId) {
         let Some(chosen) = a.slot().get::<Chosen>() else { return };
         // What was written stays assumed until the watch shows it: no other pod may take a volume that names a claim.
-        let open = chosen.writes.iter().filter(|write| write.body.is_some() && !write.written);
-        let open: Vec<ObjectKey> = open.map(|write| write.object().clone()).collect();
-        open.iter().for_each(|object| a.unassume(object));
+        let assumed = chosen.writes.iter().filter(|write| write.body.is_some());
+        let mut objects: Vec<ObjectKey> = assumed.map(|write| write.object().clone()).collect();
+        let h = a.handle();
+        objects.retain(|object| {
+            let mut own = h.snapshot.assumptions(object).iter().filter(|of| of.by == h.pod.key);
+            own.any(|of| of.written.is_none())
+        });
+        objects.iter().for_each(|object| a.unassume(object));
     }
 }
