@@ -37,17 +37,6 @@ impl Environment {
         Environment { cel: dialect::Cel::kubernetes(), variables }
     }
 
-    /// CEL with the extensions of cel-go, these variables, and names that are looked up in a namespace first.
-    pub fn specification<'t>(variables: impl IntoIterator<Item = (&'t str, Type)>, container: &str) -> Self {
-        let cel = dialect::Cel {
-            library: dialect::Library::Specification,
-            bind: true,
-            container: Text::from(container),
-            ..dialect::Cel::kubernetes()
-        };
-        Environment { cel, ..Environment::kubernetes(variables) }
-    }
-
     /// The environment of selectors of devices: the variable `device`, and `cel.bind`.
     ///
     /// Source: `k8s.io/dynamic-resource-allocation/cel`.
@@ -71,20 +60,6 @@ impl Environment {
     /// The environment of policies: `pod`, `node` and the other names that a filter sees.
     pub fn policy() -> Self {
         Environment { cel: dialect::Cel::policy(), variables: Vec::new() }
-    }
-
-    /// The same without a checker: what it would refuse is a fault when it is evaluated.
-    pub fn unchecked(mut self) -> Self {
-        self.cel.unchecked = true;
-        for (_, ty) in &mut self.variables {
-            *ty = Type::Dyn;
-        }
-        self
-    }
-
-    /// Whether the names of fields may be written in back quotes.
-    pub fn has_back_quotes(&self) -> bool {
-        self.cel.library == dialect::Library::Specification
     }
 }
 
@@ -117,8 +92,7 @@ pub struct Program {
 /// # Errors
 /// The mistakes of the expression.
 pub fn compile(text: &str, environment: &Environment) -> Result<Program, Vec<Diagnostic>> {
-    let syntax = syntax::cel::Syntax { backquotes: environment.has_back_quotes() };
-    let read = syntax::cel::parse_with(text, syntax, SourceId::default(), &|at| at);
+    let read = syntax::cel::parse(text, SourceId::default(), &|at| at);
     match read.expr {
         Some(expr) => check(&expr, text, environment),
         None => Err(read.diagnostics),

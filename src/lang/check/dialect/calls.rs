@@ -64,11 +64,7 @@ impl Checker<'_> {
             }
             let name = ast::Name { text: text.as_str().into(), span: call.method.span };
             if !self.cel().rows(&text, false).is_empty() {
-                let Some(mut args) = self.cel_arguments(&call.args) else { return self.unknown(span) };
-                // Three numbers and more are a list.
-                if matches!(&*text, "math.greatest" | "math.least") && args.len() > 2 {
-                    args = vec![self.cel_list_of(args, span)];
-                }
+                let Some(args) = self.cel_arguments(&call.args) else { return self.unknown(span) };
                 return self.cel_function(&name, false, args, &call.args, span);
             }
         }
@@ -97,8 +93,7 @@ impl Checker<'_> {
         }
         let args = std::iter::once(object).chain(args).collect();
         let made = self.cel_function(&call.method, true, args, &call.args, span);
-        let validates = formats && !made.ty.is_unknown() && !self.is_unchecked();
-        if validates && self.cel().library != super::Library::Specification {
+        if formats && !made.ty.is_unknown() {
             return self.validated_format(call, made);
         }
         made
@@ -157,7 +152,7 @@ impl Checker<'_> {
         if self.cel().policy && !functions::named(&name.text, method).is_empty() {
             return self.of_policies(name, method, args, span);
         }
-        self.cel_no_overload(name, method, rows, &given, args, span)
+        self.cel_no_overload(name, method, rows, &given, &args, span)
     }
 
     /// The arguments of functions where cel-go looks at them before the function does: a constant pattern is matched with
@@ -185,7 +180,6 @@ impl Checker<'_> {
         };
         if let Some((at, list)) = counted
             && chosen.len() == 1
-            && cel.library != super::Library::Specification
             && args.get(at).is_some_and(|arg| !self.is_sure(&self.ty(arg)) || can_fail(arg))
         {
             let arg = args.remove(at);
@@ -344,7 +338,7 @@ impl Checker<'_> {
                 self.that_may_be_absent(inner.remove(0))
             }
             // A field of an object of which no type is known.
-            ExprKind::Dynamic(Operation::Select(name, _), mut inner)
+            ExprKind::Dynamic(Operation::Select(name), mut inner)
                 if inner.len() == 1 && inner.iter().all(|object| self.ty(object) == Type::Dyn) =>
             {
                 let object = self.that_may_be_absent(inner.remove(0));
@@ -444,7 +438,7 @@ impl Checker<'_> {
         method: bool,
         rows: &[FunctionId],
         given: &[Type],
-        args: Vec<Expr>,
+        args: &[Expr],
         span: Span,
     ) -> Expr {
         if rows.is_empty() {
@@ -464,7 +458,7 @@ impl Checker<'_> {
             };
             let message =
                 format!("CEL has no {} `{}`", if method { "method" } else { "function" }, name.text);
-            return self.cel_mistake(&codes::UNKNOWN_FUNCTION, name.span, message, help, args);
+            return self.cel_mistake(&codes::UNKNOWN_FUNCTION, name.span, message, help);
         }
         let shown: Vec<String> = given.iter().map(|ty| format!("`{}`", self.shown(ty))).collect();
         let message = match (method, shown.split_first()) {
@@ -476,7 +470,7 @@ impl Checker<'_> {
         let forms: Vec<String> =
             rows.iter().map(|id| id.def().signature()).filter(|text| !text.is_empty()).take(4).collect();
         let help = format!("it is `{}`", forms.join("`, `"));
-        self.cel_mistake(&codes::WRONG_ARGUMENTS, span, message, help, args)
+        self.cel_mistake(&codes::WRONG_ARGUMENTS, span, message, help)
     }
 
     /// Every name of a function or method of this CEL.
@@ -485,7 +479,6 @@ impl Checker<'_> {
         let has = |row: &functions::FunctionDef| match cel.library {
             super::Library::Kubernetes => row.dialects.kubernetes || cel.policy && row.dialects.policy,
             super::Library::Devices => row.dialects.devices,
-            super::Library::Specification => row.dialects.specification,
         };
         let rows = functions::FUNCTIONS.iter().flat_map(|family| family.iter());
         rows.filter(|row| row.method == method && has(row)).map(|row| row.name).collect()

@@ -28,7 +28,6 @@ use crate::lang::language::functions::{self, FunctionId};
 use crate::lang::syntax::ast;
 use crate::lang::typed::{Expr, ExprKind, Operation};
 use crate::lang::types::Type;
-use std::sync::Arc;
 
 /// The language of the expressions of a policy.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,10 +47,6 @@ pub struct Cel {
     pub policy: bool,
     /// `cel.bind`
     pub bind: bool,
-    /// Mistakes are faults of the evaluation, as in CEL without a checker.
-    pub unchecked: bool,
-    /// The namespace in which names are looked up first; empty without one.
-    pub container: ast::Text,
 }
 
 /// The functions of a CEL.
@@ -61,20 +56,12 @@ pub enum Library {
     Kubernetes,
     /// The same, and those of selectors of devices.
     Devices,
-    /// Those of cel-go; the elements of a literal may differ.
-    Specification,
 }
 
 impl Cel {
     /// The CEL of Kubernetes 1.36.
     pub fn kubernetes() -> Self {
-        Cel {
-            library: Library::Kubernetes,
-            policy: false,
-            bind: false,
-            unchecked: false,
-            container: ast::Text::from(""),
-        }
+        Cel { library: Library::Kubernetes, policy: false, bind: false }
     }
 
     /// The CEL of policies.
@@ -91,7 +78,6 @@ impl Cel {
         match self.library {
             Library::Kubernetes => functions::named_in_kubernetes(name, method),
             Library::Devices => functions::named_in_devices(name, method),
-            Library::Specification => functions::named_in_specification(name, method),
         }
     }
 }
@@ -103,10 +89,6 @@ impl Checker<'_> {
             Dialect::Cel(cel) => cel.clone(),
             Dialect::Policy => Cel::kubernetes(),
         }
-    }
-
-    fn is_unchecked(&self) -> bool {
-        matches!(&self.dialect, Dialect::Cel(cel) if cel.unchecked)
     }
 
     /// An expression of CEL.
@@ -155,18 +137,14 @@ impl Checker<'_> {
         self.make(ExprKind::Dynamic(operation, args), ty, span)
     }
 
-    /// Reports a mistake, or makes it a fault of the evaluation where nothing is checked.
+    /// Reports a mistake, and goes on with an expression of which nothing is known.
     fn cel_mistake(
         &mut self,
         code: &'static Code,
         span: Span,
         message: impl Into<String>,
         help: impl Into<String>,
-        args: Vec<Expr>,
     ) -> Expr {
-        if self.is_unchecked() {
-            return self.dynamic_node(Operation::Call(Arc::from([])), args, Type::Dyn, span);
-        }
         self.mistake(code, span, message, help);
         self.unknown(span)
     }
@@ -183,7 +161,7 @@ impl Checker<'_> {
         if self.is_sure(&ty) && ty == Type::Bool || ty.is_unknown() {
             return expr;
         }
-        if !self.inference.assign(&Type::Bool, &ty) && !self.is_unchecked() {
+        if !self.inference.assign(&Type::Bool, &ty) {
             let message = format!("a condition is true or false, this is `{}`", self.shown(&ty));
             self.mistake(&codes::NOT_A_CONDITION, expr.span, message, "");
             return self.unknown(expr.span);

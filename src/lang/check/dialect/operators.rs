@@ -166,9 +166,9 @@ impl Checker<'_> {
             return self.with_range(ExprKind::Negate(Box::new(operand)), ty, range, span);
         }
         let known = self.operator(NEGATION, std::slice::from_ref(&operand.ty));
-        let Some(result) = known.or_else(|| self.is_unchecked().then_some(Type::Dyn)) else {
+        let Some(result) = known else {
             let message = format!("`-` wants a number, this is `{}`", self.shown(&ty));
-            return self.cel_mistake(&codes::TYPE_MISMATCH, operand.span, message, "", vec![operand]);
+            return self.cel_mistake(&codes::TYPE_MISMATCH, operand.span, message, "");
         };
         let range = operand.range.negated();
         match (ty, operand.range) {
@@ -205,12 +205,12 @@ impl Checker<'_> {
             return self.with_units(of, left, right, span);
         }
         let known = self.operator(overloads(of.op), &[left.ty.clone(), right.ty.clone()]);
-        let Some(result) = known.clone().or_else(|| self.is_unchecked().then_some(Type::Dyn)) else {
+        let Some(result) = known else {
             let symbol = of.op.symbol();
             let message = format!("`{symbol}` does not take `{}` and `{}`", self.shown(&a), self.shown(&b));
             let meant = self.help_with_instant_or_duration(&left, &right);
             let help = meant.unwrap_or_else(|| self.cel_help_of_operator(of.op, &a, &b));
-            return self.cel_mistake(&codes::TYPE_MISMATCH, span, message, help, vec![left, right]);
+            return self.cel_mistake(&codes::TYPE_MISMATCH, span, message, help);
         };
         if matches!(of.op, BinaryOp::Eq | BinaryOp::Ne)
             && let Some(equal) = self.equal_held(&left, &right, span)
@@ -220,7 +220,7 @@ impl Checker<'_> {
                 _ => self.make(ExprKind::Not(Box::new(equal)), Type::Bool, span),
             };
         }
-        let same = a == b && self.is_sure(&a) && a != Type::Null && known.is_some();
+        let same = a == b && self.is_sure(&a) && a != Type::Null;
         let compares =
             overloads(of.op).iter().all(|(_, result)| *result == Ty::Bool) && of.op != BinaryOp::In;
         let (left, right) =
@@ -508,11 +508,10 @@ impl Checker<'_> {
             return self.with_range(kind, ty, range, span);
         }
         let known = self.operator(CHOICE, &[then.ty.clone(), otherwise.ty.clone()]);
-        let Some(result) = known.or_else(|| self.is_unchecked().then_some(Type::Dyn)) else {
+        let Some(result) = known else {
             let message = format!("cannot choose between `{}` and `{}`", self.shown(&a), self.shown(&b));
             let help = "both sides have one type; `dyn(…)` takes any";
-            let args = vec![condition, then, otherwise];
-            return self.cel_mistake(&codes::TYPE_MISMATCH, span, message, help, args);
+            return self.cel_mistake(&codes::TYPE_MISMATCH, span, message, help);
         };
         self.doubt_unless_sure(&result, [&a, &b].into_iter());
         let range = if then.ty == otherwise.ty { then.range.union(otherwise.range) } else { Range::None };
