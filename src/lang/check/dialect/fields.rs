@@ -7,6 +7,7 @@ use super::names::{is_message_type, qualified};
 use super::operators::Overload;
 use crate::diag::{Span, codes};
 use crate::lang::check::Checker;
+use crate::lang::language::environments::Row;
 use crate::lang::language::functions;
 use crate::lang::syntax::ast;
 use crate::lang::typed::{Expr, ExprKind, Operation};
@@ -123,7 +124,7 @@ impl Checker<'_> {
     /// An object of which a field or an element is read. cel-go reads a path in one go: an optional that it begins with
     /// counts for what it holds, made anew; one on the way has no parts.
     fn selected_from(&mut self, written: &ast::Expr, object: Expr, asks: bool) -> Expr {
-        if self.cel().policy {
+        if self.has_row(Row::Optionals) {
             return object;
         }
         let is_step = match &without_brackets(written).kind {
@@ -159,7 +160,9 @@ impl Checker<'_> {
         let span = made.span;
         match made.kind {
             ExprKind::Dynamic(Operation::HasField(name), args)
-                if is_has && !self.cel().policy && args.iter().all(|object| self.may_be_optional(object)) =>
+                if is_has
+                    && !self.has_row(Row::Optionals)
+                    && args.iter().all(|object| self.may_be_optional(object)) =>
             {
                 self.doubts.doubt();
                 self.dynamic_node(Operation::HasValue(name), args, Type::Bool, span)
@@ -241,7 +244,9 @@ impl Checker<'_> {
     fn held_of(&mut self, optional: Expr) -> Expr {
         match optional.kind {
             ExprKind::Call(function, mut inner, _)
-                if function.def().name == functions::WRAP && inner.len() == 1 && self.cel().policy =>
+                if function.def().name == functions::WRAP
+                    && inner.len() == 1
+                    && self.has_row(Row::Optionals) =>
             {
                 inner.remove(0)
             }
@@ -254,7 +259,7 @@ impl Checker<'_> {
         let Type::CelOptional(of) = ty else { return None };
         match &**of {
             Type::Map(of, value) if **of == *key && !super::has_float(key) => {
-                (self.cel().policy && self.is_sure(ty)).then(|| (**value).clone())
+                (self.has_row(Row::Optionals) && self.is_sure(ty)).then(|| (**value).clone())
             }
             _ => None,
         }

@@ -5,6 +5,7 @@ use super::inference;
 use crate::diag::{Span, codes};
 use crate::lang::check::Checker;
 use crate::lang::eval::operations;
+use crate::lang::language::environments::Row;
 use crate::lang::language::functions::{self, FunctionId, Prepared};
 use crate::lang::syntax::ast;
 use crate::lang::typed::{Expr, ExprKind, Operation};
@@ -160,7 +161,7 @@ impl Checker<'_> {
             return Err(self.unknown(span));
         }
         // Kubernetes does not validate quantities; in a policy such a rule would never have a value.
-        let is_quantity = name == "quantity" && self.cel().policy;
+        let is_quantity = name == "quantity" && self.has_row(Row::ConstantQuantities);
         let (Some([part]), true) = (call_arguments(&expr), is_quantity || CONVERSIONS.contains(&name)) else {
             return Ok(expr);
         };
@@ -206,11 +207,11 @@ impl Checker<'_> {
         let known = is_prepared(expr);
         for (text, at) in patterns {
             let budget = &self.budget.patterns;
-            let compiled = match self.cel().has_large_patterns() {
-                true => functions::Pattern::compile_large(&text),
+            let compiled = match self.has_row(Row::Patterns) {
+                false => functions::Pattern::compile_large(&text),
                 // The text is refused for its patterns, of which this one is not compiled.
-                false if budget.is_exceeded() => return true,
-                false => functions::Pattern::compile(&text),
+                true if budget.is_exceeded() => return true,
+                true => functions::Pattern::compile(&text),
             };
             match compiled {
                 Err(error) => {
@@ -218,7 +219,7 @@ impl Checker<'_> {
                     self.mistake(&codes::BAD_CONSTANT, at, message, "");
                     return false;
                 }
-                Ok(_) if known || self.cel().has_large_patterns() => {}
+                Ok(_) if known || !self.has_row(Row::Patterns) => {}
                 Ok(pattern) => {
                     let before = budget.spent();
                     budget.spend(Prepared::Pattern(Arc::new(pattern)).bytes());

@@ -7,6 +7,7 @@ use crate::diag::{Span, codes};
 use crate::lang::check::Checker;
 use crate::lang::check::macros::{macro_row, sum_range};
 use crate::lang::check::scope::{Local, LocalKind};
+use crate::lang::language::environments::Row;
 use crate::lang::language::macros::{MacroKind, Parts};
 use crate::lang::syntax::ast;
 use crate::lang::typed::{Expr, ExprKind, Macro, Operation, SlotId};
@@ -52,7 +53,7 @@ impl Checker<'_> {
     pub(super) fn cel_macro(&mut self, call: &ast::MethodCall, span: Span) -> Option<Expr> {
         if let ast::ExprKind::Name(object) = &call.object.kind
             && matches!(&**object, "cel" | ".cel")
-            && self.cel().bind
+            && self.has_row(Row::Bind)
             && let ("bind", [name, value, body]) = (&*call.method.text, call.args.as_slice())
         {
             return Some(self.cel_bind(name, value, body, span));
@@ -91,7 +92,7 @@ impl Checker<'_> {
 
     /// A macro that policies have beside those of CEL.
     fn macro_of_policies(&self, call: &ast::MethodCall) -> Option<(MacroKind, usize, Parts)> {
-        let row = macro_row(&call.method.text, &call.args).filter(|_| self.cel().policy)?;
+        let row = macro_row(&call.method.text, &call.args).filter(|_| self.has_row(Row::Functions))?;
         Some((row.kind, row.variables, row.parts))
     }
 
@@ -217,7 +218,7 @@ impl Checker<'_> {
     /// Whether the keys of `sortBy` show only when they are computed which order they have.
     fn sorts_by_values(&self, object: &Expr, body: &Expr, ty: &Type) -> bool {
         let open = self.doubts.any() || !is_static(ty) || has_float(ty);
-        !self.cel().policy && (open || can_fail(body) || can_fail(object))
+        !self.has_row(Row::Faults) && (open || can_fail(body) || can_fail(object))
     }
 
     /// `l.sortBy(x, e)` as cel-go has it: `cel.bind(t, l, t.@sortByAssociatedKeys(t.map(x, e)))`.
@@ -247,7 +248,7 @@ impl Checker<'_> {
             true => self.dynamic_node(Operation::Counted(true), vec![keys], ty.clone().list(), at),
             false => keys,
         };
-        let rows = self.cel().rows("@sortByAssociatedKeys", true);
+        let rows = self.functions("@sortByAssociatedKeys", true);
         let sorted = self.dynamic_node(Operation::Call(rows.into()), vec![read, keys], result.clone(), span);
         let made = Macro {
             kind: MacroKind::Bind,
@@ -264,7 +265,9 @@ impl Checker<'_> {
     fn is_made_anew(&self, types: &[Type], slot: SlotId) -> bool {
         let is_key =
             types.len() > 1 && self.slots.get(slot.index()).is_some_and(|slot| slot.ty == Type::String);
-        !is_key && !self.cel().policy && types.iter().any(|ty| matches!(ty, Type::Dyn | Type::CelOptional(_)))
+        !is_key
+            && !self.has_row(Row::Optionals)
+            && types.iter().any(|ty| matches!(ty, Type::Dyn | Type::CelOptional(_)))
     }
 
     /// The types of the variables, and the object as something that the macro can go over.

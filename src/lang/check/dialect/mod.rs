@@ -24,71 +24,46 @@ pub(in crate::lang) use operators::{exact_range, finite_range};
 
 use super::Checker;
 use crate::diag::{Code, Span, codes};
+use crate::lang::language::environments::{Row, Rows};
 use crate::lang::language::functions::{self, FunctionId};
 use crate::lang::syntax::ast;
 use crate::lang::typed::{Expr, ExprKind, Operation};
 use crate::lang::types::Type;
 
 /// The language of the expressions of a policy.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dialect {
     /// The policy language: what compiles has no run-time error.
     Policy,
-    /// CEL: an operation without a value is a fault.
-    Cel(Cel),
-}
-
-/// Which CEL.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Cel {
-    /// Which functions there are.
-    pub library: Library,
-    /// The names of policies: `pod`, `node`, params, lets and groups.
-    pub policy: bool,
-    /// `cel.bind`
-    pub bind: bool,
-}
-
-/// The functions of a CEL.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Library {
-    /// Those of Kubernetes 1.36; the elements of a literal have one type, and literals are validated.
-    Kubernetes,
-    /// The same, and those of selectors of devices.
-    Devices,
-}
-
-impl Cel {
-    /// The CEL of Kubernetes 1.36.
-    pub fn kubernetes() -> Self {
-        Cel { library: Library::Kubernetes, policy: false, bind: false }
-    }
-
-    /// The CEL of policies.
-    pub fn policy() -> Self {
-        Cel { policy: true, ..Cel::kubernetes() }
-    }
-
-    /// Whether patterns may be as large as in Go: what schedules keeps its patterns, and has less room for each.
-    fn has_large_patterns(&self) -> bool {
-        !self.policy && self.library != Library::Devices
-    }
-
-    fn rows(&self, name: &str, method: bool) -> &'static [FunctionId] {
-        match self.library {
-            Library::Kubernetes => functions::named_in_kubernetes(name, method),
-            Library::Devices => functions::named_in_devices(name, method),
-        }
-    }
+    /// CEL in an environment: an operation without a value is a fault.
+    Cel(Rows),
 }
 
 impl Checker<'_> {
-    /// Which CEL the expressions are; the one of Kubernetes where they are none.
-    fn cel(&self) -> Cel {
-        match &self.dialect {
-            Dialect::Cel(cel) => cel.clone(),
-            Dialect::Policy => Cel::kubernetes(),
+    /// Whether the environment of the expressions has a row.
+    fn has_row(&self, row: Row) -> bool {
+        self.rows().has(row)
+    }
+
+    /// The environment of the expressions; the one of Kubernetes where they are not CEL.
+    fn rows(&self) -> Rows {
+        match self.dialect {
+            Dialect::Cel(rows) => rows,
+            Dialect::Policy => Rows::KUBERNETES,
         }
+    }
+
+    /// The functions of a name.
+    fn functions(&self, name: &str, method: bool) -> &'static [FunctionId] {
+        match self.has_row(Row::Includes) {
+            true => functions::named_in_devices(name, method),
+            false => functions::named_in_kubernetes(name, method),
+        }
+    }
+
+    /// The functions of a name beside those of Kubernetes, by the rules of the policy language.
+    fn further_functions(&self, name: &str, method: bool) -> &'static [FunctionId] {
+        if self.has_row(Row::Functions) { functions::named(name, method) } else { &[] }
     }
 
     /// An expression of CEL.

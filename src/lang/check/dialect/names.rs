@@ -3,6 +3,7 @@
 use crate::diag::{Span, codes};
 use crate::lang::check::Checker;
 use crate::lang::check::scope::LocalKind;
+use crate::lang::language::environments::Row;
 use crate::lang::syntax::ast;
 use crate::lang::typed::{Expr, ExprKind, Operation, SlotId};
 use crate::lang::types::value::{FaultKind, Value};
@@ -104,7 +105,7 @@ impl Checker<'_> {
     /// Whether cel-go takes a variable of this type for the name of a type.
     pub(super) fn names_a_type(&self, ty: &Type) -> bool {
         let names = matches!(self.inference.resolve(ty), Type::TypeOf(_) | Type::TypeName);
-        names && !self.cel().policy
+        names && !self.has_row(Row::TypeVariables)
     }
 
     /// The same of a variable that is read here. Where its type is open, the type is checked at the end of the expression.
@@ -156,14 +157,16 @@ impl Checker<'_> {
 
     fn is_variable(&self, name: &str) -> bool {
         let known = || self.names.contains_key(name) || crate::lang::check::scope::root(name).is_some();
-        self.frame.locals.iter().any(|local| *local.name == *name) || self.cel().policy && known()
+        self.frame.locals.iter().any(|local| *local.name == *name) || self.has_row(Row::Names) && known()
     }
 
     pub(super) fn cel_name(&mut self, name: &ast::Text, span: Span) -> Expr {
         if let Some(known) = self.cel_known(name, span) {
             return known;
         }
-        if let Some((why, instead)) = refused(name).filter(|_| self.cel().policy || &**name == "authorizer") {
+        if let Some((why, instead)) =
+            refused(name).filter(|_| self.has_row(Row::Names) || &**name == "authorizer")
+        {
             let message = format!("`{name}` is not known here: {why}");
             self.mistake(&codes::UNKNOWN_NAME, span, message, instead);
             return self.unknown(span);
