@@ -38,10 +38,10 @@ impl Environment {
         Environment { rows: Rows::KUBERNETES, variables }
     }
 
-    /// The environment of selectors of devices: the variable `device`.
+    /// The environment of selectors of devices: the variable `device`, whose attributes are of this type.
     ///
     /// Source: `k8s.io/dynamic-resource-allocation/cel`.
-    pub fn device() -> Self {
+    pub fn device(attribute: Type) -> Self {
         let by_domain = |of: Type| {
             let names = Type::Map(Arc::new(Type::String), Arc::new(of));
             Type::Map(Arc::new(Type::String), Arc::new(names))
@@ -49,7 +49,7 @@ impl Environment {
         let fields = [
             (Text::from("driver"), Type::String),
             (Text::from("allowMultipleAllocations"), Type::Bool),
-            (Text::from("attributes"), by_domain(Type::Any)),
+            (Text::from("attributes"), by_domain(attribute)),
             (Text::from("capacity"), by_domain(Type::Quantity)),
         ];
         let device = RecordType { name: Some(Text::from("kubernetes.DRADevice")), fields: fields.into() };
