@@ -3,9 +3,10 @@
 //! Resource claims select devices with it, `bayplan eval --cel` and the conformance tests call it. Policies in
 //! CEL go through [`compile_for`](super::compile_for) like any other policy.
 
-use super::check::{self, dialect};
+use super::check;
 use super::eval::context::EvalContext;
 use super::eval::interpret::Evaluator;
+use super::language::environments::{Row, Rows};
 use super::syntax::{
     self,
     ast::{self, Text},
@@ -26,7 +27,7 @@ pub const FUSE: u64 = 4_000_000;
 /// What an expression can name, and which functions there are.
 #[derive(Clone, Debug)]
 pub struct Environment {
-    cel: dialect::Cel,
+    rows: Rows,
     variables: Vec<(Text, Type)>,
 }
 
@@ -34,24 +35,13 @@ impl Environment {
     /// The CEL of Kubernetes 1.36 with these variables.
     pub fn kubernetes<'t>(variables: impl IntoIterator<Item = (&'t str, Type)>) -> Self {
         let variables = variables.into_iter().map(|(name, ty)| (Text::from(name), ty)).collect();
-        Environment { cel: dialect::Cel::kubernetes(), variables }
+        Environment { rows: Rows::KUBERNETES, variables }
     }
 
-    /// CEL with the extensions of cel-go, these variables, and names that are looked up in a namespace first.
-    pub fn specification<'t>(variables: impl IntoIterator<Item = (&'t str, Type)>, container: &str) -> Self {
-        let cel = dialect::Cel {
-            library: dialect::Library::Specification,
-            bind: true,
-            container: Text::from(container),
-            ..dialect::Cel::kubernetes()
-        };
-        Environment { cel, ..Environment::kubernetes(variables) }
-    }
-
-    /// The environment of selectors of devices: the variable `device`, and `cel.bind`.
+    /// The environment of selectors of devices: the variable `device`, whose attributes are of this type.
     ///
     /// Source: `k8s.io/dynamic-resource-allocation/cel`.
-    pub fn device() -> Self {
+    pub fn device(attribute: Type) -> Self {
         let by_domain = |of: Type| {
             let names = Type::Map(Arc::new(Type::String), Arc::new(of));
             Type::Map(Arc::new(Type::String), Arc::new(names))
@@ -59,32 +49,23 @@ impl Environment {
         let fields = [
             (Text::from("driver"), Type::String),
             (Text::from("allowMultipleAllocations"), Type::Bool),
-            (Text::from("attributes"), by_domain(Type::Any)),
+            (Text::from("attributes"), by_domain(attribute)),
             (Text::from("capacity"), by_domain(Type::Quantity)),
         ];
         let device = RecordType { name: Some(Text::from("kubernetes.DRADevice")), fields: fields.into() };
-        let environment = Environment::kubernetes([("device", Type::Record(Arc::new(device)))]);
-        let cel = dialect::Cel { bind: true, library: dialect::Library::Devices, ..environment.cel };
-        Environment { cel, ..environment }
+        let variables = [("device", Type::Record(Arc::new(device)))];
+        Environment { rows: Rows::of_devices(), ..Environment::kubernetes(variables) }
     }
 
-    /// The environment of policies: `pod`, `node` and the other names that a filter sees.
-    pub fn policy() -> Self {
-        Environment { cel: dialect::Cel::policy(), variables: Vec::new() }
+    /// The environment of policies: `pod`, `node` and the other names that a filter sees, and these variables.
+    pub fn policy<'t>(variables: impl IntoIterator<Item = (&'t str, Type)>) -> Self {
+        Environment { rows: Rows::of_policies(), ..Environment::kubernetes(variables) }
     }
 
-    /// The same without a checker: what it would refuse is a fault when it is evaluated.
-    pub fn unchecked(mut self) -> Self {
-        self.cel.unchecked = true;
-        for (_, ty) in &mut self.variables {
-            *ty = Type::Dyn;
-        }
-        self
-    }
-
-    /// Whether the names of fields may be written in back quotes.
-    pub fn has_back_quotes(&self) -> bool {
-        self.cel.library == dialect::Library::Specification
+    /// The same without a row: what the row changes is what it is in Kubernetes.
+    #[must_use]
+    pub fn without(&self, row: Row) -> Self {
+        Environment { rows: self.rows.without(row), variables: self.variables.clone() }
     }
 }
 
@@ -117,8 +98,7 @@ pub struct Program {
 /// # Errors
 /// The mistakes of the expression.
 pub fn compile(text: &str, environment: &Environment) -> Result<Program, Vec<Diagnostic>> {
-    let syntax = syntax::cel::Syntax { backquotes: environment.has_back_quotes() };
-    let read = syntax::cel::parse_with(text, syntax, SourceId::default(), &|at| at);
+    let read = syntax::cel::parse(text, SourceId::default(), &|at| at);
     match read.expr {
         Some(expr) => check(&expr, text, environment),
         None => Err(read.diagnostics),
@@ -130,7 +110,7 @@ pub fn compile(text: &str, environment: &Environment) -> Result<Program, Vec<Dia
 /// # Errors
 /// The mistakes of the expression.
 pub fn check(expr: &ast::Expr, text: &str, environment: &Environment) -> Result<Program, Vec<Diagnostic>> {
-    let (checked, said) = check::check_cel(expr, text, &environment.cel, &environment.variables);
+    let (checked, said) = check::check_cel(expr, text, environment.rows, &environment.variables);
     let (policy, expr, type_name) = checked.ok_or(said)?;
     Ok(Program { policy: Arc::new(policy), expr: Arc::new(expr), type_name })
 }

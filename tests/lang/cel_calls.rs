@@ -1,4 +1,4 @@
-//! Calls of functions of CEL with values, against the recorded answers of Kubernetes' and cel-go's own code.
+//! Calls of functions of CEL with values, against the recorded answers of Kubernetes' own code.
 //!
 //! `tests/conformance/generator -cel-calls` writes the file. The row is chosen as cel-go chooses an overload while it
 //! evaluates: by the values, and by the first element of a list.
@@ -35,11 +35,8 @@ fn fits(ty: &Ty, value: &Constant) -> bool {
     }
 }
 
-fn row(name: &str, method: bool, specification: bool, args: &[Constant]) -> Option<&'static FunctionDef> {
-    let rows = match specification {
-        true => functions::named_in_specification(name, method),
-        false => functions::named_in_kubernetes(name, method),
-    };
+fn row(name: &str, method: bool, args: &[Constant]) -> Option<&'static FunctionDef> {
+    let rows = functions::named_in_kubernetes(name, method);
     // cel-go does not look at the elements of the list that `flatten` is given.
     let fit = |def: &&FunctionDef| {
         let all = || name == "flatten" || def.params.iter().zip(args).all(|(ty, value)| fits(ty, value));
@@ -49,14 +46,14 @@ fn row(name: &str, method: bool, specification: bool, args: &[Constant]) -> Opti
 }
 
 /// The value of a call; `None` for an error.
-fn call(name: &str, method: bool, specification: bool, args: &[Constant]) -> Option<Constant> {
+fn call(name: &str, method: bool, args: &[Constant]) -> Option<Constant> {
     let value = match (name, args) {
         ("_+_", [a, b]) => cel::add(a, b)?,
         ("_-_", [a, b]) => cel::subtract(a, b)?,
         ("-_", [a]) => cel::negate(a)?,
         ("_==_", [a, b]) => Value::Bool(cel::equal(a, b).ok()?),
         ("_<_", [a, b]) => Value::Bool(cel::compare(a, b)?.is_lt()),
-        _ => (row(name, method, specification, args)?.body)(args, &Prepared::Nothing),
+        _ => (row(name, method, args)?.body)(args, &Prepared::Nothing),
     };
     (!value.is_fault() && !value.is_absent()).then_some(value)
 }
@@ -64,7 +61,7 @@ fn call(name: &str, method: bool, specification: bool, args: &[Constant]) -> Opt
 fn read(json: &Json) -> Constant {
     let (tag, of) = json.as_object().and_then(|of| of.iter().next()).unwrap();
     let text = of.as_str().unwrap_or("");
-    let made = |name: &str| call(name, false, false, &[Value::text(text)]).unwrap();
+    let made = |name: &str| call(name, false, &[Value::text(text)]).unwrap();
     match tag.as_str() {
         "int" => Value::Int(text.parse().unwrap()),
         "uint" => Value::Uint(text.parse().unwrap()),
@@ -100,7 +97,7 @@ fn read(json: &Json) -> Constant {
             } else {
                 name[..1].make_ascii_lowercase();
             }
-            call(&format!("format.{name}"), false, false, &[]).unwrap()
+            call(&format!("format.{name}"), false, &[]).unwrap()
         }
         other => panic!("{other}"),
     }
@@ -123,15 +120,14 @@ fn exactly(value: &Constant) -> String {
 }
 
 #[test]
-fn functions_of_cel_give_what_kubernetes_and_cel_go_give() {
+fn functions_of_cel_give_what_kubernetes_gives() {
     let mut wrong: BTreeMap<String, Vec<String>> = BTreeMap::new();
     let mut lines = 0;
     for line in crate::support::vectors("cel-calls-1.36") {
         let name = line["call"].as_str().unwrap();
         let method = line["method"].as_bool().unwrap();
-        let specification = line["specification"].as_bool().unwrap_or(false);
         let args: Vec<Constant> = line["args"].as_array().unwrap().iter().map(read).collect();
-        let got = call(name, method, specification, &args).map(|value| exactly(&value));
+        let got = call(name, method, &args).map(|value| exactly(&value));
         let wanted = line.get("value").map(|value| exactly(&read(value)));
         lines += 1;
         if got != wanted {

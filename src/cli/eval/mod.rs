@@ -191,7 +191,7 @@ fn compile_cel(read: &mut Policies, text: &str) -> Result<Compiled, Vec<Diagnost
     let source = read.sources.add("expression", text);
     let parsed = syntax::cel::parse(text, source, &|at| at);
     let expr = parsed.expr.ok_or(parsed.diagnostics)?;
-    cel::check(&expr, text, &cel::Environment::policy()).map(Compiled::Cel)
+    cel::check(&expr, text, &cel::Environment::policy([])).map(Compiled::Cel)
 }
 
 /// Checks an expression; `names` are lets of the policy around it. Places are those of the

@@ -190,7 +190,7 @@ fn why(source: &Expr) -> String {
         }
         Operation::Index => "there may be no such element".to_owned(),
         Operation::Truth => "the value may be no bool".to_owned(),
-        Operation::Map { .. } => "two keys may be the same".to_owned(),
+        Operation::Map(_) => "two keys may be the same".to_owned(),
         _ => "the operation has no value for some operands".to_owned(),
     }
 }

@@ -57,6 +57,7 @@ use crate::diag::{Code, Diagnostic, Source, Span};
 use crate::lang::eval::budget::Budget;
 use crate::lang::eval::constant::{self, Known, Tables};
 use crate::lang::exceptions::Outside;
+use crate::lang::language::environments::Rows;
 use crate::lang::language::statements::Names;
 use crate::lang::language::statements::StatementId;
 use crate::lang::syntax::ast::{self, Text};
@@ -198,13 +199,13 @@ pub fn check_expression(expr: &ast::Expr, text: &str) -> (Option<(Policy, Expr)>
 pub fn check_cel(
     expr: &ast::Expr,
     text: &str,
-    cel: &dialect::Cel,
+    rows: Rows,
     variables: &[(Text, Type)],
 ) -> (Option<(Policy, Expr, String)>, Vec<Diagnostic>) {
     let budget = &Budget::default();
     let mut checker = Checker::new(Texts::one(text), Vec::new(), budget);
     checker.frame = Frame::new(Place::In(StatementId::Filter), FactScope::Narrowed);
-    checker.dialect = Dialect::Cel(cel.clone());
+    checker.dialect = Dialect::Cel(rows);
     for (name, ty) in variables {
         checker.cel_binding(name, ty.clone());
     }
@@ -394,7 +395,7 @@ impl<'a> Checker<'a> {
         (file, outside): (&scope::FileItems<'a>, &'a Outside),
     ) -> Policy {
         if policy.dialect == ast::Dialect::Cel {
-            self.dialect = Dialect::Cel(dialect::Cel::policy());
+            self.dialect = Dialect::Cel(Rows::of_policies());
         }
         self.on_error = policy.on_error;
         self.declare(policy, file);

@@ -104,7 +104,7 @@ impl Lowering<'_> {
             });
         }
         let is_held = |at: usize| match operation {
-            Operation::Map { optional, .. } => at % 2 == 1 && optional.get(at / 2) == Some(&true),
+            Operation::Map(optional) => at % 2 == 1 && optional.get(at / 2) == Some(&true),
             _ => false,
         };
         let part = |(at, arg)| if is_held(at) { self.held(arg) } else { self.value(arg) };

@@ -238,7 +238,7 @@ impl<'p, 'a> Evaluator<'p, 'a> {
             }
             ExprKind::Dynamic(operation, args) => {
                 let is_held = |at: usize| match operation {
-                    Operation::Map { optional, .. } => at % 2 == 1 && optional.get(at / 2) == Some(&true),
+                    Operation::Map(optional) => at % 2 == 1 && optional.get(at / 2) == Some(&true),
                     _ => false,
                 };
                 let value = |(at, arg)| if is_held(at) { self.held(arg) } else { self.value(arg) };

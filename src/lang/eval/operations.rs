@@ -55,25 +55,21 @@ pub fn operate<'a>(operation: &Operation, args: Operands<'a>) -> Value<'a> {
         (Operation::NotEqual, [a, b]) => Value::Bool(!cel::equal(a, b).unwrap_or(false)),
         (Operation::Compare(op), [a, b]) => compare(*op, a, b),
         (Operation::In(is_variable), [a, b]) => is_in(a, b, *is_variable),
-        (Operation::Select(name, strict), [object]) => {
-            select(object, &Value::text(name.clone()), false, *strict)
-        }
-        (Operation::OptionalSelect(name, strict), [object]) => {
-            select(object, &Value::text(name.clone()), true, *strict)
-        }
+        (Operation::Select(name), [object]) => select(object, &Value::text(name.clone()), false),
+        (Operation::OptionalSelect(name), [object]) => select(object, &Value::text(name.clone()), true),
         (Operation::HasField(name), [object]) => has_field(object, name),
         (Operation::Hashed, [value]) if cel::has_no_hash(value) => no_hash(value),
         (Operation::Hashed, [value]) => value.clone(),
         (Operation::HasValue(name), [object @ Value::Optional(_)]) => {
-            select(object, &Value::text(name.clone()), true, false)
+            select(object, &Value::text(name.clone()), true)
         }
         (Operation::HasValue(name), [object]) => has_field(object, name),
         (Operation::Step { of: None, asks }, [element]) => step(element.clone(), *asks),
         (Operation::Step { of: Some(_), .. }, [Value::Optional(_), ..]) => of_step(operation, args),
         (Operation::Step { of: Some(of), asks }, _) => step(operate(of, args), *asks),
-        (Operation::Index, [object, index]) => select(object, index, false, false),
-        (Operation::OptionalIndex, [object, index]) => select(object, index, true, false),
-        (Operation::Map { optional, unique }, parts) => map(optional, *unique, parts),
+        (Operation::Index, [object, index]) => select(object, index, false),
+        (Operation::OptionalIndex, [object, index]) => select(object, index, true),
+        (Operation::Map(optional), parts) => map(optional, parts),
         (Operation::Call(rows), args) => call(rows, args),
         (_, args) => no_overload(args),
     }
@@ -293,7 +289,7 @@ fn is_key(key: &Value<'_>) -> bool {
 }
 
 /// `a.f` and `a[i]`, and their optional forms; of an optional the result is an optional.
-fn select<'a>(object: &Value<'a>, key: &Value<'_>, optional: bool, strict: bool) -> Value<'a> {
+fn select<'a>(object: &Value<'a>, key: &Value<'_>, optional: bool) -> Value<'a> {
     let (target, optional) = match object {
         Value::Optional(None) => return Value::Optional(None),
         Value::Optional(Some(held)) => (&**held, true),
@@ -317,9 +313,6 @@ fn select<'a>(object: &Value<'a>, key: &Value<'_>, optional: bool, strict: bool)
         }
         map if map.entries().is_some() => (cel::entry(map, key), FaultKind::NoSuchKey),
         // A value without parts has none, as in cel-go.
-        _ if optional && matches!(object, Value::Optional(_)) && strict => {
-            return Value::fault(FaultKind::NoSuchKey, "no such key");
-        }
         _ if optional => return Value::Optional(None),
         other => return no_overload(std::slice::from_ref(other)),
     };
@@ -349,24 +342,14 @@ fn has_field<'a>(object: &Value<'a>, name: &str) -> Value<'a> {
 }
 
 /// A map from keys and values in turn: a later key replaces an equal earlier one, and an empty optional removes it.
-/// In the CEL of the specification keys must differ, and be of a type that keys have.
-fn map<'a>(optional: &[bool], unique: bool, parts: &[Value<'a>]) -> Value<'a> {
+fn map<'a>(optional: &[bool], parts: &[Value<'a>]) -> Value<'a> {
     let mut entries: Vec<(Value<'a>, Value<'a>)> = Vec::with_capacity(optional.len());
     for (pair, optional) in parts.chunks_exact(2).zip(optional) {
         let [key, value] = pair else { continue };
-        if unique && (!is_key(key) || matches!(key, Value::Float(_))) {
-            let message = format!("a key of a map cannot be {}", kind_name(key));
-            return Value::fault(FaultKind::NoSuchOverload, message);
-        }
         if cel::has_no_hash(key) {
             return no_hash(key);
         }
-        let same = if unique { Value::equals } else { cel::same_key };
-        let known = entries.iter().position(|(known, _)| same(known, key));
-        if unique && known.is_some() {
-            return Value::fault(FaultKind::BadArgument, "two entries of a map have the same key");
-        }
-        if let Some(known) = known {
+        if let Some(known) = entries.iter().position(|(known, _)| cel::same_key(known, key)) {
             entries.remove(known);
         }
         if !(*optional && value.is_absent()) {

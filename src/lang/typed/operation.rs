@@ -65,23 +65,18 @@ pub enum Operation {
     Compare(CompareOp),
     /// `a in b`. `true`: `b` is a variable, or a part of one.
     In(bool),
-    /// `a.f`; of an optional an optional. `true`: what it holds must have fields, as the specification wants.
-    Select(Text, bool),
-    /// `a.?f`: an optional. `true` as for [`Operation::Select`].
-    OptionalSelect(Text, bool),
+    /// `a.f`; of an optional an optional.
+    Select(Text),
+    /// `a.?f`: an optional.
+    OptionalSelect(Text),
     /// `has(a.f)`
     HasField(Text),
     /// `a[i]`; of an optional an optional.
     Index,
     /// `a[?i]`: an optional.
     OptionalIndex,
-    /// `{k: v, ?k: v}`: keys and values in turn.
-    Map {
-        /// Which values are optionals, of which an empty one is omitted.
-        optional: Arc<[bool]>,
-        /// Whether two equal keys are a fault.
-        unique: bool,
-    },
+    /// `{k: v, ?k: v}`: keys and values in turn; which values are optionals, of which an empty one is omitted.
+    Map(Arc<[bool]>),
     /// `a.or(b)` and `a.orValue(b)` of an optional `a`: `b` is evaluated where `a` is empty. `true`: what `a` holds.
     OrElse(bool),
     /// A call whose overload the values choose from these rows.
@@ -99,7 +94,7 @@ impl Operation {
                 | Operation::Plain
                 | Operation::NotEqual
                 | Operation::OrElse(_)
-                | Operation::Map { unique: false, .. }
+                | Operation::Map(_)
         )
     }
 }
@@ -146,7 +141,7 @@ fn has_own_keys(of: &Macro) -> bool {
             [(key, ..)] => key,
             _ => return false,
         },
-        Some(ExprKind::Dynamic(Operation::Map { .. }, parts)) => match parts.as_slice() {
+        Some(ExprKind::Dynamic(Operation::Map(_), parts)) => match parts.as_slice() {
             [key, _] => key,
             _ => return false,
         },

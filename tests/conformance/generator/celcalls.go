@@ -12,7 +12,6 @@ import (
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/common/types/traits"
-	"github.com/google/cel-go/ext"
 	"k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/apiserver/pkg/cel/environment"
 )
@@ -25,14 +24,10 @@ type celCall struct {
 }
 
 // celCallEnvironment has the variables a to d of type dyn.
-func celCallEnvironment(specification bool) (*cel.Env, error) {
+func celCallEnvironment() (*cel.Env, error) {
 	options := []cel.EnvOption{
 		cel.Variable("a", cel.DynType), cel.Variable("b", cel.DynType),
 		cel.Variable("c", cel.DynType), cel.Variable("d", cel.DynType),
-	}
-	if specification {
-		options = append(options, cel.OptionalTypes(), ext.Strings(), ext.Math(), ext.Encoders(), ext.Lists(), ext.Sets())
-		return cel.NewEnv(options...)
 	}
 	base, err := environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()).Extend(
 		environment.VersionedOptions{IntroducedVersion: version.MajorMinor(1, 0), EnvOptions: options})
@@ -48,25 +43,19 @@ func writeCalls(out io.Writer) error {
 	defer writer.Flush()
 	encoder := json.NewEncoder(writer)
 	encoder.SetEscapeHTML(false)
-	for _, specification := range []bool{false, true} {
-		env, err := celCallEnvironment(specification)
-		if err != nil {
-			return err
-		}
-		calls := celCallsOfKubernetes
-		if specification {
-			calls = celCallsOfSpecification
-		}
-		for _, call := range calls {
-			if err := writeCall(env, call, specification, encoder); err != nil {
-				return fmt.Errorf("%s: %w", call.name, err)
-			}
+	env, err := celCallEnvironment()
+	if err != nil {
+		return err
+	}
+	for _, call := range celCallsOfKubernetes {
+		if err := writeCall(env, call, encoder); err != nil {
+			return fmt.Errorf("%s: %w", call.name, err)
 		}
 	}
 	return nil
 }
 
-func writeCall(env *cel.Env, call celCall, specification bool, encoder *json.Encoder) error {
+func writeCall(env *cel.Env, call celCall, encoder *json.Encoder) error {
 	names := []string{"a", "b", "c", "d"}[:len(call.arguments)]
 	text := call.name + "(" + strings.Join(names, ", ") + ")"
 	if strings.Contains(call.name, "_") {
@@ -98,9 +87,6 @@ func writeCall(env *cel.Env, call celCall, specification bool, encoder *json.Enc
 			arguments = append(arguments, argument)
 		}
 		answer := map[string]any{"call": call.name, "method": call.method, "args": arguments}
-		if specification {
-			answer["specification"] = true
-		}
 		value, _, err := program.Eval(bound)
 		if err != nil {
 			answer["error"] = err.Error()

@@ -134,7 +134,7 @@ func callWrapped(call string, texts []string, keep func(string) bool) []string {
 }
 
 func callValid(call string, texts []string) []string {
-	env, err := celCallEnvironment(false)
+	env, err := celCallEnvironment()
 	if err != nil {
 		panic(err)
 	}
@@ -298,35 +298,4 @@ var celCallsOfKubernetes = func() []celCall {
 	calls = append(calls, callOne("format.named", false, callJoined(names, []string{"'nope'", "''", "'URI'"})),
 		celCall{"validate", true, [][]string{formats, callFormatTexts}})
 	return calls
-}()
-
-var celCallsOfSpecification = func() []celCall {
-	numbers := callJoined(callInts, callUints, callDoubles)
-	var calls []celCall
-	for _, name := range []string{"ceil", "floor", "round", "trunc", "isInf", "isNaN", "isFinite"} {
-		calls = append(calls, callOne("math."+name, false, callDoubles))
-	}
-	for _, name := range []string{"abs", "sign", "sqrt"} {
-		calls = append(calls, callOne("math."+name, false, numbers))
-	}
-	whole := callJoined(callInts, callUints)
-	for _, name := range []string{"bitAnd", "bitOr", "bitXor"} {
-		calls = append(calls, celCall{"math." + name, false, [][]string{whole, whole}})
-	}
-	for _, name := range []string{"bitShiftLeft", "bitShiftRight"} {
-		calls = append(calls, celCall{"math." + name, false, [][]string{whole, []string{"-1", "0", "1", "3", "63", "64", "99"}}})
-	}
-	calls = append(calls, callOne("math.bitNot", false, whole))
-	lists := []string{"[]", "[3, 1, 2]", "[1.5, 0.5]", "[2u, 1u]", "[dyn(1), dyn(0.5), dyn(2u)]", "[1.0, double('NaN')]", "[double('NaN'), 1.0]", "['a']", "[dyn(1), dyn('a')]"}
-	for _, name := range []string{"math.greatest", "math.least"} {
-		calls = append(calls, callOne(name, false, callJoined(numbers, lists)), celCall{name, false, [][]string{numbers, numbers}})
-	}
-	calls = append(calls, callOne("base64.encode", false, callBytes),
-		callOne("base64.decode", false, []string{"''", "'YQ=='", "'YQ='", "'YQ'", "'Y'", "'YWI='", "'YWJj'", "'YWJj\\n'", "'YW\\r\\nJj'", "'YQ==YQ=='", "'a-_b'", "'Y Q=='", "'YR=='", "'YR'", "'='", "'===='", "'YWJjZA'", "'YWJjZA='"}),
-		callOne("reverse", true, callTexts))
-	var values []string
-	for _, value := range callFormatValues {
-		values = append(values, value)
-	}
-	return append(calls, celCall{"format", true, [][]string{callFormatStrings, values}})
 }()

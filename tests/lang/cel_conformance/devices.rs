@@ -3,6 +3,7 @@
 use super::run::run;
 use super::tally::{Outcome, Tally, fault, said};
 use bayplan::lang::cel::{Environment, compile};
+use bayplan::lang::types::Type;
 use bayplan::lang::types::cel::{Cel, PreRelease, Semver};
 use bayplan::lang::types::value::ExactQuantity;
 use bayplan::lang::types::value::Value;
@@ -13,7 +14,7 @@ use std::sync::Arc;
 /// Compares the lines of a file.
 pub(super) fn compare(file: &str, lines: &[Json]) -> Tally {
     let mut tally = Tally::new(file.rsplit('/').next().unwrap_or(file));
-    let environment = Environment::device();
+    let environment = Environment::device(Type::Any);
     for line in lines {
         let expression = line["expr"].as_str().unwrap();
         tally.add(&format!("{expression}   [{}]", line["device"]), outcome(expression, line, &environment));

@@ -1,9 +1,11 @@
-//! Recorded expressions with the variables of their file.
+//! Recorded expressions with the variables of their file, in the environment of Kubernetes and in that of policies.
 
 use super::run::run;
 use super::tally::{Outcome, Tally, fault, said, same};
+use bayplan::lang::analysis::faults::may_fail;
 use bayplan::lang::cel::{Environment, compile};
 use bayplan::lang::eval::tagged::{tagged, typed};
+use bayplan::lang::language::environments::{ROWS, RowDef};
 use bayplan::lang::types::Type;
 use bayplan::lang::types::value::Value;
 use serde_json::Value as Json;
@@ -12,13 +14,23 @@ use serde_json::Value as Json;
 /// is the order of the keys.
 const BY_ORDER_OF_KEYS: [&str; 1] = ["m.map(k, k + '=' + m[k]).isSorted()"];
 
-/// Compares the lines of a file. Its first line declares the variables; without one they are those of the
-/// first recorded file.
-pub(super) fn compare(file: &str, lines: &[Json]) -> Tally {
+/// Makes an environment of variables.
+pub(super) type Make = fn(&[(&str, Type)]) -> Environment;
+
+/// The environment of Kubernetes.
+pub(super) fn kubernetes(types: &[(&str, Type)]) -> Environment {
+    Environment::kubernetes(types.iter().cloned())
+}
+
+/// The environment of policies.
+pub(super) fn policies(types: &[(&str, Type)]) -> Environment {
+    Environment::policy(types.iter().cloned())
+}
+
+/// Compares the lines of a file.
+pub(super) fn compare(file: &str, lines: &[Json], make: Make) -> Tally {
     let mut tally = Tally::new(file.rsplit('/').next().unwrap_or(file));
-    let others = super::lines(super::RECORDED[0]);
-    let first = lines.first().filter(|line| line.get("vars").is_some()).unwrap_or(&others[0]);
-    let (environment, values) = variables(first);
+    let (environment, values) = variables(lines, make);
     for line in lines {
         if let Some(expression) = line["expr"].as_str() {
             tally.add(expression, outcome(expression, line, &environment, &values));
@@ -27,7 +39,22 @@ pub(super) fn compare(file: &str, lines: &[Json]) -> Tally {
     tally
 }
 
-fn variables(first: &Json) -> (Environment, Vec<Value<'static>>) {
+/// How many expressions of a file compile, and of how many it is proved that they cannot fail.
+pub(super) fn proved(lines: &[Json], make: Make) -> (usize, usize) {
+    let (environment, _) = variables(lines, make);
+    let expressions = lines.iter().filter_map(|line| line["expr"].as_str());
+    let programs: Vec<_> = expressions.filter_map(|text| compile(text, &environment).ok()).collect();
+    let proved = programs.iter().filter(|program| {
+        let (policy, expr) = program.parts();
+        !may_fail(policy, expr)
+    });
+    (programs.len(), proved.count())
+}
+
+/// The first line of a file declares the variables; without one they are those of the first recorded file.
+fn variables(lines: &[Json], make: Make) -> (Environment, Vec<Value<'static>>) {
+    let others = super::lines(super::RECORDED[0]);
+    let first = lines.first().filter(|line| line.get("vars").is_some()).unwrap_or(&others[0]);
     // The first recorded file does not say that `o` is dyn.
     let dynamic = first.get("dyn").cloned().unwrap_or_else(|| serde_json::json!(["o"]));
     let dynamic: Vec<&str> = dynamic.as_array().unwrap().iter().map(|name| name.as_str().unwrap()).collect();
@@ -37,7 +64,7 @@ fn variables(first: &Json) -> (Environment, Vec<Value<'static>>) {
         types.push((name.as_str(), if dynamic.contains(&name.as_str()) { Type::Dyn } else { ty }));
         values.push(value);
     }
-    (Environment::kubernetes(types.iter().map(|(name, ty)| (*name, ty.clone()))), values)
+    (make(&types), values)
 }
 
 fn outcome(expression: &str, line: &Json, environment: &Environment, values: &[Value<'static>]) -> Outcome {
@@ -46,10 +73,40 @@ fn outcome(expression: &str, line: &Json, environment: &Environment, values: &[V
         Outcome::Failed(here) if strict => Outcome::Failed(here),
         Outcome::Failed(here) => match DIFFERENCES.iter().find(|(_, _, shows)| shows(line, &here)) {
             Some((why, ..)) => Outcome::Excluded(why),
-            None => Outcome::Failed(here),
+            None => {
+                row(expression, line, environment, values).map_or(Outcome::Failed(here), Outcome::Excluded)
+            }
         },
         outcome => outcome,
     }
+}
+
+/// The row of the environment without which the verdict is that of Kubernetes; the first of two where it takes both.
+fn row(
+    expression: &str,
+    line: &Json,
+    environment: &Environment,
+    values: &[Value<'static>],
+) -> Option<&'static str> {
+    let agrees = |environment: &Environment| {
+        matches!(compared(expression, line, environment, values), Outcome::Passed)
+    };
+    let one = ROWS.iter().find(|def| agrees(&environment.without(def.row)));
+    let with_another = |def: &&RowDef| {
+        let environment = environment.without(def.row);
+        ROWS.iter().any(|other| agrees(&environment.without(other.row)))
+    };
+    one.or_else(|| ROWS.iter().find(with_another)).map(|def| def.name)
+}
+
+/// The table of the rows.
+pub(super) fn rows() -> String {
+    let mark = |has: bool| if has { "yes" } else { "" };
+    let row = |def: &RowDef| {
+        format!("| {} | {} | {} | {} |\n", def.name, mark(def.policies), mark(def.devices), def.doc)
+    };
+    let rows: String = ROWS.iter().map(row).collect();
+    format!("| row | policies | devices | in words |\n|---|---|---|---|\n{rows}")
 }
 
 fn compared(expression: &str, line: &Json, environment: &Environment, values: &[Value<'static>]) -> Outcome {

@@ -1,4 +1,4 @@
-//! The tests of cel-spec, except those that build or bind protobuf messages.
+//! The tests of cel-spec that the CEL of Kubernetes shares.
 
 use super::run::run;
 use super::tally::{Outcome, Tally, fault, said, same};
@@ -20,40 +20,9 @@ pub(super) fn compare(tests: &[Json]) -> Vec<Tally> {
         }
         let expression = text(&test["expr"][0]);
         let name = format!("{file}/{}: {expression}", test["name"][0].as_str().unwrap_or(""));
-        let outcome =
-            message(test, &expression).map_or_else(|| outcome(test, &expression), Outcome::Excluded);
-        tallies.last_mut().unwrap().1.add(&name, outcome);
+        tallies.last_mut().unwrap().1.add(&name, outcome(test, &expression));
     }
     tallies.into_iter().map(|(_, tally)| tally).collect()
-}
-
-/// The messages and enumerations that the tests declare.
-const MESSAGES: &[&str] = &["TestAllTypes", "NestedTestAllTypes", "TestRequired", "GlobalEnum", "NestedEnum"];
-
-/// Why a test is left out: it is about messages, or about functions that the test declares.
-fn message(test: &Json, expression: &str) -> Option<&'static str> {
-    let of = |key: &str| test.get(key).map(Json::to_string).unwrap_or_default();
-    if ["bindings", "type_env", "value", "typed_result"]
-        .iter()
-        .any(|key| of(key).contains("cel.expr.conformance"))
-    {
-        return Some("its variables or its result are protobuf messages");
-    }
-    if MESSAGES.iter().any(|name| expression.contains(name)) {
-        return Some("it names a protobuf message");
-    }
-    if of("type_env").contains("\"function\"") {
-        return Some("it declares a function without a body");
-    }
-    builds(expression).then_some("it builds a well-known protobuf message")
-}
-
-/// Whether a `google.protobuf` message is written as `T{…}`.
-fn builds(expression: &str) -> bool {
-    expression.match_indices("google.protobuf.").any(|(at, name)| {
-        let rest = expression[at + name.len()..].trim_start_matches(|c: char| c.is_ascii_alphanumeric());
-        rest.trim_start().starts_with('{')
-    })
 }
 
 fn outcome(test: &Json, expression: &str) -> Outcome {
@@ -116,13 +85,8 @@ fn environment(test: &Json) -> (Environment, Vec<Value<'static>>) {
         bound.map_or_else(|| Value::Absent, |(_, value)| value.clone())
     });
     let values = values.collect();
-    let container = test.get("container").map(|container| text(&container[0])).unwrap_or_default();
     let types = variables.iter().map(|(name, ty)| (name.as_str(), ty.clone()));
-    let environment = Environment::specification(types, &container);
-    match test.get("disable_check") {
-        Some(_) => (environment.unchecked(), values),
-        None => (environment, values),
-    }
+    (Environment::kubernetes(types), values)
 }
 
 /// A text of the file: bytes that are no UTF-8 stand in hexadecimal digits.

@@ -127,14 +127,3 @@ fn places_are_those_of_the_document() {
         assert!(!moved(&here).is_empty());
     }
 }
-
-#[test]
-fn names_in_back_quotes_are_read_where_they_are_allowed() {
-    let mut sources = SourceMap::new();
-    let id = sources.add("<text>", "");
-    for text in ["m.`a-b`", "m.?`a/b.c d`.e", "a.`in`"] {
-        let parsed = cel::parse_with(text, cel::Syntax { backquotes: true }, id, &|at| at);
-        assert_eq!(parsed.expr, of_policies(text).ok(), "{text}");
-        assert!(of_cel(text).is_err(), "{text}");
-    }
-}

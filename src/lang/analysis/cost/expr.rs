@@ -182,7 +182,7 @@ impl<'p> Walk<'p> {
                 Some(row) => self.call(expr, *row, args, &Prepared::Nothing),
                 None => (self.parts(args).0, Extent::Plain),
             },
-            (Operation::Map { .. }, args) => {
+            (Operation::Map(_), args) => {
                 let (cost, extents) = self.parts(args);
                 let part = |from: usize| {
                     extents.iter().skip(from).step_by(2).fold(Extent::Plain, |all, one| all.or(one))

@@ -8,6 +8,7 @@ use super::names::qualified;
 use crate::diag::{Diagnostic, Span, codes};
 use crate::lang::check::Checker;
 use crate::lang::check::expr::{type_range, with_held};
+use crate::lang::language::environments::Row;
 use crate::lang::language::functions::{self, Absence, FunctionId, Prepared};
 use crate::lang::language::macros;
 use crate::lang::language::statements::Names;
@@ -23,14 +24,14 @@ impl Checker<'_> {
         let name = &call.function;
         match &*name.text {
             "has" => return self.cel_has(call, span),
-            "now" if self.cel().policy && call.args.is_empty() => {
+            "now" if self.has_row(Row::Now) && call.args.is_empty() => {
                 if !self.allow(Names::NOW, "now()", span) {
                     return self.unknown(span);
                 }
                 let now = self.make(ExprKind::Now, Type::Time, span);
                 return self.demand(now, FaultKind::BadArgument);
             }
-            name if self.cel().policy && Self::is_look_up(name) => {
+            name if self.has_row(Row::LookUps) && Self::is_look_up(name) => {
                 let found = self.look_up(call, span);
                 return self.demand(found, FaultKind::NoSuchKey);
             }
@@ -59,16 +60,12 @@ impl Checker<'_> {
         // `a.b.f(x)` is the function `a.b.f` where there is one.
         if let Some(prefix) = qualified(&call.object) {
             let text = format!("{}.{}", prefix.trim_start_matches('.'), call.method.text);
-            if text == functions::VALID && self.cel().policy {
+            if text == functions::VALID && self.has_row(Row::OfValid) {
                 return self.cel_valid(call, span);
             }
             let name = ast::Name { text: text.as_str().into(), span: call.method.span };
-            if !self.cel().rows(&text, false).is_empty() {
-                let Some(mut args) = self.cel_arguments(&call.args) else { return self.unknown(span) };
-                // Three numbers and more are a list.
-                if matches!(&*text, "math.greatest" | "math.least") && args.len() > 2 {
-                    args = vec![self.cel_list_of(args, span)];
-                }
+            if !self.functions(&text, false).is_empty() {
+                let Some(args) = self.cel_arguments(&call.args) else { return self.unknown(span) };
                 return self.cel_function(&name, false, args, &call.args, span);
             }
         }
@@ -78,7 +75,7 @@ impl Checker<'_> {
         let formats = &*call.method.text == "format";
         self.formatting += u32::from(formats);
         let object = self.expr(&call.object, None);
-        if self.cel().policy && &*call.method.text == "owner" {
+        if self.has_row(Row::LookUps) && &*call.method.text == "owner" {
             let ty = self.ty(&object);
             let found = self.owner(Expr { ty, ..object }, call, span);
             return self.demand(found, FaultKind::NoSuchKey);
@@ -88,8 +85,7 @@ impl Checker<'_> {
         let (Some(mut args), false) = (args, self.ty(&object).is_unknown()) else {
             return self.unknown(span);
         };
-        if let ("orValue", Type::CelOptional(held), true) =
-            (&*call.method.text, self.ty(&object), self.cel().policy)
+        if let ("orValue", Type::CelOptional(held)) = (&*call.method.text, self.ty(&object))
             && *held == Type::Resources
         {
             // `{}`: no amount of any resource.
@@ -97,8 +93,7 @@ impl Checker<'_> {
         }
         let args = std::iter::once(object).chain(args).collect();
         let made = self.cel_function(&call.method, true, args, &call.args, span);
-        let validates = formats && !made.ty.is_unknown() && !self.is_unchecked();
-        if validates && self.cel().library != super::Library::Specification {
+        if formats && !made.ty.is_unknown() {
             return self.validated_format(call, made);
         }
         made
@@ -112,7 +107,7 @@ impl Checker<'_> {
         };
         let known = macros::named(text).next().is_some()
             || !functions::named(text, true).is_empty()
-            || !self.cel().rows(text, true).is_empty();
+            || !self.functions(text, true).is_empty();
         let named = self.is_local(variable)
             || self.names.contains_key(&**variable)
             || crate::lang::check::scope::root(variable).is_some();
@@ -132,7 +127,7 @@ impl Checker<'_> {
         written: &[ast::Arg],
         span: Span,
     ) -> Expr {
-        let rows = self.cel().rows(&name.text, method);
+        let rows = self.functions(&name.text, method);
         let given: Vec<Type> = args.iter().map(|arg| self.ty(arg)).collect();
         let overloads = rows.iter().map(|id| (id.def().params, id.def().repeats, &id.def().result));
         // cel-go unifies what it found out of an argument when it looked at it, not what it learned of it since.
@@ -154,18 +149,17 @@ impl Checker<'_> {
             let validated = self.validated(&name.text, &chosen, written, made);
             return validated.unwrap_or_else(|unknown| unknown);
         }
-        if self.cel().policy && !functions::named(&name.text, method).is_empty() {
+        if !self.further_functions(&name.text, method).is_empty() {
             return self.of_policies(name, method, args, span);
         }
-        self.cel_no_overload(name, method, rows, &given, args, span)
+        self.cel_no_overload(name, method, rows, &given, &args, span)
     }
 
     /// The arguments of functions where cel-go looks at them before the function does: a constant pattern is matched with
     /// whatever is a text in Go, and where one overload is left the cost of some calls is counted, which stops the
-    /// evaluation where there is not a list. The CEL of policies does neither.
+    /// evaluation where there is not a list.
     fn as_cel_go_takes(&mut self, name: &str, chosen: &[FunctionId], mut args: Vec<Expr>) -> Vec<Expr> {
-        let cel = self.cel();
-        if cel.policy {
+        if self.has_row(Row::Faults) {
             return args;
         }
         let pattern = |args: &[Expr]| args.get(1).and_then(folded).is_some_and(|of| of.as_str().is_some());
@@ -185,7 +179,6 @@ impl Checker<'_> {
         };
         if let Some((at, list)) = counted
             && chosen.len() == 1
-            && cel.library != super::Library::Specification
             && args.get(at).is_some_and(|arg| !self.is_sure(&self.ty(arg)) || can_fail(arg))
         {
             let arg = args.remove(at);
@@ -245,15 +238,16 @@ impl Checker<'_> {
         let ([id], true) = (rows, known) else {
             return self.dynamic_node(Operation::Call(rows.into()), args, ty, span);
         };
-        let id = if name == "size" && self.cel().policy { self.row_of_policies(*id, given) } else { *id };
+        let id =
+            if name == "size" && self.has_row(Row::Sizes) { self.row_of_policies(*id, given) } else { *id };
         let def = id.def();
         let prepared = match def.prepare {
             None => Prepared::Nothing,
             Some(prepare) => {
                 let constants: Vec<_> = args.iter().map(|arg| self.constant_of_cel(arg)).collect();
-                let made = match self.cel().has_large_patterns() {
-                    true => Some((prepare.make)(&constants)),
-                    false => self.prepared(id, &prepare, &constants, span),
+                let made = match self.has_row(Row::Patterns) {
+                    true => self.prepared(id, &prepare, &constants, span),
+                    false => Some((prepare.make)(&constants)),
                 };
                 self.incomplete |= made.is_none();
                 match made {
@@ -290,7 +284,7 @@ impl Checker<'_> {
 
     /// A pattern that is too large for a policy.
     fn large_pattern(&self, name: &str, constant: Option<&Option<Constant>>) -> Option<Prepared> {
-        if !matches!(name, "matches" | "find" | "findAll") || !self.cel().has_large_patterns() {
+        if !matches!(name, "matches" | "find" | "findAll") || self.has_row(Row::Patterns) {
             return None;
         }
         let text = constant.and_then(Option::as_ref).and_then(|of| of.as_str().map(str::to_owned))?;
@@ -344,7 +338,7 @@ impl Checker<'_> {
                 self.that_may_be_absent(inner.remove(0))
             }
             // A field of an object of which no type is known.
-            ExprKind::Dynamic(Operation::Select(name, _), mut inner)
+            ExprKind::Dynamic(Operation::Select(name), mut inner)
                 if inner.len() == 1 && inner.iter().all(|object| self.ty(object) == Type::Dyn) =>
             {
                 let object = self.that_may_be_absent(inner.remove(0));
@@ -444,11 +438,11 @@ impl Checker<'_> {
         method: bool,
         rows: &[FunctionId],
         given: &[Type],
-        args: Vec<Expr>,
+        args: &[Expr],
         span: Span,
     ) -> Expr {
         if rows.is_empty() {
-            let elsewhere = !self.cel().rows(&name.text, !method).is_empty();
+            let elsewhere = !self.functions(&name.text, !method).is_empty();
             let help = match (elsewhere, method, args.first()) {
                 (true, false, Some(first)) => {
                     format!("it is a method: `{}.{}(…)`", self.excerpt(first.span), name.text)
@@ -464,7 +458,7 @@ impl Checker<'_> {
             };
             let message =
                 format!("CEL has no {} `{}`", if method { "method" } else { "function" }, name.text);
-            return self.cel_mistake(&codes::UNKNOWN_FUNCTION, name.span, message, help, args);
+            return self.cel_mistake(&codes::UNKNOWN_FUNCTION, name.span, message, help);
         }
         let shown: Vec<String> = given.iter().map(|ty| format!("`{}`", self.shown(ty))).collect();
         let message = match (method, shown.split_first()) {
@@ -476,16 +470,15 @@ impl Checker<'_> {
         let forms: Vec<String> =
             rows.iter().map(|id| id.def().signature()).filter(|text| !text.is_empty()).take(4).collect();
         let help = format!("it is `{}`", forms.join("`, `"));
-        self.cel_mistake(&codes::WRONG_ARGUMENTS, span, message, help, args)
+        self.cel_mistake(&codes::WRONG_ARGUMENTS, span, message, help)
     }
 
     /// Every name of a function or method of this CEL.
     fn cel_names(&self, method: bool) -> Vec<&'static str> {
-        let cel = self.cel();
-        let has = |row: &functions::FunctionDef| match cel.library {
-            super::Library::Kubernetes => row.dialects.kubernetes || cel.policy && row.dialects.policy,
-            super::Library::Devices => row.dialects.devices,
-            super::Library::Specification => row.dialects.specification,
+        let has = |row: &functions::FunctionDef| {
+            row.dialects.kubernetes
+                || row.dialects.policy && self.has_row(Row::Functions)
+                || row.dialects.devices && self.has_row(Row::Includes)
         };
         let rows = functions::FUNCTIONS.iter().flat_map(|family| family.iter());
         rows.filter(|row| row.method == method && has(row)).map(|row| row.name).collect()

@@ -1,12 +1,13 @@
 //! Fields and indices of CEL: of maps and lists whose types are known by the nodes of the policy language, with a
 //! fault where the facts do not prove the element; of anything else by the values.
 
+use super::is_static;
 use super::literals::{folded, without_brackets};
 use super::names::{is_message_type, qualified};
 use super::operators::Overload;
-use super::{Library, is_static};
 use crate::diag::{Span, codes};
 use crate::lang::check::Checker;
+use crate::lang::language::environments::Row;
 use crate::lang::language::functions;
 use crate::lang::syntax::ast;
 use crate::lang::typed::{Expr, ExprKind, Operation};
@@ -101,7 +102,7 @@ impl Checker<'_> {
             let message = format!("`{name}` is not known here: no value is a message of `google.protobuf`");
             let help = "of its types only `google.protobuf.Duration` and `google.protobuf.Timestamp` are names; \
                         `duration(…)` and `timestamp(…)` make values, numbers and texts need no wrapper";
-            return self.cel_mistake(&codes::UNKNOWN_NAME, span, message, help, Vec::new());
+            return self.cel_mistake(&codes::UNKNOWN_NAME, span, message, help);
         }
         // `memos.?name`
         if access.optional
@@ -123,7 +124,7 @@ impl Checker<'_> {
     /// An object of which a field or an element is read. cel-go reads a path in one go: an optional that it begins with
     /// counts for what it holds, made anew; one on the way has no parts.
     fn selected_from(&mut self, written: &ast::Expr, object: Expr, asks: bool) -> Expr {
-        if self.cel().policy {
+        if self.has_row(Row::Optionals) {
             return object;
         }
         let is_step = match &without_brackets(written).kind {
@@ -159,7 +160,9 @@ impl Checker<'_> {
         let span = made.span;
         match made.kind {
             ExprKind::Dynamic(Operation::HasField(name), args)
-                if is_has && !self.cel().policy && args.iter().all(|object| self.may_be_optional(object)) =>
+                if is_has
+                    && !self.has_row(Row::Optionals)
+                    && args.iter().all(|object| self.may_be_optional(object)) =>
             {
                 self.doubts.doubt();
                 self.dynamic_node(Operation::HasValue(name), args, Type::Bool, span)
@@ -223,18 +226,16 @@ impl Checker<'_> {
                 Type::Dyn
             }
             Type::Dyn | Type::Any => Type::Dyn,
-            _ if self.is_unchecked() => Type::Dyn,
             other => {
                 let message = format!("`{}` has no fields", self.shown(other));
-                return self.cel_mistake(&codes::UNKNOWN_FIELD, access.field.span, message, "", vec![object]);
+                return self.cel_mistake(&codes::UNKNOWN_FIELD, access.field.span, message, "");
             }
         };
         let name = access.field.text.clone();
-        let strict = self.cel().library == Library::Specification;
         let (operation, result) = match (access.optional, held) {
-            (true, _) => (Operation::OptionalSelect(name, strict), Type::CelOptional(Arc::new(field))),
-            (false, true) => (Operation::Select(name, strict), Type::CelOptional(Arc::new(field))),
-            (false, false) => (Operation::Select(name, strict), field),
+            (true, _) => (Operation::OptionalSelect(name), Type::CelOptional(Arc::new(field))),
+            (false, true) => (Operation::Select(name), Type::CelOptional(Arc::new(field))),
+            (false, false) => (Operation::Select(name), field),
         };
         self.dynamic_node(operation, vec![object], result, span)
     }
@@ -243,7 +244,9 @@ impl Checker<'_> {
     fn held_of(&mut self, optional: Expr) -> Expr {
         match optional.kind {
             ExprKind::Call(function, mut inner, _)
-                if function.def().name == functions::WRAP && inner.len() == 1 && self.cel().policy =>
+                if function.def().name == functions::WRAP
+                    && inner.len() == 1
+                    && self.has_row(Row::Optionals) =>
             {
                 inner.remove(0)
             }
@@ -256,7 +259,7 @@ impl Checker<'_> {
         let Type::CelOptional(of) = ty else { return None };
         match &**of {
             Type::Map(of, value) if **of == *key && !super::has_float(key) => {
-                (self.cel().policy && self.is_sure(ty)).then(|| (**value).clone())
+                (self.has_row(Row::Optionals) && self.is_sure(ty)).then(|| (**value).clone())
             }
             _ => None,
         }
@@ -311,13 +314,12 @@ impl Checker<'_> {
         let (target, _) = Self::without_optional(&ty);
         match &target {
             Type::Map(..) | Type::Dyn | Type::Any => {}
-            _ if self.is_unchecked() => {}
             Type::Variable(_) => {
                 self.inference.assign(&Type::Dyn, &target);
             }
             other => {
                 let message = format!("`{}` has no fields", self.shown(other));
-                return self.cel_mistake(&codes::UNKNOWN_FIELD, access.field.span, message, "", vec![object]);
+                return self.cel_mistake(&codes::UNKNOWN_FIELD, access.field.span, message, "");
             }
         }
         let operation = Operation::HasField(access.field.text.clone());
@@ -343,9 +345,9 @@ impl Checker<'_> {
                 Value::Bool(_) | Value::Int(_) | Value::Uint(_) | Value::Float(_) | Value::String(_)
             )
         };
-        if self.cel().library != Library::Specification && !folded(&index).is_none_or(is_index) {
+        if !folded(&index).is_none_or(is_index) {
             let message = format!("nothing has an element at `{}`", self.excerpt(index.span));
-            return self.cel_mistake(&codes::BAD_CONSTANT, index.span, message, "", vec![object, index]);
+            return self.cel_mistake(&codes::BAD_CONSTANT, index.span, message, "");
         }
         if ty == Type::Resources {
             let index = self.fit(index, &Type::String, "the name of a resource");
@@ -383,11 +385,7 @@ impl Checker<'_> {
         let Some(result) = self.operator(overloads, &[object.ty.clone(), index.ty.clone()]) else {
             let message =
                 format!("`[ ]` does not take `{}` and `{}`", self.shown(&ty), self.shown(&index_ty));
-            let args = vec![object, index];
-            if self.is_unchecked() {
-                return self.dynamic_node(operation, args, Type::Dyn, span);
-            }
-            return self.cel_mistake(&codes::TYPE_MISMATCH, span, message, "", args);
+            return self.cel_mistake(&codes::TYPE_MISMATCH, span, message, "");
         };
         self.dynamic_node(operation, vec![object, index], result, span)
     }

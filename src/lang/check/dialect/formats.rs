@@ -113,7 +113,7 @@ impl Checker<'_> {
                 let mut parts = entries.iter().flat_map(|(key, value, _)| [key, value]);
                 parts.find_map(|part| self.misfit('s', part))
             }
-            (ExprKind::Dynamic(Operation::Map { .. }, parts), 's') => {
+            (ExprKind::Dynamic(Operation::Map(_), parts), 's') => {
                 parts.iter().find_map(|part| self.misfit('s', part))
             }
             _ => None,

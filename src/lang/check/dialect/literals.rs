@@ -1,10 +1,11 @@
 //! Lists and maps of CEL, and what Kubernetes validates of constants: durations, timestamps and patterns that
 //! are written in place, and conversions of constants.
 
-use super::{Library, inference};
+use super::inference;
 use crate::diag::{Span, codes};
 use crate::lang::check::Checker;
 use crate::lang::eval::operations;
+use crate::lang::language::environments::Row;
 use crate::lang::language::functions::{self, FunctionId, Prepared};
 use crate::lang::syntax::ast;
 use crate::lang::typed::{Expr, ExprKind, Operation};
@@ -40,17 +41,6 @@ impl Checker<'_> {
         self.make(ExprKind::List(items), element.list(), span)
     }
 
-    /// A list of these elements, of any types.
-    pub(super) fn cel_list_of(&mut self, items: Vec<Expr>, span: Span) -> Expr {
-        let mut joined: Option<Type> = None;
-        for item in &items {
-            let ty = self.ty(item);
-            joined = Some(self.joined(joined, &ty));
-        }
-        let element = joined.unwrap_or(Type::Dyn);
-        self.make(ExprKind::List(items.into_iter().map(|item| (item, false)).collect()), element.list(), span)
-    }
-
     /// An element with its type.
     fn part(&self, item: Expr) -> (Expr, Type) {
         let ty = item.ty.clone();
@@ -66,8 +56,7 @@ impl Checker<'_> {
             Type::Unknown => Type::Unknown,
             other => {
                 let message = format!("`?` wants an optional, this is `{}`", self.shown(&other));
-                let made =
-                    self.cel_mistake(&codes::TYPE_MISMATCH, span, message, "remove the `?`", vec![item]);
+                let made = self.cel_mistake(&codes::TYPE_MISMATCH, span, message, "remove the `?`");
                 let ty = made.ty.clone();
                 return (made, ty);
             }
@@ -79,10 +68,7 @@ impl Checker<'_> {
     /// The type of elements so far and of one more.
     fn joined(&mut self, known: Option<Type>, next: &Type) -> Type {
         let Some(known) = known else { return next.clone() };
-        let specification = self.cel().library == Library::Specification;
         match self.inference.assign(&known, next) {
-            // Beside an optional `null` is one of its values.
-            true if specification && *next == Type::Null && known != Type::Dyn => known,
             true => inference::most_general(&known, next),
             false => Type::Dyn,
         }
@@ -100,7 +86,7 @@ impl Checker<'_> {
 
     /// Kubernetes wants the same type of all elements; `dyn` beside another type is none.
     fn are_alike(&mut self, types: &[(Type, Span)], what: &str) -> bool {
-        if self.cel().library == Library::Specification || self.is_unchecked() || self.formatting > 0 {
+        if self.formatting > 0 {
             return true;
         }
         let Some((first, rest)) = types.split_first() else { return true };
@@ -143,13 +129,12 @@ impl Checker<'_> {
         self.doubt_unless_sure(&whole_value, values.iter().map(|(ty, _)| ty));
         let ty = Type::Map(Arc::new(key), Arc::new(value));
         let optional = made.iter().any(|(_, _, optional)| *optional);
-        let unique = self.cel().library == Library::Specification;
-        if !optional && !unique && are_plain_keys(&made) {
+        if !optional && are_plain_keys(&made) {
             return self.make(ExprKind::Map(made), ty, span);
         }
         let optional: Arc<[bool]> = made.iter().map(|(_, _, optional)| *optional).collect();
         let parts = made.into_iter().flat_map(|(key, value, _)| [key, value]).collect();
-        self.dynamic_node(Operation::Map { optional, unique }, parts, ty, span)
+        self.dynamic_node(Operation::Map(optional), parts, ty, span)
     }
 
     /// The value of an expression that is made of constants; `None` where it is a fault.
@@ -171,15 +156,12 @@ impl Checker<'_> {
         written: &[ast::Arg],
         expr: Expr,
     ) -> Result<Expr, Expr> {
-        if self.is_unchecked() {
-            return Ok(expr);
-        }
         let span = expr.span;
-        if self.cel().library != Library::Specification && !self.has_patterns(name, written, &expr) {
+        if !self.has_patterns(name, written, &expr) {
             return Err(self.unknown(span));
         }
         // Kubernetes does not validate quantities; in a policy such a rule would never have a value.
-        let is_quantity = name == "quantity" && self.cel().policy;
+        let is_quantity = name == "quantity" && self.has_row(Row::ConstantQuantities);
         let (Some([part]), true) = (call_arguments(&expr), is_quantity || CONVERSIONS.contains(&name)) else {
             return Ok(expr);
         };
@@ -225,11 +207,11 @@ impl Checker<'_> {
         let known = is_prepared(expr);
         for (text, at) in patterns {
             let budget = &self.budget.patterns;
-            let compiled = match self.cel().has_large_patterns() {
-                true => functions::Pattern::compile_large(&text),
+            let compiled = match self.has_row(Row::Patterns) {
+                false => functions::Pattern::compile_large(&text),
                 // The text is refused for its patterns, of which this one is not compiled.
-                false if budget.is_exceeded() => return true,
-                false => functions::Pattern::compile(&text),
+                true if budget.is_exceeded() => return true,
+                true => functions::Pattern::compile(&text),
             };
             match compiled {
                 Err(error) => {
@@ -237,7 +219,7 @@ impl Checker<'_> {
                     self.mistake(&codes::BAD_CONSTANT, at, message, "");
                     return false;
                 }
-                Ok(_) if known || self.cel().has_large_patterns() => {}
+                Ok(_) if known || !self.has_row(Row::Patterns) => {}
                 Ok(pattern) => {
                     let before = budget.spent();
                     budget.spend(Prepared::Pattern(Arc::new(pattern)).bytes());
@@ -265,9 +247,7 @@ pub(super) fn folded(expr: &Expr) -> Option<Constant> {
                 .collect();
             entries.map(Value::map)
         }
-        ExprKind::Dynamic(operation @ Operation::Map { optional, .. }, parts)
-            if !optional.contains(&true) =>
-        {
+        ExprKind::Dynamic(operation @ Operation::Map(optional), parts) if !optional.contains(&true) => {
             let parts: Option<operations::Operands<'static>> = parts.iter().map(folded).collect();
             parts.map(|parts| operations::operate(operation, parts)).filter(|made| !made.is_fault())
         }

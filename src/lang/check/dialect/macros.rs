@@ -1,12 +1,13 @@
 //! Macros of CEL: over lists and maps of known types, over values whose types show when they are evaluated, and
-//! `cel.bind` and `cel.block`, which name a value.
+//! `cel.bind`, which names a value.
 
 use super::doubts::{can_fail, is_open};
-use super::{Library, has_float, is_static};
+use super::{has_float, is_static};
 use crate::diag::{Span, codes};
 use crate::lang::check::Checker;
 use crate::lang::check::macros::{macro_row, sum_range};
 use crate::lang::check::scope::{Local, LocalKind};
+use crate::lang::language::environments::Row;
 use crate::lang::language::macros::{MacroKind, Parts};
 use crate::lang::syntax::ast;
 use crate::lang::typed::{Expr, ExprKind, Macro, Operation, SlotId};
@@ -16,14 +17,13 @@ use crate::lang::types::{CelType, Type};
 use std::sync::Arc;
 
 /// Name, kind, variables and parts of the macros of CEL.
-const MACROS: [(&str, MacroKind, usize, Parts); 20] = [
+const MACROS: [(&str, MacroKind, usize, Parts); 19] = [
     ("all", MacroKind::All, 1, Parts::Condition),
     ("all", MacroKind::All, 2, Parts::Condition),
     ("exists", MacroKind::Exists, 1, Parts::Condition),
     ("exists", MacroKind::Exists, 2, Parts::Condition),
     ("exists_one", MacroKind::ExistsOne, 1, Parts::Condition),
     ("exists_one", MacroKind::ExistsOne, 2, Parts::Condition),
-    ("existsOne", MacroKind::ExistsOne, 1, Parts::Condition),
     ("existsOne", MacroKind::ExistsOne, 2, Parts::Condition),
     ("filter", MacroKind::Filter, 1, Parts::Condition),
     ("map", MacroKind::Map, 1, Parts::Body),
@@ -39,34 +39,13 @@ const MACROS: [(&str, MacroKind, usize, Parts); 20] = [
     ("optFlatMap", MacroKind::OptFlatMap, 1, Parts::Body),
 ];
 
-/// The name of a macro's variable; `cel.iterVar(0, 1)` and `cel.accuVar(0, 1)` of the specification are names too.
+/// The name of a macro's variable.
 fn variable(of: &ast::Expr) -> Option<ast::Text> {
     match &of.kind {
         ast::ExprKind::Paren(inner) => variable(inner),
         ast::ExprKind::Name(name) if !name.starts_with('.') => Some(name.clone()),
-        ast::ExprKind::Method(call) => of_cel(call).and_then(|name| name.starts_with('@').then_some(name)),
         _ => None,
     }
-}
-
-/// `cel.index(1)`, `cel.iterVar(0, 1)` and `cel.accuVar(0, 1)`: the names that `cel.block` and optimizers make.
-fn of_cel(call: &ast::MethodCall) -> Option<ast::Text> {
-    let ast::ExprKind::Name(object) = &call.object.kind else { return None };
-    if !matches!(&**object, "cel" | ".cel") {
-        return None;
-    }
-    let prefix = match (&*call.method.text, call.args.len()) {
-        ("index", 1) => "@index",
-        ("iterVar", 2) => "@it",
-        ("accuVar", 2) => "@ac",
-        _ => return None,
-    };
-    let mut name = String::from(prefix);
-    for arg in &call.args {
-        let ast::ExprKind::Literal(ast::Literal::Int(number)) = &arg.value.kind else { return None };
-        name.push_str(&format!(":{number}"));
-    }
-    Some(ast::Text::from(name))
 }
 
 impl Checker<'_> {
@@ -74,26 +53,14 @@ impl Checker<'_> {
     pub(super) fn cel_macro(&mut self, call: &ast::MethodCall, span: Span) -> Option<Expr> {
         if let ast::ExprKind::Name(object) = &call.object.kind
             && matches!(&**object, "cel" | ".cel")
-            && self.cel().bind
+            && self.has_row(Row::Bind)
+            && let ("bind", [name, value, body]) = (&*call.method.text, call.args.as_slice())
         {
-            match (&*call.method.text, call.args.as_slice()) {
-                ("bind", [name, value, body]) => return Some(self.cel_bind(name, value, body, span)),
-                ("block", [values, body]) if self.cel().library == Library::Specification => {
-                    return Some(self.cel_block(values, body, span));
-                }
-                _ => {
-                    if let Some(name) = of_cel(call) {
-                        return Some(self.cel_name(&name, span));
-                    }
-                }
-            }
+            return Some(self.cel_bind(name, value, body, span));
         }
         let own = MACROS.iter().find_map(|(name, kind, variables, parts)| {
-            // Of one variable it is too new for Kubernetes.
-            let known =
-                (*name, *variables) != ("existsOne", 1) || self.cel().library == Library::Specification;
             let fits = **name == *call.method.text && call.args.len() == variables + parts.count();
-            (known && fits).then_some((*kind, *variables, *parts))
+            fits.then_some((*kind, *variables, *parts))
         });
         let (kind, variables, parts) = own.or_else(|| self.macro_of_policies(call))?;
         // `m.exists(k, v, p)` and `l.map(x, p, e)` have as many arguments; the variables tell them apart.
@@ -125,7 +92,7 @@ impl Checker<'_> {
 
     /// A macro that policies have beside those of CEL.
     fn macro_of_policies(&self, call: &ast::MethodCall) -> Option<(MacroKind, usize, Parts)> {
-        let row = macro_row(&call.method.text, &call.args).filter(|_| self.cel().policy)?;
+        let row = macro_row(&call.method.text, &call.args).filter(|_| self.has_row(Row::Functions))?;
         Some((row.kind, row.variables, row.parts))
     }
 
@@ -144,7 +111,7 @@ impl Checker<'_> {
         let is_optional = matches!(kind, MacroKind::OptMap | MacroKind::OptFlatMap);
         if let (MacroKind::SortBy, Type::Map(..)) = (kind, &ty) {
             let message = format!("a list can be sorted, this is `{}`", self.shown(&ty));
-            return self.cel_mistake(&codes::TYPE_MISMATCH, object.span, message, "", vec![object]);
+            return self.cel_mistake(&codes::TYPE_MISMATCH, object.span, message, "");
         }
         let is_open = !matches!(ty, Type::List(_) | Type::Set(_));
         let Some((types, object)) = self.cel_variable_types(is_optional, declared.len(), object, &ty) else {
@@ -251,7 +218,7 @@ impl Checker<'_> {
     /// Whether the keys of `sortBy` show only when they are computed which order they have.
     fn sorts_by_values(&self, object: &Expr, body: &Expr, ty: &Type) -> bool {
         let open = self.doubts.any() || !is_static(ty) || has_float(ty);
-        !self.cel().policy && (open || can_fail(body) || can_fail(object))
+        !self.has_row(Row::Faults) && (open || can_fail(body) || can_fail(object))
     }
 
     /// `l.sortBy(x, e)` as cel-go has it: `cel.bind(t, l, t.@sortByAssociatedKeys(t.map(x, e)))`.
@@ -277,11 +244,11 @@ impl Checker<'_> {
         };
         let keys = self.make(ExprKind::Macro(Box::new(keys)), ty.clone().list(), at);
         // Where the type of the keys is known the overload is, and what it costs is counted.
-        let keys = match is_static(ty) && self.cel().library != Library::Specification {
+        let keys = match is_static(ty) {
             true => self.dynamic_node(Operation::Counted(true), vec![keys], ty.clone().list(), at),
             false => keys,
         };
-        let rows = self.cel().rows("@sortByAssociatedKeys", true);
+        let rows = self.functions("@sortByAssociatedKeys", true);
         let sorted = self.dynamic_node(Operation::Call(rows.into()), vec![read, keys], result.clone(), span);
         let made = Macro {
             kind: MacroKind::Bind,
@@ -298,7 +265,9 @@ impl Checker<'_> {
     fn is_made_anew(&self, types: &[Type], slot: SlotId) -> bool {
         let is_key =
             types.len() > 1 && self.slots.get(slot.index()).is_some_and(|slot| slot.ty == Type::String);
-        !is_key && !self.cel().policy && types.iter().any(|ty| matches!(ty, Type::Dyn | Type::CelOptional(_)))
+        !is_key
+            && !self.has_row(Row::Optionals)
+            && types.iter().any(|ty| matches!(ty, Type::Dyn | Type::CelOptional(_)))
     }
 
     /// The types of the variables, and the object as something that the macro can go over.
@@ -325,8 +294,8 @@ impl Checker<'_> {
                 }
                 other => {
                     let message = format!("this macro is for optionals, this is `{}`", self.shown(other));
-                    self.cel_mistake(&codes::TYPE_MISMATCH, span, message, "", Vec::new());
-                    return self.is_unchecked().then(|| (vec![Type::Dyn], object));
+                    self.mistake(&codes::TYPE_MISMATCH, span, message, "");
+                    return None;
                 }
             };
             return Some((vec![held], object));
@@ -347,12 +316,8 @@ impl Checker<'_> {
             }
             other => {
                 let message = format!("a macro goes over a list or a map, this is `{}`", self.shown(other));
-                if !self.is_unchecked() {
-                    self.mistake(&codes::TYPE_MISMATCH, span, message, "");
-                    return None;
-                }
-                let object = self.dynamic_node(Operation::Iterable, vec![object], Type::Dyn, span);
-                return Some((vec![Type::Dyn, Type::Dyn], object));
+                self.mistake(&codes::TYPE_MISMATCH, span, message, "");
+                return None;
             }
         };
         Some((types, Expr { ty: ty.clone(), ..object }))
@@ -472,10 +437,10 @@ impl Checker<'_> {
         })
     }
 
-    /// Reports a body that does not fit; goes on with a value of any type where nothing is checked.
+    /// Reports a body that does not fit.
     fn cel_refused(&mut self, at: Span, message: String) -> Option<Type> {
-        self.cel_mistake(&codes::TYPE_MISMATCH, at, message, "", Vec::new());
-        self.is_unchecked().then_some(Type::Dyn)
+        self.mistake(&codes::TYPE_MISMATCH, at, message, "");
+        None
     }
 
     /// `cel.bind(name, value, body)`
@@ -487,25 +452,6 @@ impl Checker<'_> {
         };
         let value = self.expr(&value.value, None);
         self.bound(text, name.value.span, value, span, |checker| checker.expr(&body.value, None))
-    }
-
-    /// `cel.block([a, b], body)`: `cel.index(n)` is the value at n.
-    fn cel_block(&mut self, values: &ast::Arg, body: &ast::Arg, span: Span) -> Expr {
-        let ast::ExprKind::List(elements) = &values.value.kind else {
-            let message = "`cel.block` wants a list of values, written in place";
-            self.mistake(&codes::WRONG_ARGUMENTS, values.value.span, message, "");
-            return self.unknown(span);
-        };
-        self.cel_block_from(elements, 0, body, span)
-    }
-
-    fn cel_block_from(&mut self, elements: &[ast::Element], at: usize, body: &ast::Arg, span: Span) -> Expr {
-        let Some(element) = elements.get(at) else { return self.expr(&body.value, None) };
-        let value = self.expr(&element.value, None);
-        let name = ast::Text::from(format!("@index:{at}"));
-        self.bound(name, element.value.span, value, span, |checker| {
-            checker.cel_block_from(elements, at + 1, body, span)
-        })
     }
 
     /// An expression in which a name has a value.

@@ -24,89 +24,46 @@ pub(in crate::lang) use operators::{exact_range, finite_range};
 
 use super::Checker;
 use crate::diag::{Code, Span, codes};
+use crate::lang::language::environments::{Row, Rows};
 use crate::lang::language::functions::{self, FunctionId};
 use crate::lang::syntax::ast;
 use crate::lang::typed::{Expr, ExprKind, Operation};
 use crate::lang::types::Type;
-use std::sync::Arc;
 
 /// The language of the expressions of a policy.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dialect {
     /// The policy language: what compiles has no run-time error.
     Policy,
-    /// CEL: an operation without a value is a fault.
-    Cel(Cel),
-}
-
-/// Which CEL.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Cel {
-    /// Which functions there are.
-    pub library: Library,
-    /// The names of policies: `pod`, `node`, params, lets and groups.
-    pub policy: bool,
-    /// `cel.bind`
-    pub bind: bool,
-    /// Mistakes are faults of the evaluation, as in CEL without a checker.
-    pub unchecked: bool,
-    /// The namespace in which names are looked up first; empty without one.
-    pub container: ast::Text,
-}
-
-/// The functions of a CEL.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Library {
-    /// Those of Kubernetes 1.36; the elements of a literal have one type, and literals are validated.
-    Kubernetes,
-    /// The same, and those of selectors of devices.
-    Devices,
-    /// Those of cel-go; the elements of a literal may differ.
-    Specification,
-}
-
-impl Cel {
-    /// The CEL of Kubernetes 1.36.
-    pub fn kubernetes() -> Self {
-        Cel {
-            library: Library::Kubernetes,
-            policy: false,
-            bind: false,
-            unchecked: false,
-            container: ast::Text::from(""),
-        }
-    }
-
-    /// The CEL of policies.
-    pub fn policy() -> Self {
-        Cel { policy: true, ..Cel::kubernetes() }
-    }
-
-    /// Whether patterns may be as large as in Go: what schedules keeps its patterns, and has less room for each.
-    fn has_large_patterns(&self) -> bool {
-        !self.policy && self.library != Library::Devices
-    }
-
-    fn rows(&self, name: &str, method: bool) -> &'static [FunctionId] {
-        match self.library {
-            Library::Kubernetes => functions::named_in_kubernetes(name, method),
-            Library::Devices => functions::named_in_devices(name, method),
-            Library::Specification => functions::named_in_specification(name, method),
-        }
-    }
+    /// CEL in an environment: an operation without a value is a fault.
+    Cel(Rows),
 }
 
 impl Checker<'_> {
-    /// Which CEL the expressions are; the one of Kubernetes where they are none.
-    fn cel(&self) -> Cel {
-        match &self.dialect {
-            Dialect::Cel(cel) => cel.clone(),
-            Dialect::Policy => Cel::kubernetes(),
+    /// Whether the environment of the expressions has a row.
+    fn has_row(&self, row: Row) -> bool {
+        self.rows().has(row)
+    }
+
+    /// The environment of the expressions; the one of Kubernetes where they are not CEL.
+    fn rows(&self) -> Rows {
+        match self.dialect {
+            Dialect::Cel(rows) => rows,
+            Dialect::Policy => Rows::KUBERNETES,
         }
     }
 
-    fn is_unchecked(&self) -> bool {
-        matches!(&self.dialect, Dialect::Cel(cel) if cel.unchecked)
+    /// The functions of a name.
+    fn functions(&self, name: &str, method: bool) -> &'static [FunctionId] {
+        match self.has_row(Row::Includes) {
+            true => functions::named_in_devices(name, method),
+            false => functions::named_in_kubernetes(name, method),
+        }
+    }
+
+    /// The functions of a name beside those of Kubernetes, by the rules of the policy language.
+    fn further_functions(&self, name: &str, method: bool) -> &'static [FunctionId] {
+        if self.has_row(Row::Functions) { functions::named(name, method) } else { &[] }
     }
 
     /// An expression of CEL.
@@ -155,18 +112,14 @@ impl Checker<'_> {
         self.make(ExprKind::Dynamic(operation, args), ty, span)
     }
 
-    /// Reports a mistake, or makes it a fault of the evaluation where nothing is checked.
+    /// Reports a mistake, and goes on with an expression of which nothing is known.
     fn cel_mistake(
         &mut self,
         code: &'static Code,
         span: Span,
         message: impl Into<String>,
         help: impl Into<String>,
-        args: Vec<Expr>,
     ) -> Expr {
-        if self.is_unchecked() {
-            return self.dynamic_node(Operation::Call(Arc::from([])), args, Type::Dyn, span);
-        }
         self.mistake(code, span, message, help);
         self.unknown(span)
     }
@@ -183,7 +136,7 @@ impl Checker<'_> {
         if self.is_sure(&ty) && ty == Type::Bool || ty.is_unknown() {
             return expr;
         }
-        if !self.inference.assign(&Type::Bool, &ty) && !self.is_unchecked() {
+        if !self.inference.assign(&Type::Bool, &ty) {
             let message = format!("a condition is true or false, this is `{}`", self.shown(&ty));
             self.mistake(&codes::NOT_A_CONDITION, expr.span, message, "");
             return self.unknown(expr.span);

@@ -3,6 +3,7 @@
 use crate::diag::{Span, codes};
 use crate::lang::check::Checker;
 use crate::lang::check::scope::LocalKind;
+use crate::lang::language::environments::Row;
 use crate::lang::syntax::ast;
 use crate::lang::typed::{Expr, ExprKind, Operation, SlotId};
 use crate::lang::types::value::{FaultKind, Value};
@@ -67,25 +68,9 @@ pub(super) fn qualified(of: &ast::Expr) -> Option<String> {
 }
 
 impl Checker<'_> {
-    /// The names that a name may stand for, by the namespace: the innermost first.
-    fn candidates(&self, name: &str) -> Vec<String> {
-        if let Some(absolute) = name.strip_prefix('.') {
-            return vec![absolute.to_owned()];
-        }
-        let container = self.cel().container;
-        let mut found = Vec::new();
-        let mut prefix: &str = &container;
-        while !prefix.is_empty() {
-            found.push(format!("{prefix}.{name}"));
-            prefix = prefix.rsplit_once('.').map_or("", |(outer, _)| outer);
-        }
-        found.push(name.to_owned());
-        found
-    }
-
-    /// A variable or a type of this name, with its namespace.
+    /// A variable or a type of this name.
     pub(super) fn cel_known(&mut self, name: &str, span: Span) -> Option<Expr> {
-        // The variable of a macro comes before every namespace.
+        // A dot in front passes the variables of macros by.
         if !name.starts_with('.') && self.is_local(name) {
             let value = self.name(&ast::Text::from(name), span);
             if self.reads_a_type(name, &value.ty, span) {
@@ -93,20 +78,20 @@ impl Checker<'_> {
             }
             return Some(self.of_macro_variable(value));
         }
-        for candidate in self.candidates(name) {
-            if let Some(binding) = self.binding(&candidate, span) {
-                return Some(binding);
-            }
-            if self.is_variable(&candidate) {
-                let value = self.name(&ast::Text::from(candidate.as_str()), span);
-                return Some(self.demand(value, FaultKind::NoSuchField));
-            }
-            if let Some(ty) = type_named(&candidate) {
-                let value = Value::TypeName(crate::model::Symbol::from(candidate));
-                return Some(self.make(ExprKind::Constant(value), Type::TypeOf(Arc::new(ty)), span));
-            }
+        let name = name.strip_prefix('.').unwrap_or(name);
+        if let Some(binding) = self.binding(name, span) {
+            return Some(binding);
         }
-        None
+        if self.is_variable(name) {
+            let value = self.name(&ast::Text::from(name), span);
+            return Some(self.demand(value, FaultKind::NoSuchField));
+        }
+        type_named(name).map(|ty| self.type_value(name, ty, span))
+    }
+
+    fn type_value(&self, name: &str, ty: Type, span: Span) -> Expr {
+        let value = Value::TypeName(crate::model::Symbol::from(name));
+        self.make(ExprKind::Constant(value), Type::TypeOf(Arc::new(ty)), span)
     }
 
     /// Whether a macro around the expression declares the name.
@@ -120,7 +105,7 @@ impl Checker<'_> {
     /// Whether cel-go takes a variable of this type for the name of a type.
     pub(super) fn names_a_type(&self, ty: &Type) -> bool {
         let names = matches!(self.inference.resolve(ty), Type::TypeOf(_) | Type::TypeName);
-        names && !self.cel().policy && !self.is_unchecked()
+        names && !self.has_row(Row::TypeVariables)
     }
 
     /// The same of a variable that is read here. Where its type is open, the type is checked at the end of the expression.
@@ -134,10 +119,7 @@ impl Checker<'_> {
     /// The type that a variable of a macro names in cel-go, where there is one.
     pub(super) fn named_by_variable(&mut self, name: &str, span: Span) -> Expr {
         match type_named(name) {
-            Some(ty) => {
-                let value = Value::TypeName(crate::model::Symbol::from(name));
-                self.make(ExprKind::Constant(value), Type::TypeOf(Arc::new(ty)), span)
-            }
+            Some(ty) => self.type_value(name, ty, span),
             None => {
                 let message =
                     format!("`{name}` stands for types, and Kubernetes' CEL takes it for the name of one");
@@ -175,17 +157,16 @@ impl Checker<'_> {
 
     fn is_variable(&self, name: &str) -> bool {
         let known = || self.names.contains_key(name) || crate::lang::check::scope::root(name).is_some();
-        self.frame.locals.iter().any(|local| *local.name == *name) || self.cel().policy && known()
+        self.frame.locals.iter().any(|local| *local.name == *name) || self.has_row(Row::Names) && known()
     }
 
     pub(super) fn cel_name(&mut self, name: &ast::Text, span: Span) -> Expr {
         if let Some(known) = self.cel_known(name, span) {
             return known;
         }
-        if self.is_unchecked() {
-            return self.cel_mistake(&codes::UNKNOWN_NAME, span, "", "", Vec::new());
-        }
-        if let Some((why, instead)) = refused(name).filter(|_| self.cel().policy || &**name == "authorizer") {
+        if let Some((why, instead)) =
+            refused(name).filter(|_| self.has_row(Row::Names) || &**name == "authorizer")
+        {
             let message = format!("`{name}` is not known here: {why}");
             self.mistake(&codes::UNKNOWN_NAME, span, message, instead);
             return self.unknown(span);

@@ -5,6 +5,7 @@ use super::{has_float, is_static};
 use crate::diag::{Span, codes};
 use crate::lang::check::Checker;
 use crate::lang::check::comparisons::is_day;
+use crate::lang::language::environments::Row;
 use crate::lang::language::functions::WRAP;
 use crate::lang::syntax::ast::{self, BinaryOp, UnaryOp};
 use crate::lang::typed::{ArithmeticOp, CompareOp, Expr, ExprKind, Operation};
@@ -166,9 +167,9 @@ impl Checker<'_> {
             return self.with_range(ExprKind::Negate(Box::new(operand)), ty, range, span);
         }
         let known = self.operator(NEGATION, std::slice::from_ref(&operand.ty));
-        let Some(result) = known.or_else(|| self.is_unchecked().then_some(Type::Dyn)) else {
+        let Some(result) = known else {
             let message = format!("`-` wants a number, this is `{}`", self.shown(&ty));
-            return self.cel_mistake(&codes::TYPE_MISMATCH, operand.span, message, "", vec![operand]);
+            return self.cel_mistake(&codes::TYPE_MISMATCH, operand.span, message, "");
         };
         let range = operand.range.negated();
         match (ty, operand.range) {
@@ -201,16 +202,16 @@ impl Checker<'_> {
         if a.is_unknown() || b.is_unknown() {
             return self.unknown(span);
         }
-        if self.cel().policy && (has_unit(&a) || has_unit(&b)) && is_static(&a) && is_static(&b) {
+        if (has_unit(&a) || has_unit(&b)) && is_static(&a) && is_static(&b) {
             return self.with_units(of, left, right, span);
         }
         let known = self.operator(overloads(of.op), &[left.ty.clone(), right.ty.clone()]);
-        let Some(result) = known.clone().or_else(|| self.is_unchecked().then_some(Type::Dyn)) else {
+        let Some(result) = known else {
             let symbol = of.op.symbol();
             let message = format!("`{symbol}` does not take `{}` and `{}`", self.shown(&a), self.shown(&b));
             let meant = self.help_with_instant_or_duration(&left, &right);
             let help = meant.unwrap_or_else(|| self.cel_help_of_operator(of.op, &a, &b));
-            return self.cel_mistake(&codes::TYPE_MISMATCH, span, message, help, vec![left, right]);
+            return self.cel_mistake(&codes::TYPE_MISMATCH, span, message, help);
         };
         if matches!(of.op, BinaryOp::Eq | BinaryOp::Ne)
             && let Some(equal) = self.equal_held(&left, &right, span)
@@ -220,14 +221,15 @@ impl Checker<'_> {
                 _ => self.make(ExprKind::Not(Box::new(equal)), Type::Bool, span),
             };
         }
-        let same = a == b && self.is_sure(&a) && a != Type::Null && known.is_some();
+        let same = a == b && self.is_sure(&a) && a != Type::Null;
         let compares =
             overloads(of.op).iter().all(|(_, result)| *result == Ty::Bool) && of.op != BinaryOp::In;
         let (left, right) =
             if same && compares { self.both_of_policy_form(left, right) } else { (left, right) };
         // Floats that are neither infinite nor NaN are compared as in the policy language.
         let plain = !has_float(&a) || a == Type::Float && self.is_finite(&left) && self.is_finite(&right);
-        let plain = plain && (self.cel().policy || !has_quantity(&a));
+        let amounts = self.has_row(Row::Quantities) || !has_quantity(&a);
+        let plain = plain && amounts;
         match of.op {
             BinaryOp::Eq | BinaryOp::Ne if same && plain => {
                 let equal = self.make(ExprKind::Equal(Box::new(left), Box::new(right)), Type::Bool, span);
@@ -253,17 +255,13 @@ impl Checker<'_> {
                     Type::Map(key, _) => **key == a,
                     _ => false,
                 };
-                if !self.cel().policy
+                if !self.has_row(Row::Faults)
                     && matches!(b, Type::List(_))
                     && matches!(folded(&right), Some(Value::List(items)) if items.is_empty())
                 {
                     // cel-go does not look at what is sought in a list that is written without elements.
                     self.make(ExprKind::Constant(Value::Bool(false)), Type::Bool, span)
-                } else if fits
-                    && self.is_sure(&b)
-                    && !has_float(&a)
-                    && (self.cel().policy || !has_quantity(&a))
-                {
+                } else if fits && self.is_sure(&b) && !has_float(&a) && amounts {
                     self.make(ExprKind::In(Box::new(left), Box::new(right)), Type::Bool, span)
                 } else {
                     let (left, is_variable) = self.sought(left, &right, &of.right);
@@ -284,7 +282,7 @@ impl Checker<'_> {
     fn sought(&self, left: Expr, right: &Expr, written: &ast::Expr) -> (Expr, bool) {
         let is_set = matches!(right.ty, Type::List(_))
             && matches!(folded(right), Some(Value::List(items)) if items.iter().all(is_primitive));
-        let left = match is_set && !self.cel().policy && !is_static(&self.ty(&left)) {
+        let left = match is_set && !self.has_row(Row::Faults) && !is_static(&self.ty(&left)) {
             true => {
                 let (ty, span) = (left.ty.clone(), left.span);
                 self.dynamic_node(Operation::Hashed, vec![left], ty, span)
@@ -497,7 +495,7 @@ impl Checker<'_> {
         if !known || a.is_unknown() || b.is_unknown() {
             return self.unknown(span);
         }
-        if self.cel().policy && (has_unit(&a) || has_unit(&b)) && is_static(&a) && is_static(&b) {
+        if (has_unit(&a) || has_unit(&b)) && is_static(&a) && is_static(&b) {
             let (then, otherwise) =
                 (self.amount_of_quantity(then, &b), self.amount_of_quantity(otherwise, &a));
             let Some((then, otherwise, ty)) = self.same_type(then, otherwise) else {
@@ -508,11 +506,10 @@ impl Checker<'_> {
             return self.with_range(kind, ty, range, span);
         }
         let known = self.operator(CHOICE, &[then.ty.clone(), otherwise.ty.clone()]);
-        let Some(result) = known.or_else(|| self.is_unchecked().then_some(Type::Dyn)) else {
+        let Some(result) = known else {
             let message = format!("cannot choose between `{}` and `{}`", self.shown(&a), self.shown(&b));
             let help = "both sides have one type; `dyn(…)` takes any";
-            let args = vec![condition, then, otherwise];
-            return self.cel_mistake(&codes::TYPE_MISMATCH, span, message, help, args);
+            return self.cel_mistake(&codes::TYPE_MISMATCH, span, message, help);
         };
         self.doubt_unless_sure(&result, [&a, &b].into_iter());
         let range = if then.ty == otherwise.ty { then.range.union(otherwise.range) } else { Range::None };
@@ -525,14 +522,14 @@ impl Checker<'_> {
     }
 
     /// A branch of `?:`. cel-go makes an optional anew from the plain value that it holds, unless the branch is a name,
-    /// a field, an element or another `?:`. The CEL of policies gives the optional as it is.
+    /// a field, an element or another `?:`.
     pub(super) fn branch(&mut self, branch: Expr, is_made: bool) -> Expr {
         let ty = self.ty(&branch);
         let changes = match &ty {
             Type::CelOptional(held) => changes_in_branch(held),
             ty => !is_static(ty),
         };
-        if !is_made || !changes || self.cel().policy {
+        if !is_made || !changes || self.has_row(Row::Optionals) {
             return branch;
         }
         // What it holds may be a fault, or of another type.

@@ -56,7 +56,7 @@ impl Checker<'_> {
 
     /// Durations or instants that are compared, in the form of the policy language where both have it.
     pub(super) fn both_of_policy_form(&self, left: Expr, right: Expr) -> (Expr, Expr) {
-        if !self.cel().policy || !matches!(left.ty, Type::Cel(CelType::Duration | CelType::Timestamp)) {
+        if !matches!(left.ty, Type::Cel(CelType::Duration | CelType::Timestamp)) {
             return (left, right);
         }
         let (a, b) = (self.of_policy_form(left.clone()), self.of_policy_form(right.clone()));

@@ -280,7 +280,7 @@ impl<'p, 't> Reader<'p, 't> {
             }
             (Operation::Compare(op), args) => self.make(format!("compare {op:?}"), args),
             (Operation::In(_), [element, of]) => self.is_in(element, of),
-            (Operation::Select(name, _) | Operation::OptionalSelect(name, _), [object]) => {
+            (Operation::Select(name) | Operation::OptionalSelect(name), [object]) => {
                 self.select(object, name)
             }
             (Operation::HasField(name) | Operation::HasValue(name), [object]) => {
@@ -290,7 +290,7 @@ impl<'p, 't> Reader<'p, 't> {
             (Operation::Index | Operation::OptionalIndex, args) => self.make("index", args),
             (Operation::OrElse(_), [value, otherwise]) => self.coalesce(value, otherwise),
             (Operation::Call(rows), args) if let Some(row) = rows.first() => self.call(row.def(), args),
-            (Operation::Map { optional, .. }, args) => {
+            (Operation::Map(optional), args) => {
                 let mut parts = Vec::new();
                 for (at, entry) in args.chunks_exact(2).enumerate() {
                     let [key, value] = entry else { continue };

@@ -47,7 +47,6 @@ pub static FUNCTIONS: &[&[FunctionDef]] = &[
     cel::conversions::FUNCTIONS,
     cel::times::FUNCTIONS,
     cel::format::FUNCTIONS,
-    cel::strings::FUNCTIONS,
     cel::lists::IS_SORTED,
     cel::lists::MIN,
     cel::lists::MAX,
@@ -57,12 +56,7 @@ pub static FUNCTIONS: &[&[FunctionDef]] = &[
     cel::url::FUNCTIONS,
     cel::semver::FUNCTIONS,
     cel::formats::FUNCTIONS,
-    cel::math::FUNCTIONS,
-    cel::math::GREATEST,
-    cel::math::LEAST,
-    cel::math::BITS,
     cel::devices::FUNCTIONS,
-    cel::encoders::FUNCTIONS,
     sample::FUNCTIONS,
 ];
 
@@ -150,36 +144,19 @@ pub struct Dialects {
     pub policy: bool,
     /// CEL in Kubernetes, and in policies.
     pub kubernetes: bool,
-    /// The extensions of cel-go that Kubernetes leaves out.
-    pub specification: bool,
     /// Selectors of devices.
     pub devices: bool,
 }
 
 impl Dialects {
     /// The policy language alone.
-    pub const POLICY: Dialects =
-        Dialects { policy: true, kubernetes: false, specification: false, devices: false };
+    pub const POLICY: Dialects = Dialects { policy: true, kubernetes: false, devices: false };
     /// The policy language and CEL.
-    pub const ALL: Dialects = Dialects { policy: true, kubernetes: true, specification: true, devices: true };
-    /// The policy language and the extensions of cel-go that Kubernetes leaves out.
-    pub const POLICY_AND_SPECIFICATION: Dialects =
-        Dialects { policy: true, kubernetes: false, specification: true, devices: false };
-    /// CEL in Kubernetes, where cel-go's newest version differs.
-    pub const KUBERNETES: Dialects =
-        Dialects { policy: false, kubernetes: true, specification: false, devices: true };
+    pub const ALL: Dialects = Dialects { policy: true, kubernetes: true, devices: true };
     /// Selectors of devices alone.
-    pub const DEVICES: Dialects =
-        Dialects { policy: false, kubernetes: false, specification: false, devices: true };
-    /// The policy language and CEL in Kubernetes, where the specification differs.
-    pub const POLICY_AND_KUBERNETES: Dialects =
-        Dialects { policy: true, kubernetes: true, specification: false, devices: true };
+    pub const DEVICES: Dialects = Dialects { policy: false, kubernetes: false, devices: true };
     /// CEL alone.
-    pub const CEL: Dialects =
-        Dialects { policy: false, kubernetes: true, specification: true, devices: true };
-    /// The extensions of cel-go that Kubernetes leaves out.
-    pub const SPECIFICATION: Dialects =
-        Dialects { policy: false, kubernetes: false, specification: true, devices: false };
+    pub const CEL: Dialects = Dialects { policy: false, kubernetes: true, devices: true };
 }
 
 /// Expressions and their values, as the language writes them.
@@ -387,11 +364,6 @@ pub fn named_in_kubernetes(name: &str, method: bool) -> &'static [FunctionId] {
     indexed(&KUBERNETES_INDEX, name, method, |dialects| dialects.kubernetes)
 }
 
-/// The rows of a name in CEL with all extensions of cel-go, methods or functions.
-pub fn named_in_specification(name: &str, method: bool) -> &'static [FunctionId] {
-    indexed(&SPECIFICATION_INDEX, name, method, |dialects| dialects.specification)
-}
-
 /// The rows of a name in selectors of devices, methods or functions.
 pub fn named_in_devices(name: &str, method: bool) -> &'static [FunctionId] {
     indexed(&DEVICES_INDEX, name, method, |dialects| dialects.devices)
@@ -402,7 +374,6 @@ type Index = OnceLock<[FxHashMap<&'static str, Vec<FunctionId>>; 2]>;
 
 static POLICY_INDEX: Index = OnceLock::new();
 static KUBERNETES_INDEX: Index = OnceLock::new();
-static SPECIFICATION_INDEX: Index = OnceLock::new();
 static DEVICES_INDEX: Index = OnceLock::new();
 
 fn indexed(

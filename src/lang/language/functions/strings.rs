@@ -107,7 +107,7 @@ pub(crate) static FUNCTIONS: &[FunctionDef] = &[
     },
     FunctionDef {
         name: "reverse",
-        dialects: Dialects::POLICY_AND_SPECIFICATION,
+        dialects: Dialects::POLICY,
         params: &[S],
         names: &["text"],
         result: S,
@@ -226,7 +226,6 @@ pub(crate) static FUNCTIONS: &[FunctionDef] = &[
     },
     FunctionDef {
         name: "indexOf",
-        dialects: Dialects::POLICY_AND_KUBERNETES,
         params: &[S, S, Ty::Int],
         names: &["text", "part", "from"],
         result: Ty::Int,
@@ -245,7 +244,6 @@ pub(crate) static FUNCTIONS: &[FunctionDef] = &[
     },
     FunctionDef {
         name: "lastIndexOf",
-        dialects: Dialects::POLICY_AND_KUBERNETES,
         params: &[S, S, Ty::Int],
         names: &["text", "part", "from"],
         result: Ty::Int,

@@ -30,13 +30,6 @@ pub struct Parsed {
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// What of CEL's syntax is allowed beyond that of Kubernetes 1.36.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Syntax {
-    /// Fields in back quotes, as in ``m.`a-b` ``.
-    pub backquotes: bool,
-}
-
 /// The text's place in its document.
 struct Place<'a> {
     source: SourceId,
@@ -52,11 +45,6 @@ impl Place<'_> {
 /// Reads an expression of Kubernetes' CEL. `text` is the expression itself, `at` maps a byte of it (or its end) to the
 /// byte of `source` that it comes from. Never fails and never panics.
 pub fn parse(text: &str, source: SourceId, at: &dyn Fn(usize) -> usize) -> Parsed {
-    parse_with(text, Syntax::default(), source, at)
-}
-
-/// Like [`parse`], with syntax that Kubernetes does not have.
-pub fn parse_with(text: &str, syntax: Syntax, source: SourceId, at: &dyn Fn(usize) -> usize) -> Parsed {
     let place = Place { source, at };
     let refused = |said: Diagnostic| Parsed { expr: None, diagnostics: vec![said] };
     if text.len() > MAX_BYTES {
@@ -69,7 +57,7 @@ pub fn parse_with(text: &str, syntax: Syntax, source: SourceId, at: &dyn Fn(usiz
         return refused(said);
     }
     let written = Text { tokens: &tokens, place: &place };
-    let diagnostics = match parse::parse(&tokens, &place, syntax.backquotes) {
+    let diagnostics = match parse::parse(&tokens, &place) {
         Ok((expr, messages)) => {
             let mut said: Vec<Diagnostic> = messages.into_iter().map(message_literal).collect();
             said.extend(mistakes::familiar::accepted(written));

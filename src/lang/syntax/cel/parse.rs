@@ -53,18 +53,13 @@ pub(super) enum MistakeKind {
     Levels,
 }
 
-/// Parses a text. `backquotes`: fields may be written in back quotes.
-pub(super) fn parse(
-    tokens: &Tokens<'_>,
-    place: &Place<'_>,
-    backquotes: bool,
-) -> Result<(Expr, Vec<(Span, String)>), Refused> {
+/// Parses a text.
+pub(super) fn parse(tokens: &Tokens<'_>, place: &Place<'_>) -> Result<(Expr, Vec<(Span, String)>), Refused> {
     let read = || {
         cel::Env::default()
             .parser()
             .max_recursion_depth(MAX_LEVELS)
             .error_recovery_limit(MAX_MISTAKES)
-            .enable_ident_escape_syntax(backquotes)
             .parse_with_source_info(tokens.text)
     };
     let (root, info) = catch_unwind(AssertUnwindSafe(read))

@@ -1,56 +1,34 @@
 //! `format`: a string whose verbs are replaced by the values of a list. Kubernetes has the second version of cel-go's
-//! string functions, which writes numbers for people; the newest one writes them plainly.
+//! string functions, which writes numbers for people.
 
 use super::conversions::text_of;
-use super::{METHOD, go, refused, type_name};
+use super::{METHOD, refused, type_name};
 use crate::lang::language::functions::format::{fixed as grouped, hex, scientific as superscript};
 use crate::lang::language::functions::strings::quoted_for_print;
-use crate::lang::language::functions::{Absence, Dialects, FunctionDef, Grows};
+use crate::lang::language::functions::{Absence, FunctionDef, Grows};
 use crate::lang::types::Ty;
 use crate::lang::types::value::{Cel, Value};
 use std::fmt::Write;
 
-const FORMAT: FunctionDef = FunctionDef {
+/// The family's rows.
+pub(in super::super) static FUNCTIONS: &[FunctionDef] = &[FunctionDef {
     name: "format",
     params: &[Ty::String, Ty::List(&Ty::Dyn)],
     names: &["text", "values"],
     result: Ty::String,
     absent: Absence::Maybe,
     grows: Grows::Formats,
+    body: |args, _| formatted(args),
+    doc: "the string with the values of the list in place of its verbs, in order: `%s` (any value), `%d` (int), \
+          `%f` and `%.2f` (double), `%e` (scientific notation), `%b` (binary), `%o` (octal), `%x` and `%X` \
+          (hexadecimal); `%%` is a percent sign; an error if a value is missing or has another type",
+    examples: &[
+        ("'%s is %d'.format(['x', 3])", "'x is 3'"),
+        ("'%.1f%%'.format([12345.678])", "'12,345.7%'"),
+        ("'%x %b %o'.format([255, 5, 8])", "'ff 101 10'"),
+    ],
     ..METHOD
-};
-
-/// The family's rows.
-pub(in super::super) static FUNCTIONS: &[FunctionDef] = &[
-    FunctionDef {
-        dialects: Dialects::KUBERNETES,
-        body: |args, _| formatted(args, Style::Kubernetes),
-        doc: "the string with the values of the list in place of its verbs, in order: `%s` (any value), `%d` (int), \
-              `%f` and `%.2f` (double), `%e` (scientific notation), `%b` (binary), `%o` (octal), `%x` and `%X` \
-              (hexadecimal); `%%` is a percent sign; an error if a value is missing or has another type",
-        examples: &[
-            ("'%s is %d'.format(['x', 3])", "'x is 3'"),
-            ("'%.1f%%'.format([12345.678])", "'12,345.7%'"),
-            ("'%x %b %o'.format([255, 5, 8])", "'ff 101 10'"),
-        ],
-        ..FORMAT
-    },
-    FunctionDef {
-        dialects: Dialects::SPECIFICATION,
-        body: |args, _| formatted(args, Style::Newest),
-        doc: "the string with the values of the list in place of its verbs, as the newest cel-go writes them: no commas \
-              between thousands, texts in lists without quotes",
-        examples: &[("'%.1f %s'.format([12345.678, ['a']])", "'12345.7 [a]'")],
-        ..FORMAT
-    },
-];
-
-/// Whose way of writing values it is.
-#[derive(Clone, Copy, PartialEq)]
-enum Style {
-    Kubernetes,
-    Newest,
-}
+}];
 
 /// Digits behind the point that a float can have; those behind them are zeros.
 const DIGITS: usize = 1100;
@@ -59,19 +37,19 @@ const MOST_DIGITS: usize = 1_000_000;
 /// Lists within each other that are written.
 const DEEPEST: usize = 200;
 
-fn formatted<'a>(args: &[Value<'a>], style: Style) -> Value<'a> {
+fn formatted<'a>(args: &[Value<'a>]) -> Value<'a> {
     let (Some(text), Some(values)) =
         (args.first().and_then(Value::as_str), args.get(1).and_then(Value::elements))
     else {
         return super::no_overload("format", args);
     };
-    match replaced(text, &values, style) {
+    match replaced(text, &values) {
         Ok(text) => Value::text(text),
         Err(why) => refused(why),
     }
 }
 
-fn replaced(text: &str, values: &[Value<'_>], style: Style) -> Result<String, String> {
+fn replaced(text: &str, values: &[Value<'_>]) -> Result<String, String> {
     let mut out = String::with_capacity(text.len());
     let mut values = values.iter();
     let mut rest = text;
@@ -86,7 +64,7 @@ fn replaced(text: &str, values: &[Value<'_>], style: Style) -> Result<String, St
         let (digits, behind) = precision(behind)?;
         let mut letters = behind.chars();
         let verb = letters.next().ok_or("the string ends after a `%`")?;
-        write_value(verb, digits, value, style, &mut out)?;
+        write_value(verb, digits, value, &mut out)?;
         rest = letters.as_str();
     }
     out.push_str(rest);
@@ -105,21 +83,14 @@ fn precision(text: &str) -> Result<(Option<usize>, &str), String> {
     Ok((Some(digits), rest))
 }
 
-fn write_value(
-    verb: char,
-    digits: Option<usize>,
-    value: &Value<'_>,
-    style: Style,
-    out: &mut String,
-) -> Result<(), String> {
+fn write_value(verb: char, digits: Option<usize>, value: &Value<'_>, out: &mut String) -> Result<(), String> {
     let digits = digits.unwrap_or(6);
     let unfit = || format!("`%{verb}` does not take a {}", type_name(value).unwrap_or("value of this type"));
     let written = match (verb, value) {
-        ('s', value) => shown(value, style, DEEPEST)?,
+        ('s', value) => shown(value, DEEPEST)?,
         ('d', Value::Int(x)) => x.to_string(),
         ('d', Value::Uint(x)) => x.to_string(),
-        ('d', Value::Float(x)) if style == Style::Newest => plain(*x),
-        ('f' | 'e', value) => float(verb, digits, value, style).ok_or_else(unfit)?,
+        ('f' | 'e', value) => float(verb, digits, value).ok_or_else(unfit)?,
         ('b', Value::Bool(truth)) => u8::from(*truth).to_string(),
         ('b', value) => radix(value, |bits| format!("{bits:b}")).ok_or_else(unfit)?,
         ('o', value) => radix(value, |bits| format!("{bits:o}")).ok_or_else(unfit)?,
@@ -146,34 +117,21 @@ fn radix(value: &Value<'_>, write: fn(u64) -> String) -> Option<String> {
 }
 
 /// `%f` and `%e`; `None` for values that they do not take.
-fn float(verb: char, digits: usize, value: &Value<'_>, style: Style) -> Option<String> {
-    let x = match (value, style) {
-        (Value::Float(x), _) => *x,
-        (Value::Int(x), Style::Newest) => *x as f64,
-        (Value::Uint(x), Style::Newest) => *x as f64,
-        (value, Style::Kubernetes) => match value.as_str()? {
+fn float(verb: char, digits: usize, value: &Value<'_>) -> Option<String> {
+    let x = match value {
+        Value::Float(x) => *x,
+        value => match value.as_str()? {
             "NaN" => f64::NAN,
             "Infinity" => f64::INFINITY,
             "-Infinity" => f64::NEG_INFINITY,
             _ => return None,
         },
-        _ => return None,
     };
-    Some(match style {
-        Style::Kubernetes if x.is_nan() => padded("NaN", verb, digits),
-        Style::Kubernetes if x.is_infinite() => padded(if x > 0.0 { "∞" } else { "-∞" }, verb, digits),
-        Style::Kubernetes if verb == 'e' => superscript(x, digits),
-        Style::Kubernetes => grouped_at_least(x, digits),
-        Style::Newest if !x.is_finite() => plain(x),
-        Style::Newest if verb == 'e' => {
-            let kept = digits.min(DIGITS);
-            let text = format!("{x:.kept$e}");
-            let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
-            let zeros = "0".repeat(digits - kept);
-            let exponent: i32 = exponent.parse().unwrap_or(0);
-            format!("{mantissa}{zeros}e{}{:02}", if exponent < 0 { '-' } else { '+' }, exponent.abs())
-        }
-        Style::Newest => with_zeros(digits, |digits| format!("{x:.digits$}")),
+    Some(match x {
+        _ if x.is_nan() => padded("NaN", verb, digits),
+        _ if x.is_infinite() => padded(if x > 0.0 { "∞" } else { "-∞" }, verb, digits),
+        _ if verb == 'e' => superscript(x, digits),
+        _ => grouped_at_least(x, digits),
     })
 }
 
@@ -194,35 +152,15 @@ fn padded(text: &str, verb: char, width: usize) -> String {
     format!("{}{text}", " ".repeat(missing))
 }
 
-/// Digits behind the point, those that no float has as zeros.
-fn with_zeros(digits: usize, write: impl Fn(usize) -> String) -> String {
-    let kept = digits.min(DIGITS);
-    write(kept) + &"0".repeat(digits - kept)
-}
-
-/// A float as the newest version writes it with `%s` and `%d`.
-fn plain(x: f64) -> String {
-    if x.is_nan() {
-        "NaN".to_owned()
-    } else if x.is_infinite() {
-        if x > 0.0 { "Infinity" } else { "-Infinity" }.to_owned()
-    } else {
-        format!("{x}")
-    }
-}
-
 /// A value as `%s` writes it.
-fn shown(value: &Value<'_>, style: Style, depth: usize) -> Result<String, String> {
+fn shown(value: &Value<'_>, depth: usize) -> Result<String, String> {
     if value.elements().is_some() || value.entries().is_some() {
-        return collection(value, style, depth);
+        return collection(value, depth);
     }
-    match (value, style) {
-        (Value::Null, _) => Ok("null".to_owned()),
-        (Value::TypeName(name), _) => Ok(name.as_str().to_owned()),
-        (Value::Float(x), Style::Newest) => Ok(plain(*x)),
-        (Value::Cel(Cel::Instant(at)), Style::Newest) => Ok(go::rfc3339(at, true)),
-        (Value::Blob(bytes), Style::Newest) => Ok(String::from_utf8_lossy(bytes).into_owned()),
-        (value, _) => match text_of(value) {
+    match value {
+        Value::Null => Ok("null".to_owned()),
+        Value::TypeName(name) => Ok(name.as_str().to_owned()),
+        value => match text_of(value) {
             Some(Ok(text)) => Ok(text),
             Some(Err(_)) => Err("the bytes are not valid UTF-8".to_owned()),
             None => Err(format!("`%s` does not take a {}", type_name(value).unwrap_or("value of this type"))),
@@ -230,20 +168,17 @@ fn shown(value: &Value<'_>, style: Style, depth: usize) -> Result<String, String
     }
 }
 
-/// A value inside of a list or map: in Kubernetes as a literal.
-fn inside(value: &Value<'_>, style: Style, depth: usize) -> Result<String, String> {
-    if style == Style::Newest {
-        return shown(value, style, depth);
-    }
+/// A value inside of a list or map: as a literal.
+fn inside(value: &Value<'_>, depth: usize) -> Result<String, String> {
     Ok(match value {
         Value::Float(x) if x.is_nan() => "\"NaN\"".to_owned(),
         Value::Float(x) if x.is_infinite() => if *x > 0.0 { "\"+Inf\"" } else { "\"-Inf\"" }.to_owned(),
         Value::Float(x) => format!("{x:.6}"),
-        Value::Cel(Cel::Duration(_)) => format!("duration(\"{}\")", shown(value, style, depth)?),
-        Value::Cel(Cel::Instant(_)) => format!("timestamp(\"{}\")", shown(value, style, depth)?),
-        Value::Blob(_) => format!("b{}", quoted_for_print(&shown(value, style, depth)?)),
+        Value::Cel(Cel::Duration(_)) => format!("duration(\"{}\")", shown(value, depth)?),
+        Value::Cel(Cel::Instant(_)) => format!("timestamp(\"{}\")", shown(value, depth)?),
+        Value::Blob(_) => format!("b{}", quoted_for_print(&shown(value, depth)?)),
         value if value.as_str().is_some() => quoted_for_print(value.as_str().unwrap_or("")),
-        value => shown(value, style, depth)?,
+        value => shown(value, depth)?,
     })
 }
 
@@ -252,27 +187,25 @@ fn is_map_key(key: &Value<'_>) -> bool {
     matches!(key, Value::Bool(_) | Value::Int(_) | Value::Uint(_)) || key.as_str().is_some()
 }
 
-fn collection(value: &Value<'_>, style: Style, depth: usize) -> Result<String, String> {
+fn collection(value: &Value<'_>, depth: usize) -> Result<String, String> {
     let depth = depth.checked_sub(1).ok_or("the list has too many lists within each other")?;
     if let Some(items) = value.elements() {
-        let items: Result<Vec<String>, String> =
-            items.iter().map(|item| inside(item, style, depth)).collect();
+        let items: Result<Vec<String>, String> = items.iter().map(|item| inside(item, depth)).collect();
         return Ok(format!("[{}]", items?.join(", ")));
     }
     let mut pairs = Vec::new();
     for (key, value) in value.entries().unwrap_or_default().iter() {
-        if style == Style::Kubernetes && !is_map_key(key) {
+        if !is_map_key(key) {
             let of = type_name(key).unwrap_or("this type");
             return Err(format!("`%s` does not take a map with a key of type {of}"));
         }
-        pairs.push((inside(key, style, depth)?, inside(value, style, depth)?));
+        pairs.push((inside(key, depth)?, inside(value, depth)?));
     }
     // By the key as text: 10 comes before 2.
     pairs.sort_by(|a, b| a.0.cmp(&b.0));
-    let colon = if style == Style::Kubernetes { ":" } else { ": " };
     let mut text = String::from("{");
     for (at, (key, value)) in pairs.iter().enumerate() {
-        let _ = write!(text, "{}{key}{colon}{value}", if at > 0 { ", " } else { "" });
+        let _ = write!(text, "{}{key}:{value}", if at > 0 { ", " } else { "" });
     }
     text.push('}');
     Ok(text)

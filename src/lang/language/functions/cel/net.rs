@@ -2,7 +2,7 @@
 //! addresses.
 
 use super::{METHOD, netip, no_overload, of_text, partial, row};
-use crate::lang::language::functions::{Absence, Body, Dialects, Examples, FunctionDef};
+use crate::lang::language::functions::{Absence, Body, Examples, FunctionDef};
 use crate::lang::types::range::Range;
 use crate::lang::types::value::{Cel, Cidr, FaultKind, Value};
 use crate::lang::types::{CelType, Ty};
@@ -41,28 +41,14 @@ const fn is(name: &'static str, body: Body, doc: &'static str, examples: Example
 
 /// The family's rows.
 pub(in super::super) static FUNCTIONS: &[FunctionDef] = &[
-    FunctionDef {
-        dialects: Dialects::KUBERNETES,
-        ..partial(
-            "ip",
-            &[Ty::String],
-            IP,
-            |args, _| of_text("ip", args, |text| made(parse_ip(text).map(ip))),
-            "the IP address that a string holds; an error if it holds none",
-            &[("ip('10.0.0.1').family()", "4")],
-        )
-    },
-    FunctionDef {
-        dialects: Dialects::SPECIFICATION,
-        ..partial(
-            "ip",
-            &[Ty::String],
-            IP,
-            |args, _| of_text("ip", args, |text| made(parse_any_ip(text).map(ip))),
-            "the IP address that a string holds, an IPv4 address for one written in hexadecimal inside of an IPv6 address; an error if it holds none",
-            &[("ip('10.0.0.1').family()", "4")],
-        )
-    },
+    partial(
+        "ip",
+        &[Ty::String],
+        IP,
+        |args, _| of_text("ip", args, |text| made(parse_ip(text).map(ip))),
+        "the IP address that a string holds; an error if it holds none",
+        &[("ip('10.0.0.1').family()", "4")],
+    ),
     row(
         "isIP",
         &[Ty::String],
@@ -263,14 +249,6 @@ fn parse_ip(text: &str) -> Result<IpAddr, String> {
             Err(format!("{text:?} is an IPv4 address inside of an IPv6 address"))
         }
         (address, _) => Ok(address),
-    }
-}
-
-/// An address as cel-spec has it: in hexadecimal, an IPv4 address may be inside of an IPv6 address.
-fn parse_any_ip(text: &str) -> Result<IpAddr, String> {
-    match netip::parse(text)? {
-        (address, false) if !text.contains('.') => Ok(address.to_canonical()),
-        _ => parse_ip(text),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::calendar::{Civil, offset_at};
 use super::{DURATION, METHOD, TIMESTAMP, go, nanoseconds, no_overload, refused};
-use crate::lang::language::functions::{Absence, Dialects, FunctionDef, Work};
+use crate::lang::language::functions::{Absence, FunctionDef, Work};
 use crate::lang::types::Ty;
 use crate::lang::types::range::Range;
 use crate::lang::types::value::{Cel, Instant, Value};
@@ -89,15 +89,6 @@ rows! {
     };
     FunctionDef {
         name: "getMilliseconds",
-        dialects: Dialects::SPECIFICATION,
-        body: |args, _| whole("getMilliseconds", args, |of| of / 1_000_000 % 1000),
-        doc: "the milliseconds of the last second of the duration, as the specification has them",
-        examples: &[("duration('1.5s').getMilliseconds()", "500")],
-        ..OF_DURATION
-    };
-    FunctionDef {
-        name: "getMilliseconds",
-        dialects: Dialects::KUBERNETES,
         body: |args, _| whole("getMilliseconds", args, |of| of / 1_000_000),
         doc: "the duration in whole milliseconds",
         examples: &[("duration('1.5s').getMilliseconds()", "1500")],
