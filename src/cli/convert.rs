@@ -2,7 +2,7 @@
 
 use super::input;
 use super::{ExitStatus, Output, setup};
-use crate::diag::{Diagnostic, Form, Severity, SourceId, SourceMap, draw};
+use crate::diag::{Diagnostic, Form, Severity, SourceId, SourceMap, codes, draw};
 use crate::lang;
 use crate::lang::analysis::cost::Size;
 use anyhow::{Context, bail};
@@ -55,7 +55,7 @@ pub(super) fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitStatus> {
                 let note = |of: &lang::convert::NoTwin| of.diagnostic().with_severity(Severity::Note);
                 remarks.extend(converted.remarks.iter().map(note));
             }
-            Err(said) => without.extend(said.iter().map(lang::convert::NoTwin::diagnostic)),
+            Err(said) => without.extend(said.iter().map(|of| no_twin(of, &read.diagnostics))),
         }
     }
     if !without.is_empty() {
@@ -85,6 +85,16 @@ pub(super) fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitStatus> {
         }
     }
     Ok(ExitStatus::Success)
+}
+
+/// What has no twin. A default that never applies has none, and the compiler knows how to remove it.
+fn no_twin(of: &lang::convert::NoTwin, known: &[Diagnostic]) -> Diagnostic {
+    let of_default = |said: &&Diagnostic| said.code == &codes::NEVER_ABSENT && !said.fixes.is_empty();
+    let said = of.diagnostic();
+    match known.iter().filter(of_default).any(|known| of.span.contains(known.span)) {
+        true => said.with_help("remove the default that never applies: `bayplan lint --fix` does"),
+        false => said,
+    }
 }
 
 fn other_ending(name: &str, document: bool) -> String {

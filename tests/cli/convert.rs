@@ -35,6 +35,20 @@ fn nothing_is_written_where_a_part_has_no_twin() {
 }
 
 #[test]
+fn a_default_that_never_applies_is_removed_before_a_policy_is_converted() {
+    let policy = "/// A.\npolicy quota {\n  applies when has(pod.labels[\"team\"])\n  \
+                  ledger used: cpu by pod.labels[\"team\"] ?? \"\" { add pod.requests.cpu }\n  \
+                  prefilter { reject \"used\" when used[pod.labels[\"team\"] ?? \"\"] > 4cpu }\n}\n";
+    let at = folder(&[("q.bay", policy)]);
+    let Ended { status, out, .. } = bayplan_in(&at, &["convert", "q.bay"]);
+    assert!(status == 1 && out.contains("bayplan lint --fix"), "{out}");
+    let fixed = bayplan_in(&at, &["lint", "--fix", "q.bay"]);
+    assert_eq!(fixed.status, 0, "{}{}", fixed.out, fixed.err);
+    let Ended { status, out, err } = bayplan_in(&at, &["convert", "q.bay"]);
+    assert_eq!(status, 0, "{out}{err}");
+}
+
+#[test]
 fn the_keys_of_config_maps_are_converted_in_place() {
     let head = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: rules, labels: {bayplan.dev/policy: \"true\"}}\ndata:\n";
     let lines = GOOD.lines().map(|line| format!("    {line}\n")).collect::<String>();

@@ -36,7 +36,7 @@ const OF_LIFECYCLE: &[&str] = &[
     "node.cluster.x-k8s.io/uninitialized",
 ];
 
-/// Whether a taint keeps pods off a node that is not ready for them yet, or that goes: nobody tolerates or removes it so
+/// Whether a taint keeps pods off a node that is not ready for them yet, or that goes. No edit tolerates or removes it so
 /// that a pod fits. Agents of the network and of storage use `agent-not-ready`.
 pub fn is_of_lifecycle(key: &str) -> bool {
     OF_LIFECYCLE.contains(&key) || key.rsplit('/').next() == Some("agent-not-ready")

@@ -66,7 +66,7 @@ pub struct SchemaField {
     /// The range of a number.
     pub range: Range,
     /// All values of a text, or of the texts in a list, where the schema declares them; else empty. A lint reads them;
-    /// they are no part of the type.
+    /// the type does not have them.
     pub values: Vec<String>,
 }
 
