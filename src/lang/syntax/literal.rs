@@ -185,7 +185,15 @@ pub(super) fn unknown_unit(text: &str) -> Wrong {
         return Wrong::new(format!("`{text}` is not a number"));
     }
     let message = format!("`{text}` is not a unit");
-    let help = match unit {
+    let help = meant_unit(number, unit).unwrap_or_else(|| {
+        "units are `m cpu`, `B k M G T P E Ki Mi Gi Ti Pi Ei`, `ms s min h d` and `%`".to_owned()
+    });
+    Wrong { message, help: Some(help) }
+}
+
+/// What a number with letters that are not a unit is meant to be.
+pub(super) fn meant_unit(number: &str, unit: &str) -> Option<String> {
+    match unit {
         "Mb" | "MB" | "mb" | "Gb" | "GB" | "gb" | "Kb" | "KB" | "kb" | "kB" | "Tb" | "TB" | "tb" | "K"
         | "Mib" | "MiB" | "GiB" | "Gib" | "KiB" | "Kib" | "TiB" | "Tib" => {
             let letter = unit.get(..1).unwrap_or("").to_ascii_uppercase();
@@ -202,13 +210,17 @@ pub(super) fn unknown_unit(text: &str) -> Wrong {
         "mins" | "minute" | "minutes" => Some(format!("write `{number}min`")),
         "hour" | "hours" | "hr" | "hrs" => Some(format!("write `{number}h`")),
         "day" | "days" => Some(format!("write `{number}d`")),
+        "w" | "wk" | "week" | "weeks" => {
+            let days = number.parse::<u32>().ok().and_then(|weeks| weeks.checked_mul(7));
+            days.map(|days| format!("write `{days}d`"))
+        }
+        "pct" | "percent" | "perc" => Some(format!("write `{number}%`")),
         "us" | "ns" => Some("durations are written in `ms`, `s`, `min`, `h` and `d`".to_owned()),
-        "cpus" | "core" | "cores" | "CPU" => Some(format!("write `{number}cpu`")),
+        "c" | "cpus" | "core" | "cores" | "CPU" | "vcpu" | "vcpus" => Some(format!("write `{number}cpu`")),
         "b" | "bytes" | "byte" => Some(format!("write `{number}B`")),
         _ if unit.starts_with('_') => Some("write digits without `_`".to_owned()),
-        _ => Some("units are `m cpu`, `B k M G T P E Ki Mi Gi Ti Pi Ei`, `ms s min h d` and `%`".to_owned()),
-    };
-    Wrong { message, help }
+        _ => None,
+    }
 }
 
 fn plain_bytes(number: &str, unit: &str) -> Option<String> {

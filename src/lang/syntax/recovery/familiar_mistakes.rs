@@ -22,6 +22,7 @@ pub(in crate::lang::syntax) fn explain(
     let found = [
         words,
         unit,
+        unit_apart,
         equals,
         marks,
         nested_quote,
@@ -156,6 +157,26 @@ fn unit(builder: &Builder<'_>, tokens: &[Token], at: usize, expected: &Expected)
     let mut diagnostic = Diagnostic::new(&codes::BAD_NUMBER, place(builder, token), wrong.message);
     diagnostic.help = wrong.help;
     Some(diagnostic)
+}
+
+/// `10 Gi`, `10 GiB`, `3 days`
+fn unit_apart(builder: &Builder<'_>, tokens: &[Token], at: usize, _: &Expected) -> Option<Diagnostic> {
+    let token = tokens.get(at).filter(|token| token.kind == Kind::Word)?;
+    let before = tokens.get(at.checked_sub(1)?).filter(|before| before.kind == Kind::Number)?;
+    let (number, unit) = (text(builder, before), text(builder, token));
+    let is_plain = number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    let is_key = tokens.get(at + 1).is_some_and(|next| text(builder, next) == ":");
+    if !is_plain || is_key {
+        return None;
+    }
+    let joined = format!("{number}{unit}");
+    let span = builder.span(before.start, token.end);
+    let apart = Diagnostic::new(&codes::BAD_NUMBER, span, format!("`{number} {unit}` is not an amount"));
+    if crate::lang::syntax::recovery::segments::is_number(&joined) {
+        return Some(apart.with_fix(format!("write `{joined}`"), span, joined));
+    }
+    let help = literal::meant_unit(number, unit)?;
+    Some(apart.with_help(help))
 }
 
 /// Whether a token is followed, without a blank, by a mark that begins so.
