@@ -4,7 +4,7 @@
 use super::Scheduler;
 use super::cache::{PodState, Seen};
 use super::calls::object_key;
-use super::queue::Scope;
+use super::queue::{QueuePlace, Scope};
 use crate::framework::{ActionType, ClusterEvent, EventObjects, EventResource};
 use crate::model::{
     ApiObject, Change, Kind, NodeId, Object, ObjectKey, PodInfo, PodKey, Reading, Symbol, Time,
@@ -277,6 +277,7 @@ impl Scheduler {
             Some(node) => {
                 let pod = Arc::new(PodInfo { node_name: Some(node.clone()), ..(*pod).clone() });
                 self.freed(&pod, &Scope::default(), now);
+                self.wake_nominees(node, now);
             }
             None => {
                 let objects = EventObjects::Pod { old: Some(pod.clone()), new: None };
@@ -292,6 +293,18 @@ impl Scheduler {
             }
         }
         self.settled(key);
+    }
+
+    /// A pod on the node ended. A nominee waits for that, whatever refused it since its nomination: until it is tried, its
+    /// nomination keeps others off.
+    fn wake_nominees(&mut self, node: &Symbol, now: Time) {
+        let Some(row) = self.cache.snapshot.node_by_name(node) else { return };
+        let nominees = self.cache.snapshot.nominated(row).iter().map(|pod| pod.key.clone());
+        for key in nominees.collect::<Vec<PodKey>>() {
+            if self.queue_place(&key) == Some(QueuePlace::Unschedulable) {
+                self.queue.activate_after_backoff(&key, &self.cache.snapshot, now);
+            }
+        }
     }
 
     /// A nominated pod was placed on another node: wakes pods that its nomination kept off the nominated node.

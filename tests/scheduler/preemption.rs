@@ -146,6 +146,47 @@ fn a_preemptor_that_changes_meanwhile_does_not_wait_for_the_end_of_its_victims()
     assert_eq!(steps.pod("high").node_name.as_deref(), Some("n1"), "{:#?}", steps.events);
 }
 
+/// A rule refuses a nominee while its victim ends. The end of the victim wakes it although the rule does not read pods, and
+/// its nomination goes: others get the node.
+#[test]
+fn a_nominee_that_a_rule_refuses_meanwhile_gives_its_node_up_when_its_victims_have_ended() {
+    let rules = "policy held { prefilter { reject \"held\" when pod.labels[\"held\"] == \"yes\" } }";
+    let objects = vec![
+        node("n1").label("kubernetes.io/hostname", "n1").cpu("2").memory("8Gi").object(),
+        node("n2").cpu("4").memory("8Gi").object(),
+        running("a", "2", 1).object(),
+        pod("other").cpu("3").priority(20).on("n2").phase("Running").object(),
+    ];
+    let mut steps = Steps::new(with_policies(rules, ""), objects);
+    let high = pod("high").uid("default/high").cpu("2").priority(10);
+    steps.put(high.clone().object());
+    steps.cycles();
+    steps.serve();
+    assert!(steps.pod("a").is_terminating());
+    steps.put(high.label("held", "yes").object());
+    steps.delete("other");
+    steps.wait(Duration::from_seconds(12));
+    steps.cycles();
+    steps.serve();
+    assert!(steps.events.iter().any(|event| event.contains("held")), "{:#?}", steps.events);
+    steps.put(
+        pod("low")
+            .cpu("2")
+            .priority(5)
+            .set("spec.nodeSelector", json!({"kubernetes.io/hostname": "n1"}))
+            .object(),
+    );
+    steps.cycles();
+    assert!(steps.server.end_terminating());
+    steps.watch();
+    for _ in 0..3 {
+        steps.wait(Duration::from_seconds(12));
+        steps.cycles();
+        steps.serve();
+    }
+    assert_eq!(steps.pod("low").node_name.as_deref(), Some("n1"), "{:#?}", steps.events);
+}
+
 fn failures(steps: &Steps) -> usize {
     steps.events.iter().filter(|event| event.starts_with("FailedScheduling")).count()
 }
@@ -310,15 +351,22 @@ fn a_pod_that_never_preempts_evicts_nothing() {
 
 /// A profile without DefaultPreemption, with these policies.
 fn without_default_preemption(text: &str) -> Arc<Profiles> {
+    with_policies(text, ", plugins: {multiPoint: {disabled: [{name: DefaultPreemption}]}}")
+}
+
+/// A profile with these policies and settings.
+fn with_policies(text: &str, settings: &str) -> Arc<Profiles> {
     let mut registry = plugins::registry();
     let set = crate::support::policies::compile(text);
     for plugin in plugins::policy::plugins(&set, &plugins::policy::ExemptPods::default()) {
         registry.add_plugin(plugin).unwrap();
     }
     let mut sources = SourceMap::new();
-    let config = "{apiVersion: kubescheduler.config.k8s.io/v1, kind: KubeSchedulerConfiguration, profiles: \
-                  [{schedulerName: default-scheduler, plugins: {multiPoint: {disabled: [{name: DefaultPreemption}]}}}]}";
-    let id = sources.add("config.yaml", config.to_owned());
+    let config = format!(
+        "{{apiVersion: kubescheduler.config.k8s.io/v1, kind: KubeSchedulerConfiguration, profiles: \
+         [{{schedulerName: default-scheduler{settings}}}]}}"
+    );
+    let id = sources.add("config.yaml", config);
     let (config, complaints) = config::read(sources.get(id).unwrap());
     assert!(complaints.is_empty(), "{complaints:#?}");
     let made = config.frameworks(&registry, id).unwrap_or_else(|all| panic!("{all:#?}"));

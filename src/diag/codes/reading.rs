@@ -224,7 +224,7 @@ policy healthy version 1 {
     BAD_ALLOW "BP0014" "bad-allow" Warning
         "the linter does not understand the comment"
         "`// bayplan: allow(name) because …` above an item or statement silences one kind of finding there. \
-         The name is printed with the finding."
+         `bayplan lint --explain CODE` prints the name of a code."
         bad r#"
 /// Keeps pods off broken nodes.
 policy healthy {
