@@ -146,11 +146,13 @@ fn a_preemptor_that_changes_meanwhile_does_not_wait_for_the_end_of_its_victims()
     assert_eq!(steps.pod("high").node_name.as_deref(), Some("n1"), "{:#?}", steps.events);
 }
 
-/// A rule refuses a nominee while its victim ends. The end of the victim wakes it although the rule does not read pods, and
-/// its nomination goes: others get the node.
+/// A rule refuses a nominee while its victim ends. The end of the victim wakes it although the rule does not read that pod,
+/// and its nomination goes: others get the node.
 #[test]
 fn a_nominee_that_a_rule_refuses_meanwhile_gives_its_node_up_when_its_victims_have_ended() {
-    let rules = "policy held { prefilter { reject \"held\" when pod.labels[\"held\"] == \"yes\" } }";
+    let rules = "policy held { applies when has(pod.labels[\"crew\"]) \
+                 group crew = p in pods where p.labels[\"crew\"] == pod.labels[\"crew\"] \
+                 prefilter { reject \"held\" when crew.count() < 2 } }";
     let objects = vec![
         node("n1").label("kubernetes.io/hostname", "n1").cpu("2").memory("8Gi").object(),
         node("n2").cpu("4").memory("8Gi").object(),
@@ -163,7 +165,7 @@ fn a_nominee_that_a_rule_refuses_meanwhile_gives_its_node_up_when_its_victims_ha
     steps.cycles();
     steps.serve();
     assert!(steps.pod("a").is_terminating());
-    steps.put(high.label("held", "yes").object());
+    steps.put(high.label("crew", "x").set("status.nominatedNodeName", json!("n1")).object());
     steps.delete("other");
     steps.wait(Duration::from_seconds(12));
     steps.cycles();
