@@ -63,7 +63,16 @@ fn values_of(policy: &Policy, expr: &Expr) -> Option<(String, Vec<String>)> {
             let values = api::declared_values(&object.ty, name);
             (!values.is_empty()).then(|| (name.to_string(), values))
         }
-        ExprKind::Coalesce(left, _) => values_of(policy, left),
+        // A default is a value, too; one that is not known here may be any text.
+        ExprKind::Coalesce(left, default) => {
+            let (name, mut values) = values_of(policy, left)?;
+            let is_known = match &resolve_alias(policy, default).kind {
+                ExprKind::List(elements) => elements.iter().all(|(of, _)| constant(policy, of).is_some()),
+                _ => constant(policy, default).is_some(),
+            };
+            values.extend(texts(policy, default));
+            is_known.then_some((name, values))
+        }
         ExprKind::Dynamic(_, parts) => match parts.as_slice() {
             [inner] => values_of(policy, inner),
             _ => None,
