@@ -16,7 +16,7 @@ use crate::lang::policy_set::CompiledPolicy;
 use crate::lang::syntax::ast::WriteVerb;
 use crate::lang::typed::acts::field_manager;
 use crate::lang::typed::reads::{ReadOf, ReadPath, Reads};
-use crate::lang::typed::{self, Check, CompareOp, Expr, ExprKind, Mode, Point, Policy};
+use crate::lang::typed::{self, Body, Check, CompareOp, Expr, ExprKind, Mode, Point, Policy};
 use crate::lang::types::ObjectKind;
 use crate::model::PodMarks;
 use crate::model::metrics::GROUP;
@@ -78,8 +78,8 @@ struct Rule {
     place: String,
     /// For rules that refuse nodes: what may help a refused pod.
     refuses: Option<Refusing>,
-    /// How far it may go.
-    modes: Vec<Mode>,
+    /// How far it may go; `None` of ledgers.
+    mode: Option<Mode>,
     /// The pods for which it decides, and its mode for the others, where it does not decide for all.
     decides: Vec<String>,
 }
@@ -111,14 +111,14 @@ enum NewNode {
 
 impl Refusing {
     /// `None`: the rule refuses no pod.
-    fn of(compiled: &CompiledPolicy, rule: typed::Rule<'_>) -> Option<Self> {
-        let no_refusal = matches!(rule, typed::Rule::Acts(of) if !of.releases());
+    fn of(compiled: &CompiledPolicy, rule: &typed::Rule) -> Option<Self> {
+        let no_refusal = matches!(&rule.body, Body::Acts(of) if !of.releases());
         if no_refusal
             || matches!(rule.point(), Point::Score | Point::QueueSort | Point::PostFilter | Point::Ledger)
         {
             return None;
         }
-        let reads = reads_of(rule);
+        let reads = reads_of(&compiled.policy, rule);
         let checks: Vec<&Check> = rule.checks().collect();
         let room = |check: &&Check| asks_for_room(&compiled.policy, check);
         Some(Self {
@@ -181,7 +181,7 @@ fn asks_for_room(policy: &Policy, check: &Check) -> bool {
 /// How far a policy may go: by rule, or by pod; and until when that is meant. `None` when all rules decide for all pods.
 fn mode_of(policy: &Policy, rules: &[Rule], sources: &SourceMap) -> Option<String> {
     let of = |mode: Mode| {
-        let rules = rules.iter().filter(|rule| rule.modes.contains(&mode) && rule.decides.is_empty());
+        let rules = rules.iter().filter(|rule| rule.mode == Some(mode) && rule.decides.is_empty());
         rules.map(|rule| rule.name.as_str()).collect::<Vec<_>>()
     };
     let all = Mode::WORDS.into_iter().map(|(word, mode)| (word, of(mode)));
@@ -213,12 +213,12 @@ fn mode_of(policy: &Policy, rules: &[Rule], sources: &SourceMap) -> Option<Strin
 }
 
 /// For which pods a rule decides, where it does not for all.
-fn decides_when(policy: &Policy, rule: typed::Rule<'_>, sources: &SourceMap) -> Vec<String> {
-    let of = |canary: &typed::Canary| {
-        let condition = super::explain::tree::one_line(sources.text(canary.decides.span));
-        format!("enforce when {condition}, else {}", canary.otherwise.word())
+fn decides_when(policy: &Policy, rule: &typed::Rule, sources: &SourceMap) -> Vec<String> {
+    let of = |(decides, otherwise): (typed::LetId, Mode)| {
+        let condition = super::explain::tree::one_line(sources.text(policy[decides].value.span));
+        format!("enforce when {condition}, else {}", otherwise.word())
     };
-    policy.canaries_of(rule).into_iter().map(of).collect()
+    rule.head.guard.iter().filter_map(typed::Leave::decides).map(of).collect()
 }
 
 /// An exception, as people read it.
@@ -283,32 +283,32 @@ impl Plan {
         let policy = &*compiled.policy;
         let place = |span| crate::lang::policy_set::place(&read.sources, span);
         let costs = Costs::new(policy, read.size);
-        let mut rules: Vec<typed::Rule> =
-            policy.rules().filter(|rule| rule.point() != Point::Applies).collect();
+        let of_points = policy.rules.iter().filter(|rule| rule.point() != Point::Applies);
+        let mut rules: Vec<&typed::Rule> = of_points.collect();
         rules.sort_by_key(|rule| position(rule.point()));
-        let gates = policy.gates.len();
+        let gates = policy.rules_at(Point::PreEnqueue).count();
         let planned = rules.into_iter().enumerate().map(|(at, rule)| Rule {
-            name: match rule {
-                typed::Rule::Gate(_) if gates > 1 => format!("gate {}", at + 1),
+            name: match rule.body {
+                Body::Gate(_) if gates > 1 => format!("gate {}", at + 1),
                 _ => rule.name().to_owned(),
             },
             point: rule.point().name(),
             stage: stage_of_rule(policy, rule),
             cost: costs.rule(rule),
             most: most_steps(rule),
-            reads: match rule {
-                typed::Rule::Queue(_) => Vec::new(),
-                typed::Rule::Ledger(of) => reads_of_node(&of.reads),
-                _ => reads_of_node(&reads_of(rule)),
+            reads: match rule.body {
+                Body::Queue(_) => Vec::new(),
+                Body::Ledger(id) => reads_of_node(&policy[id].reads),
+                _ => reads_of_node(&reads_of(policy, rule)),
             },
             place: place(place_of(rule)),
             refuses: Refusing::of(compiled, rule),
-            modes: policy.modes_of(rule),
+            mode: rule.mode(),
             decides: decides_when(policy, rule, &read.sources),
         });
         let rules: Vec<Rule> = planned.collect();
         let conditions: Vec<String> = policy
-            .applies
+            .applies()
             .iter()
             .map(|condition| super::explain::tree::one_line(read.sources.text(condition.span)))
             .collect();
@@ -451,9 +451,8 @@ impl Plan {
                     "autoscalerKnows": rule.refuses.as_ref().map(|of| of.autoscaler_knows),
                     "wakesOn": rule.refuses.as_ref().map(|of| of.wakes.clone()),
                 });
-                if rule.modes.iter().any(|mode| *mode != Mode::Enforce) {
-                    let words: Vec<&str> = rule.modes.iter().map(|mode| mode.word()).collect();
-                    plan["mode"] = json!(words.join(", "));
+                if let Some(mode) = rule.mode.filter(|mode| *mode != Mode::Enforce) {
+                    plan["mode"] = json!(mode.word());
                 }
                 if !rule.decides.is_empty() {
                     plan["mode"] = json!(rule.decides.join(", "));
@@ -518,7 +517,7 @@ fn rights_to_write(policy: &Policy) -> Vec<String> {
             rules.push(rule);
         }
     };
-    for acts in &policy.acts {
+    for acts in policy.acts() {
         for act in &acts.acts {
             if let typed::Does::Event(typed::Target::Object(..), _) = &act.does {
                 add("events.k8s.io", "events", "\"create\", \"patch\"");
@@ -576,10 +575,10 @@ fn shown_field(path: &ReadPath) -> Option<String> {
 /// What a policy writes to the API server, or evicts, each once.
 fn writes_of(policy: &Policy) -> Vec<String> {
     let mut writes: Vec<String> = Vec::new();
-    if policy.preempt.is_some() {
+    if policy.evicts() {
         writes.push("delete pods, where its rules name victims".to_owned());
     }
-    for write in policy.reserves.iter().flat_map(|reserve| &reserve.writes) {
+    for write in policy.marks() {
         let since = match write.verb {
             WriteVerb::Label => {
                 let (major, minor) = PodMarks::LABELS_SINCE;
@@ -589,7 +588,7 @@ fn writes_of(policy: &Policy) -> Vec<String> {
         };
         writes.push(format!("{} the pod, with its binding{since}", write.verb.word()));
     }
-    for acts in &policy.acts {
+    for acts in policy.acts() {
         let told = acts.acts.iter().filter_map(|act| Some((act.does.word(), act.does.target()?)));
         writes.extend(told.map(|(word, target)| match word {
             "patch" => format!("patch {target} as {}", field_manager(&policy.name)),
@@ -646,13 +645,13 @@ fn position(point: Point) -> u8 {
 }
 
 /// Where a rule is shown to be written: a permit by its first wait.
-fn place_of(rule: typed::Rule<'_>) -> Span {
-    let first = match rule {
-        typed::Rule::Reserve(of) => {
+fn place_of(rule: &typed::Rule) -> Span {
+    let first = match &rule.body {
+        Body::Reserve(of) => {
             rule.checks().map(|check| check.span).next().or(of.writes.first().map(|write| write.span))
         }
-        typed::Rule::Permit(_) => {
-            rule.waits().map(|wait| wait.span).next().or(rule.checks().map(|check| check.span).next())
+        Body::Permit(of) => {
+            of.waits.first().map(|wait| wait.span).or(rule.checks().map(|check| check.span).next())
         }
         _ => None,
     };
@@ -660,22 +659,23 @@ fn place_of(rule: typed::Rule<'_>) -> Span {
 }
 
 /// Everything that a rule reads.
-fn reads_of(rule: typed::Rule<'_>) -> Reads {
+fn reads_of(policy: &Policy, rule: &typed::Rule) -> Reads {
     let mut all = Reads::default();
-    rule.reads().for_each(|reads| all.merge(reads));
+    rule.reads(policy).for_each(|reads| all.merge(reads));
     all
 }
 
 /// The latest stage of a rule's parts.
-fn stage_of_rule(policy: &Policy, rule: typed::Rule<'_>) -> Stage {
-    let parts = rule.statements().flat_map(|statement| {
+fn stage_of_rule(policy: &Policy, rule: &typed::Rule) -> Stage {
+    let guard = rule.head.guard.iter().map(|leave| &leave.holds);
+    let parts = rule.statements(policy).flat_map(|statement| {
         let value = match statement {
             typed::Statement::Give(_) | typed::Statement::Key(_) => statement.value(),
             _ => None,
         };
         statement.condition().into_iter().chain(value).chain(statement.written())
     });
-    let latest = parts.map(|part| stage_of(policy, part)).max().unwrap_or(Stage::Const);
+    let latest = guard.chain(parts).map(|part| stage_of(policy, part)).max().unwrap_or(Stage::Const);
     // Once for each pod, whatever node it is on.
     if matches!(rule.point(), Point::QueueSort | Point::Ledger) { Stage::Pod } else { latest }
 }
@@ -714,7 +714,7 @@ fn field_name(path: &ReadPath) -> String {
 }
 
 /// The events that wake a pod which the rule refused, as the policy's plugin registers them.
-fn wakes(compiled: &CompiledPolicy, rule: typed::Rule<'_>, mut reads: Reads) -> Vec<String> {
+fn wakes(compiled: &CompiledPolicy, rule: &typed::Rule, mut reads: Reads) -> Vec<String> {
     let registrations = policy::registrations(compiled, [rule]);
     reads.merge(&compiled.deciding);
     let keys: Vec<&str> = reads

@@ -162,7 +162,7 @@ pub(super) fn profiles(
 
 /// Refuses a policy that writes kinds of the scheduler's own which the operator does not name.
 fn allowed(policy: &Policy, may_write: &[String]) -> Result<(), String> {
-    let acts = policy.compiled.policy.acts.iter().flat_map(|acts| &acts.acts);
+    let acts = policy.compiled.policy.acts().flat_map(|acts| &acts.acts);
     let mut own = acts.filter_map(|act| act.does.writes_own_kind()).filter(|_| !policy.suspended);
     match own.find(|kind| !may_write.iter().any(|allowed| allowed == kind)) {
         None => Ok(()),

@@ -72,7 +72,7 @@ impl<'a> DecisionView<'a> {
     fn why_not_applied(&self, policy: &CompiledPolicy) -> Option<ValueTrace> {
         let mut tracer = Tracer::new(policy.enforced(), Point::Applies, self.context());
         while let Some(finding) = tracer.next() {
-            if finding.holds == Some(false) {
+            if finding.decides {
                 return tracer.condition(&finding);
             }
         }
@@ -184,7 +184,7 @@ impl<'a> DecisionView<'a> {
         }
         for policy in self.policies.iter() {
             let asked = |score: &str| score == name || format!("{}/{score}", policy.name()) == name;
-            if !policy.policy.scores.iter().any(|score| asked(&score.name)) {
+            if !policy.policy.rules_at(Point::Score).any(|rule| asked(rule.name())) {
                 continue;
             }
             if !self.applies(policy) {
@@ -311,7 +311,7 @@ impl<'a> DecisionView<'a> {
     pub(super) fn evictions(&self) -> Vec<Because> {
         let context = self.context();
         let policies = || told::applying(self.policies, context).into_iter();
-        let speaking: Vec<_> = policies().filter(|policy| policy.policy.preempt.is_some()).collect();
+        let speaking: Vec<_> = policies().filter(|policy| policy.policy.evicts()).collect();
         if speaking.is_empty() {
             return Vec::new();
         }
@@ -402,8 +402,8 @@ impl<'a> DecisionView<'a> {
                     let text = format!("{} {how} {}, {place}{values}", finding.rule.name(), node.name);
                     found.push(Because { text, tree: of.condition });
                 }
-                let scores = policy.policy.scores.iter().filter(|_| node.refused.is_none());
-                found.extend(scores.flat_map(|score| self.score(&node.name, &score.name)));
+                let scores = policy.policy.rules_at(Point::Score).filter(|_| node.refused.is_none());
+                found.extend(scores.flat_map(|rule| self.score(&node.name, rule.name())));
             }
         }
         found.extend(self.late(true));

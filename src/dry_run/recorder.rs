@@ -65,7 +65,7 @@ impl<'a> CoverageRecorder<'a> {
     fn record(&mut self, policy: &CompiledPolicy, point: Point, context: EvalContext<'_>) -> bool {
         // Rules that do not decide are evaluated too, and end nothing.
         for counting in policy.counts() {
-            self.keep(Tracer::new(&counting.policy, point, context).reached());
+            self.keep(Tracer::new(counting.rules(), point, context).reached());
         }
         self.keep(Tracer::new(policy.enforced(), point, context).reached())
     }
@@ -166,7 +166,7 @@ impl CoverageRecorder<'_> {
     ) {
         let policies: Vec<&CompiledPolicy> = applying.iter().map(|(policy, _)| &**policy).collect();
         let Some(framework) = self.profiles.get(&pod.scheduler_name).cloned() else { return };
-        if policies.iter().all(|policy| policy.policy.preempt.is_none()) {
+        if policies.iter().all(|policy| !policy.policy.evicts()) {
             return;
         }
         let context = EvalContext::new(pod, before, record.at);
@@ -191,8 +191,8 @@ impl CoverageRecorder<'_> {
             let _ = rules.take_off(node, &mut trial, &mut |simulated, victim, verdict| {
                 let context = EvalContext { moved: &moved, ..context }.on(simulated);
                 for policy in &policies {
-                    self.keep(Tracer::of_victim(&policy.policy, false, victim, context).reached());
-                    self.keep(Tracer::of_victim(&policy.policy, true, victim, context).reached());
+                    self.keep(Tracer::of_victim(policy.rules(), false, victim, context).reached());
+                    self.keep(Tracer::of_victim(policy.rules(), true, victim, context).reached());
                 }
                 if verdict == Verdict::Candidate {
                     moved.remove(victim);
@@ -201,7 +201,7 @@ impl CoverageRecorder<'_> {
             let (_, simulated) = trial.view();
             let context = EvalContext { moved: &moved, ..context }.on(simulated);
             for policy in &policies {
-                self.keep(Tracer::of_guards(&policy.policy, context).reached());
+                self.keep(Tracer::of_guards(policy.rules(), context).reached());
             }
         }
     }

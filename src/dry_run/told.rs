@@ -4,7 +4,7 @@
 use crate::lang::eval::context::EvalContext;
 use crate::lang::eval::trace::{Reach, StatementTrace, Tracer, ValueTrace, reason_of_fault, trace};
 use crate::lang::policy_set::{CompiledPolicy, PolicySet};
-use crate::lang::typed::{Let, Missing, Point, Rule, Statement};
+use crate::lang::typed::{Body, Missing, Point, Statement};
 use crate::model::PodInfo;
 use crate::plugins::policy::{ExemptPods, why_exempt};
 use std::sync::Arc;
@@ -41,22 +41,20 @@ impl Told {
         let StatementTrace { finding, reason, fault, details, condition, nodes } = of;
         let reached = finding.reach == Reach::Evaluated;
         let missing = match finding.statement {
-            Statement::Guard(Let { missing: Some(Missing::Error), name, .. }) if finding.decides => {
-                Some(name)
-            }
+            Statement::Missing(of, Missing::Error) if finding.decides => Some(&of.name),
             _ => None,
         };
         // Without a condition, or where it holds.
         let narrows = reached && finding.holds != Some(false);
         let applies = matches!(finding.statement, Statement::Condition(_)) && finding.holds == Some(true);
         // A fault of `applies when` refuses: whether the policy applies is not known.
-        let failed = fault.as_ref().filter(|_| applies && matches!(finding.rule, Rule::Applies(_)));
+        let failed = fault.as_ref().filter(|_| applies && matches!(finding.rule.body, Body::Applies(_)));
         let on_error = policy.policy.on_error;
         let of_fault =
             failed.map(|fault| reason_of_fault(policy.name(), finding.rule.name(), on_error, &fault.message));
-        let doc = match (finding.rule, finding.statement) {
+        let doc = match (&finding.rule.body, finding.statement) {
             (_, Statement::Check(check)) if check.doc.is_some() => check.doc.as_deref(),
-            (Rule::Filter(filter), _) => filter.doc.as_deref(),
+            (Body::Filter(_), _) => finding.rule.head.doc.as_deref(),
             _ => None,
         };
         Self {
@@ -129,7 +127,7 @@ pub fn about_victim(
     let mut tracer = Tracer::of_victim(policy.enforced(), protects, victim, context);
     let mut failed = None;
     while let Some(finding) = tracer.next() {
-        let fails = tracer.fault(&finding.statement).is_some();
+        let fails = tracer.fault(&finding).is_some();
         if finding.decides {
             return Some(Told::of(policy, tracer.traced(finding)));
         }

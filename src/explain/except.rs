@@ -193,7 +193,7 @@ fn body_of(text: &str) -> Option<usize> {
 
 /// The beginning of the line of the first `applies when`, if the statement begins its line.
 fn before_applies(text: &str, policy: &Policy) -> Option<usize> {
-    let condition = policy.applies.iter().map(|condition| condition.span.range().start).min()?;
+    let condition = policy.applies().iter().map(|condition| condition.span.range().start).min()?;
     let body = text.get(policy.name_span.range().end..condition)?;
     let statement = body.rfind("applies")? + policy.name_span.range().end;
     let start = text.get(..statement)?.rfind('\n')? + 1;

@@ -4,7 +4,7 @@
 //! `cli`, `dry_run` and `cluster` make them from typed policies; `plugins::policy` turns each
 //! policy into a plugin.
 
-use super::typed::{Policy, Rule, Statement};
+use super::typed::{Part, Policy, Rules, Statement};
 use crate::diag::{SourceMap, Span};
 use crate::lang::analysis::faults::sources_of_faults;
 use crate::lang::analysis::preconditions::Preconditions;
@@ -21,6 +21,8 @@ use std::sync::Arc;
 pub struct CompiledPolicy {
     /// What was checked; the reference evaluator runs it.
     pub policy: Arc<Policy>,
+    /// The rules of it that are lowered.
+    part: Part,
     /// A hash of its text and arguments: equal hashes mean the same answers.
     pub hash: u64,
     /// What a pod must have for the policy to apply.
@@ -56,43 +58,51 @@ impl std::fmt::Debug for CompiledPolicy {
 }
 
 impl CompiledPolicy {
-    /// Lowers a checked policy, and its rules that decide and those that count, each as a policy.
+    /// Lowers a checked policy, and its rules that decide and those that count, each for itself.
     pub fn new(policy: Policy, sources: &SourceMap) -> Self {
-        let parts = (!policy.modes.all_enforce()).then(|| Parts {
-            decides: Arc::new(Self::of(deciding(&policy), sources)),
-            counts: policy.counting().map(|counting| Arc::new(Self::of(counting, sources))).collect(),
+        let policy = Arc::new(policy);
+        let of = |part| Self::of(policy.clone(), part, sources);
+        let parts = (!policy.all_enforce()).then(|| Parts {
+            decides: Arc::new(of(Part::deciding(&policy))),
+            counts: Part::counting(&policy).map(|part| Arc::new(of(part))).collect(),
         });
-        Self { parts, ..Self::of(policy, sources) }
+        Self { parts, ..of(Part::whole(&policy)) }
     }
 
-    /// The rules that decide, as a policy.
+    /// The rules that it lowers.
+    pub fn rules(&self) -> Rules<'_> {
+        Rules::new(&self.policy, &self.part)
+    }
+
+    /// The rules that decide.
     pub fn decides(self: &Arc<Self>) -> &Arc<Self> {
         self.parts.as_ref().map_or(self, |parts| &parts.decides)
     }
 
     /// The rules that decide, for traces.
-    pub fn enforced(&self) -> &Policy {
-        self.parts.as_ref().map_or(&self.policy, |parts| &parts.decides.policy)
+    pub fn enforced(&self) -> Rules<'_> {
+        self.parts.as_ref().map_or(self, |parts| &parts.decides).rules()
     }
 
-    /// The rules that count what they would have done, as policies: for every pod, or for some.
+    /// The rules that count what they would have done: for every pod, or for some.
     pub fn counts(&self) -> &[Arc<Self>] {
         self.parts.as_ref().map_or(&[], |parts| &parts.counts)
     }
 
-    /// Lowers all rules, whatever they may do.
-    fn of(policy: Policy, sources: &SourceMap) -> Self {
-        let statements = codegen::lower(&policy);
-        let deciding = crate::lang::analysis::reads::deciding(&policy);
+    /// Lowers the rules of a part.
+    fn of(policy: Arc<Policy>, part: Part, sources: &SourceMap) -> Self {
+        let rules = Rules::new(&policy, &part);
+        let statements = codegen::lower(rules);
+        let deciding = crate::lang::analysis::reads::deciding(rules);
         let mut reads = deciding.clone();
-        policy.rules().flat_map(Rule::reads).for_each(|more| reads.merge(more));
+        rules.iter().flat_map(|rule| rule.reads(&policy)).for_each(|more| reads.merge(more));
         let sees_other_pods = !reads.groups.is_empty()
             || !reads.ledgers.is_empty()
             || reads.paths.keys().any(|path| {
                 matches!(path.of, ReadOf::Pods | ReadOf::Nodes | ReadOf::Nominated | ReadOf::Group)
             });
         let hash = content_hash(&policy, sources);
-        let statements_of = policy.rules().flat_map(Rule::statements).map(Statement::span);
+        let statements_of = policy.statements().map(Statement::span);
         let named = statements_of.chain(policy.exceptions.iter().map(|of| of.span));
         let mut places: FxHashMap<Span, String> = named.map(|span| (span, place(sources, span))).collect();
         let mut texts = FxHashMap::default();
@@ -102,7 +112,8 @@ impl CompiledPolicy {
         }
         let preconditions = Preconditions::of(&policy);
         Self {
-            policy: Arc::new(policy),
+            policy,
+            part,
             hash,
             preconditions,
             statements,
@@ -142,16 +153,6 @@ impl CompiledPolicy {
     pub fn name(&self) -> &str {
         &self.policy.name
     }
-}
-
-/// The rules that decide. Those that decide for some pods read what says for which.
-fn deciding(policy: &Policy) -> Policy {
-    let mut deciding = policy.deciding();
-    if !policy.modes.canaries.is_empty() {
-        // What there is to say was said of the whole policy.
-        crate::lang::analysis::reads::derive(&mut deciding, &mut Vec::new());
-    }
-    deciding
 }
 
 /// The policies that run.

@@ -3,11 +3,12 @@
 use crate::support::policies::try_compile;
 use bayplan::lang::analysis::faults::may_fail;
 use bayplan::lang::policy_set::PolicySet;
+use bayplan::lang::typed::Point;
 
 /// The tree of the condition of the only rule, without places, and whether it may fail.
 fn tree(set: &PolicySet) -> (String, bool) {
     let policy = &set.iter().next().unwrap().policy;
-    let condition = policy.filters[0].checks[0].condition.as_ref().unwrap();
+    let condition = policy.checks_at(Point::Filter).next().unwrap().condition.as_ref().unwrap();
     let text = format!("{condition:#?}");
     let spans =
         regex::Regex::new(r"Span \{\s*source: SourceId\(\s*\d+,?\s*\),\s*start: \d+,\s*end: \d+,?\s*\}")

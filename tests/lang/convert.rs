@@ -5,7 +5,7 @@ use super::fixtures::golden;
 use bayplan::diag::SourceMap;
 use bayplan::lang::analysis::cost::Size;
 use bayplan::lang::convert::convert_for;
-use bayplan::lang::typed::{Point, Statement};
+use bayplan::lang::typed::{Leave, Point};
 use bayplan::lang::{self};
 use std::path::{Path, PathBuf};
 
@@ -213,12 +213,9 @@ fn modes(name: &str, text: &str) -> Vec<(String, &'static str)> {
     let (policies, said) = lang::compile_for(sources.get(id).unwrap(), size(), &|_| Vec::new());
     assert!(!said.iter().any(|said| said.is_error()), "{said:?}\n{text}");
     let policy = &policies[0];
-    let rules = policy.rules().flat_map(|rule| {
-        let inside = matches!(rule.point(), Point::PreFilter | Point::Permit);
-        let mode = move |statement: Statement<'_>| {
-            policy.modes.of(if inside { statement.span() } else { rule.span() }).word()
-        };
-        rule.statements().map(move |statement| (rule.name().to_owned(), mode(statement)))
+    let rules = policy.rules.iter().flat_map(|rule| {
+        let of = (rule.name().to_owned(), rule.head.mode.word());
+        rule.statements(policy).map(move |_| of.clone())
     });
     rules.collect()
 }
@@ -360,10 +357,17 @@ policy canary {
         let (policies, said) = lang::compile_for(sources.get(id).unwrap(), size(), &|_| Vec::new());
         assert!(!said.iter().any(|said| said.is_error()), "{said:?}\n{text}");
         let modes = &policies[0].modes;
-        let of = modes.canaries.iter().flat_map(|of| {
-            let condition = sources.text(of.decides.span).split('>').nth(1).unwrap_or_default().trim();
-            let shown = format!("{} {}", condition.trim_matches('"'), of.otherwise.word());
-            of.rules.iter().map(move |_| shown.clone())
+        let of = policies[0].rules.iter().flat_map(|rule| {
+            let shown = rule.head.guard.iter().filter_map(Leave::decides).map(|(decides, otherwise)| {
+                let text = sources.text(policies[0][decides].value.span);
+                let condition = text.split('>').nth(1).unwrap_or_default().trim();
+                format!("{} {}", condition.trim_matches('"'), otherwise.word())
+            });
+            // The modes of blocks are those of their statements.
+            let places = rule.statements(&policies[0]).map(|statement| statement.span());
+            let inside = matches!(rule.point(), Point::PreFilter | Point::Permit);
+            let places = if inside { places.count() } else { 1 };
+            shown.flat_map(move |shown| std::iter::repeat_n(shown, places)).collect::<Vec<_>>()
         });
         let mut all: Vec<String> = of.collect();
         all.sort();

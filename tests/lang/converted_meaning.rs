@@ -5,6 +5,7 @@
 use bayplan::diag::SourceMap;
 use bayplan::lang::analysis::cost::Size;
 use bayplan::lang::convert::convert_for;
+use bayplan::lang::typed::Point;
 use bayplan::lang::{self};
 
 fn size() -> Size {
@@ -169,7 +170,11 @@ fn descriptions_and_notes_stay_apart_both_ways() {
         let compiled = crate::support::policies::try_compile(text).unwrap();
         let policy = &compiled.iter().next().unwrap().policy;
         let of = |doc: &Option<_>| doc.as_ref().map(|doc: &lang::syntax::ast::Text| doc.to_string());
-        [of(&policy.doc), of(&policy.params[0].doc), of(&policy.filters[0].doc)]
+        [
+            of(&policy.doc),
+            of(&policy.params[0].doc),
+            of(&policy.rules_at(Point::Filter).next().unwrap().head.doc),
+        ]
     };
     let wanted = doc(text);
     assert_eq!(wanted[0].as_deref(), Some("What it is for.\n\nIn two parts."));
@@ -190,7 +195,7 @@ fn descriptions_and_notes_stay_apart_both_ways() {
     let of = |doc: &Option<lang::syntax::ast::Text>| doc.as_ref().map(ToString::to_string);
     assert_eq!(of(&compiled[0].doc), wanted[0], "{written}");
     assert_eq!(of(&compiled[0].params[0].doc), wanted[1], "{rest}");
-    assert_eq!(of(&compiled[0].filters[0].doc), wanted[2], "{rest}");
+    assert_eq!(of(&compiled[0].rules_at(Point::Filter).next().unwrap().head.doc), wanted[2], "{rest}");
     let back = document(&written);
     assert_eq!(doc(&back), wanted, "{back}");
     assert!(back.starts_with("// Copyright: somebody.\n// All rights.\n\n/// What it is for.\n"), "{back}");

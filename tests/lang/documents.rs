@@ -251,7 +251,7 @@ fn a_variable_that_reads_the_node_stands_in_each_block_that_uses_it() {
     .replace("  variables: [{name: team, expression: pod.namespace}]", "  variables:\n  - {name: team, expression: pod.namespace}");
     let (_, policies, said) = said("p.yaml", &text);
     assert!(said.is_empty(), "{said:?}\n{text}");
-    let scores: Vec<&str> = policies[0].scores.iter().map(|score| &*score.name).collect();
+    let scores: Vec<&str> = policies[0].scores().map(|(head, _)| &*head.name).collect();
     assert_eq!(scores, ["prefer-1", "prefer-2"]);
     assert_eq!(policies[0].lets.iter().filter(|of| &*of.name == "full").count(), 2);
 }

@@ -185,7 +185,7 @@ fn meaning(policy: &Policy) -> (String, Vec<String>) {
     };
     let mut defs: Vec<String> = policy.defs.iter().map(|def| named(format!("{def:?}"))).collect();
     defs.sort();
-    (named(format!("{:?}", policy.filters)), defs)
+    (named(format!("{:?}", policy.rules)), defs)
 }
 
 /// Types and defs in other files, in whatever way these use each other, mean what they mean in one file.

@@ -8,7 +8,7 @@ use bayplan::lang::analysis::cost::Size;
 use bayplan::lang::eval::context::EvalContext;
 use bayplan::lang::eval::trace::Tracer;
 use bayplan::lang::policy_set::{CompiledPolicy, PolicySet};
-use bayplan::lang::typed::{Point as TypedPoint, Preempt, Statement};
+use bayplan::lang::typed::{Point as TypedPoint, Statement};
 use bayplan::model::*;
 use bayplan::plugins::policy::{ExemptPods, plugins};
 use bayplan::testing::{PodMaker, Random, node, object_of, pod};
@@ -205,15 +205,10 @@ impl Model<'_> {
     fn speaking(&self, cluster: &Snapshot) -> Vec<&CompiledPolicy> {
         let context = EvalContext::new(self.me, cluster, NOW);
         let applies = |policy: &&&CompiledPolicy| {
-            let mut conditions = policy.policy.applies.iter();
+            let (rules, mut conditions) = (policy.rules(), policy.policy.applies().iter());
             let mut evaluator = policy.evaluator(context);
-            let decides = |preempt: &Preempt| {
-                let mut statements = preempt.statements();
-                statements.any(|statement| {
-                    !preempt.leaves_alone(statement).any(|of| policy.evaluator(context).holds(of))
-                })
-            };
-            policy.policy.preempt.as_ref().is_some_and(decides)
+            let mut of = rules.at(TypedPoint::PostFilter);
+            of.any(|rule| !policy.evaluator(context).leaves_alone(rules, rule))
                 && conditions.all(|condition| evaluator.holds(condition))
         };
         self.policies.iter().filter(applies).copied().collect()
@@ -230,7 +225,7 @@ impl Model<'_> {
             _ => true,
         };
         let holds = |policy: &&CompiledPolicy| {
-            let mut found = Tracer::of_victim(&policy.policy, protects, pod, context);
+            let mut found = Tracer::of_victim(policy.rules(), protects, pod, context);
             found.any(|found| found.decides && names(&found.statement))
         };
         self.speaking(cluster).iter().any(holds)
@@ -239,7 +234,7 @@ impl Model<'_> {
     fn guarded(&self, node: NodeId, cluster: &Snapshot) -> bool {
         let context = EvalContext::new(self.me, cluster, NOW).on(cluster.node(node).unwrap());
         let refuses =
-            |policy: &&CompiledPolicy| Tracer::of_guards(&policy.policy, context).any(|found| found.decides);
+            |policy: &&CompiledPolicy| Tracer::of_guards(policy.rules(), context).any(|found| found.decides);
         !self.speaking(cluster).iter().any(refuses)
     }
 
@@ -253,9 +248,7 @@ impl Model<'_> {
 
     fn on_node(&self, node: NodeId, cluster: &Snapshot) -> Option<Vec<String>> {
         let mut pods: Vec<Arc<PodInfo>> = cluster.node(node).unwrap().pods().cloned().collect();
-        let names = |policy: &&CompiledPolicy| {
-            policy.policy.preempt.as_ref().is_some_and(|of| of.victims.iter().any(|victim| !victim.protects))
-        };
+        let names = |policy: &&CompiledPolicy| policy.policy.victims().any(|victim| !victim.protects);
         let named = self.speaking(cluster).iter().any(names);
         // Lowest priority first, then youngest; a pod that has not started is the youngest.
         let row: Vec<PodKey> = pods.iter().map(|pod| pod.key.clone()).collect();
@@ -298,7 +291,7 @@ impl Model<'_> {
         let speaking = self.speaking(cluster);
         let context = EvalContext::new(self.me, cluster, NOW);
         let never = |policy: &&CompiledPolicy| {
-            Tracer::new(&policy.policy, TypedPoint::PostFilter, context).any(|found| found.decides)
+            Tracer::new(policy.rules(), TypedPoint::PostFilter, context).any(|found| found.decides)
         };
         if speaking.is_empty() && !self.default || speaking.iter().any(never) {
             return Candidates::new();

@@ -2,6 +2,7 @@
 
 use crate::support::policies::{NOW, attempt, compile, framework, snapshot};
 use bayplan::framework::{Answer, ApiCall, Framework, Instances, Named, Profile};
+use bayplan::lang::typed::Point;
 use bayplan::model::{Change, Duration, Measured, Object, Reading, Snapshot, Symbol, Time};
 use bayplan::plugins::policy::{ExemptPods, PolicyPlugin};
 use bayplan::scheduler::{Effect, Input, Options, Profiles, QueuePlace, Scheduler};
@@ -99,7 +100,7 @@ fn every_field_of_a_source_is_read() {
     let policy = compiled.iter().next().unwrap();
     let subject = pod("p").build();
     let context = bayplan::lang::eval::context::EvalContext::new(&subject, &snapshot, NOW);
-    let check = &policy.policy.filters[0].checks[0];
+    let check = policy.policy.checks_at(Point::Filter).next().unwrap();
     assert!(policy.evaluator(context).holds(check.condition.as_ref().unwrap()));
     let outcome = attempt(&framework, &snapshot, &subject);
     assert_eq!(outcome.scores.len(), 2);

@@ -7,7 +7,7 @@ use bayplan::framework::{ApiCall, Framework, Instances, Named, Plugin, Profile};
 use bayplan::lang::analysis::cost::Size;
 use bayplan::lang::eval::context::EvalContext;
 use bayplan::lang::policy_set::CompiledPolicy;
-use bayplan::lang::typed::{Check, LedgerId, PrefilterStatement};
+use bayplan::lang::typed::{Check, LedgerId, Point, Rule, Statement};
 use bayplan::model::{
     Duration, IndexKey, Kind, Measured, NodeInfo, PodInfo, PodKey, Reading, Snapshot, Symbol, Time,
 };
@@ -249,26 +249,29 @@ fn refusal(
     set.iter().find_map(|compiled| {
         let context = EvalContext::new(pod, snapshot, now);
         let mut of_pod = compiled.evaluator(context);
-        if !compiled.policy.applies.iter().all(|condition| of_pod.holds(condition)) {
+        if !compiled.policy.applies().iter().all(|condition| of_pod.holds(condition)) {
             return None;
         }
+        let rules = compiled.rules();
         let mut of_node = compiled.evaluator(context.on(node));
-        let mut refuses = |check: &Check, on_node: bool| {
+        let mut refuses = |rule: &Rule, check: &Check, on_node: bool| {
             let evaluator = if on_node { &mut of_node } else { &mut of_pod };
-            let holds = check.condition.as_ref().is_none_or(|condition| evaluator.holds(condition));
-            (holds == check.refuses_when)
+            evaluator
+                .refuses(rules, rule, check)
                 .then(|| format!("{}: {}", compiled.name(), evaluator.reason(&check.reason)))
         };
-        for statement in compiled.policy.prefilters.iter().flat_map(|prefilter| &prefilter.statements) {
+        let before = rules.at(Point::PreFilter);
+        for (rule, statement) in before.flat_map(|rule| rules.statements(rule).map(move |of| (rule, of))) {
             match statement {
-                PrefilterStatement::Check(check) => {
-                    if let Some(reason) = refuses(check, false) {
+                Statement::Check(check) => {
+                    if let Some(reason) = refuses(rule, check, false) {
                         return Some(reason);
                     }
                 }
-                PrefilterStatement::Only(only) => {
+                Statement::Only(only) => {
                     let mut evaluator = compiled.evaluator(context);
-                    let narrows = only.when.as_ref().is_none_or(|when| evaluator.holds(when));
+                    let narrows = only.when.as_ref().is_none_or(|when| evaluator.holds(when))
+                        && !evaluator.leaves_alone(rules, rule);
                     let names = evaluator.value(&only.nodes);
                     let named = |name: &bayplan::lang::types::value::Value<'_>| {
                         name.as_str() == Some(node.name().as_str())
@@ -277,14 +280,11 @@ fn refusal(
                         return Some(format!("{}: other nodes only", compiled.name()));
                     }
                 }
+                other => unreachable!("{other:?}"),
             }
         }
-        compiled
-            .policy
-            .filters
-            .iter()
-            .flat_map(|filter| &filter.checks)
-            .find_map(|check| refuses(check, true))
+        let mut filters = rules.at(Point::Filter).flat_map(|rule| rule.checks().map(move |of| (rule, of)));
+        filters.find_map(|(rule, check)| refuses(rule, check, true))
     })
 }
 
@@ -299,11 +299,14 @@ fn waits_hold(
         let context = EvalContext::new(pod, snapshot, now);
         let Some(node) = context.placement(pod).and_then(|(node, _)| snapshot.node(node)) else { continue };
         let mut evaluator = compiled.evaluator(context.on(node));
-        if !compiled.policy.applies.iter().all(|condition| evaluator.holds(condition)) {
+        if !compiled.policy.applies().iter().all(|condition| evaluator.holds(condition)) {
             continue;
         }
-        for wait in compiled.policy.permits.iter().flat_map(|permit| &permit.waits) {
-            if !evaluator.holds(&wait.until) {
+        let rules = compiled.rules();
+        for (rule, wait) in
+            rules.at(Point::Permit).flat_map(|rule| rule.waits().iter().map(move |of| (rule, of)))
+        {
+            if !evaluator.leaves_alone(rules, rule) && !evaluator.holds(&wait.until) {
                 return Err(format!("{} went on though {} did not hold", pod.name, compiled.name()));
             }
         }
@@ -574,7 +577,7 @@ impl World {
     pub(crate) fn policies(&mut self, bits: u64) -> Arc<Profiles> {
         let mut set = set(bits);
         if self.options.orders {
-            set.retain(|of| of.policy.queue.is_none());
+            set.retain(|of| of.policy.queue().is_none());
             set.push(COMPILED_ORDERS[bits as usize % ORDERS.len()].clone());
         }
         let second = !bits.is_multiple_of(4);

@@ -7,11 +7,11 @@ use crate::cli::output::Output;
 use crate::diag::SourceMap;
 use crate::dry_run::told::{Told, about_victim, applying, guards, never_evicts};
 use crate::framework::{Cycle, Framework, PluginId, Silent, Simulation, Verdict};
-use crate::lang::analysis::clock::next_change_of;
+use crate::lang::analysis::clock::{next_change, next_change_of};
 use crate::lang::eval::context::{EvalContext, Moved};
 use crate::lang::eval::trace::{Tracer, ValueTrace};
 use crate::lang::policy_set::place;
-use crate::lang::typed::Statement;
+use crate::lang::typed::{Body, Statement};
 use crate::model::{NodeInfo, PodInfo, Time};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -101,7 +101,7 @@ impl Evictions {
         let has_guards = subject
             .policies
             .iter()
-            .any(|policy| policy.policy.preempt.as_ref().is_some_and(|preempt| !preempt.guards.is_empty()));
+            .any(|policy| policy.policy.rules.iter().any(|rule| matches!(rule.body, Body::EvictionGuard(_))));
         for node in subject.snapshot.nodes() {
             let mut trial = Simulation::new(framework, handle, node);
             let mut moved = Moved::default();
@@ -237,7 +237,7 @@ fn naming(
 /// What rules about evictions say of a node and its pods, for `--node`: each pod with the earlier ones gone, then the guards.
 pub(super) fn on_node(subject: &Subject<'_>, framework: &Arc<Framework>, node: NodeInfo<'_>) -> Vec<Account> {
     let policies = || applying(subject.policies, subject.context()).into_iter();
-    let speaking: Vec<_> = policies().filter(|policy| policy.policy.preempt.is_some()).collect();
+    let speaking: Vec<_> = policies().filter(|policy| policy.policy.evicts()).collect();
     if speaking.is_empty() {
         return Vec::new();
     }
@@ -308,12 +308,16 @@ fn rule(
     let of = Placed { pod: String::new(), node: String::new() };
     let mut found = Protected { of, by, until: None, condition: None };
     let Some(policy) = subject.policies.get(name) else { return found };
-    let mut tracer = Tracer::of_victim(&policy.policy, true, pod, context);
+    let rules = policy.enforced();
+    let mut tracer = Tracer::of_victim(rules, true, pod, context);
     if let Some(finding) = tracer.find(|found| found.decides)
         && let Statement::Victim(of) = finding.statement
     {
         found.by.place = place(&subject.setup.policies.sources, of.span);
-        found.until = next_change_of(&policy.policy, context, of, pod, &mut 0);
+        let ends = next_change_of(rules.policy, context, of, pod, &mut 0);
+        let guard = rules.guard(finding.rule);
+        let begins = guard.filter_map(|leave| next_change(rules.policy, context, &leave.holds, &mut 0));
+        found.until = begins.chain(ends).min();
         found.condition = tracer.condition(&finding);
     }
     found

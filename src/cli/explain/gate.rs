@@ -12,8 +12,8 @@ use crate::explain::overview::cause;
 use crate::explain::{Explanation, Suggestions, explain};
 use crate::framework::{Exempted, Framework};
 use crate::lang::policy_set::CompiledPolicy;
-use crate::lang::typed::walk;
 use crate::lang::typed::{Expr, ExprKind, Point};
+use crate::lang::typed::{Rule, walk};
 use crate::model::{PodInfo, Snapshot, Symbol, Time};
 use crate::plugins::policy::of_profile;
 use serde_json::{Value, json};
@@ -76,7 +76,8 @@ fn zone(compiled: &CompiledPolicy) -> Option<jiff::tz::TimeZone> {
         }
         false
     };
-    for condition in compiled.enforced().gates.iter().filter_map(|check| check.condition.as_ref()) {
+    let gates = compiled.enforced().at(Point::PreEnqueue).flat_map(Rule::checks);
+    for condition in gates.filter_map(|check| check.condition.as_ref()) {
         walk::any(&compiled.policy, condition, &mut look);
     }
     found

@@ -9,7 +9,7 @@ use crate::framework::Framework;
 use crate::lang::eval::context::EvalContext;
 use crate::lang::eval::trace::{Reach, StatementTrace, trace};
 use crate::lang::policy_set::{CompiledPolicy, PolicySet};
-use crate::lang::typed::{Point, Rule, Statement};
+use crate::lang::typed::{Body, Point, Statement};
 use crate::model::{NodeInfo, PodInfo, Snapshot, Symbol, amount_beside, rounded_down};
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -62,7 +62,7 @@ impl<'a> Subject<'a> {
                 Some(_) => policies
                     .iter()
                     .find(|policy| policy.name() == name)
-                    .map_or(0, |policy| policy.policy.filters.len()),
+                    .map_or(0, |policy| policy.policy.rules_at(Point::Filter).count()),
                 None => 1,
             })
             .sum()
@@ -100,7 +100,7 @@ impl Account<'_> {
     /// What the author wrote about it.
     fn doc(&self) -> Option<&str> {
         let (rule, statement) = (self.of.finding.rule, self.of.finding.statement);
-        let of_rule = if let Rule::Filter(filter) = rule { filter.doc.as_deref() } else { None };
+        let of_rule = matches!(rule.body, Body::Filter(_)).then_some(rule.head.doc.as_deref()).flatten();
         let own = if let Statement::Check(check) = statement { check.doc.as_deref() } else { None };
         of_rule.or(own)
     }

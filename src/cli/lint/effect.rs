@@ -4,7 +4,7 @@
 use crate::dry_run::World;
 use crate::lang::eval::context::EvalContext;
 use crate::lang::policy_set::CompiledPolicy;
-use crate::lang::typed::Filter;
+use crate::lang::typed::Rule;
 use crate::model::{NodeInfo, PodInfo, Snapshot, Time};
 use crate::plugins::policy::{ExemptPods, why_exempt};
 
@@ -15,7 +15,7 @@ const MOST: usize = 500_000;
 /// large to tell.
 pub(super) fn of_filter(
     compiled: &CompiledPolicy,
-    filter: &Filter,
+    filter: &Rule,
     world: &World,
     snapshot: &Snapshot,
 ) -> Option<String> {
@@ -48,7 +48,7 @@ pub(super) fn of_filter(
         1 => "1 pod would wait".to_owned(),
         many => format!("{many} pods would wait"),
     };
-    (nodes > 0).then(|| format!("as written, `{}` refuses {all}, and {would}", filter.name))
+    (nodes > 0).then(|| format!("as written, `{}` refuses {all}, and {would}", filter.name()))
 }
 
 fn context<'a>(pod: &'a PodInfo, node: Option<NodeInfo<'a>>, snapshot: &'a Snapshot) -> EvalContext<'a> {
@@ -69,13 +69,16 @@ fn applies(compiled: &CompiledPolicy, pod: &PodInfo, snapshot: &Snapshot) -> boo
 
 fn refuses(
     compiled: &CompiledPolicy,
-    filter: &Filter,
+    filter: &Rule,
     pod: &PodInfo,
     node: NodeInfo<'_>,
     snapshot: &Snapshot,
 ) -> bool {
     let mut evaluator = compiled.evaluator(context(pod, Some(node), snapshot));
-    filter.checks.iter().any(|check| {
+    if filter.head.guard.iter().any(|leave| evaluator.holds(&leave.holds)) {
+        return false;
+    }
+    filter.checks().any(|check| {
         let holds = check.condition.as_ref().map(|condition| evaluator.holds(condition));
         holds.unwrap_or(check.refuses_when) == check.refuses_when
     })

@@ -12,6 +12,7 @@ use crate::dry_run::Loaded;
 use crate::lang::Given;
 use crate::lang::analysis::memory::Memory;
 use crate::lang::lint::due;
+use crate::lang::typed::Point;
 use crate::model::Time;
 use anyhow::Context;
 use std::collections::BTreeSet;
@@ -241,9 +242,9 @@ fn compare(read: &mut Policies, mut loaded: Loaded) {
     let snapshot = super::eval::snapshot(&loaded.world);
     for compiled in read.set.iter() {
         for mut said in cluster::check(&compiled.policy, &names, &read.sources) {
-            let within = compiled.policy.filters.iter().find(|filter| filter.span.contains(said.span));
-            let effect =
-                within.and_then(|filter| effect::of_filter(compiled, filter, &loaded.world, &snapshot));
+            let mut filters = compiled.policy.rules_at(Point::Filter);
+            let within = filters.find(|rule| rule.span().contains(said.span));
+            let effect = within.and_then(|rule| effect::of_filter(compiled, rule, &loaded.world, &snapshot));
             if let Some(effect) = effect {
                 said = said.with_effect(effect);
             }

@@ -308,7 +308,7 @@ pub fn needs(policy: &Policy) -> Needs {
     if !policy.suspended {
         needs.keeps.merge(&policy.compiled.policy.keeps);
         needs.metrics = !policy.compiled.policy.sources.is_empty();
-        let mut reserved = policy.compiled.policy.reserves.iter().flat_map(|reserve| &reserve.writes);
+        let mut reserved = policy.compiled.policy.marks();
         needs.binding_labels = reserved.any(|write| write.verb == WriteVerb::Label);
         policy.compiled.policy.for_each_expr(&mut |whole| look(whole, &mut needs.any_namespace));
     }

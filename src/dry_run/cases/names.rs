@@ -4,6 +4,7 @@
 use super::read::{Expectation, What, YesOr};
 use super::{Bench, PodReport, World};
 use crate::diag::{Diagnostic, Span, codes, suggest};
+use crate::lang::typed::{Point, Rule};
 use crate::model::{Object, Reading};
 
 /// The first unknown name, as a diagnostic with the nearest known one.
@@ -73,16 +74,15 @@ impl<'a> Known<'a> {
             _ => None,
         });
         let scores = bench.policies.iter().flat_map(|policy| {
-            let own = policy.policy.scores.iter();
-            own.flat_map(|score| [score.name.to_string(), format!("{}/{}", policy.name(), score.name)])
+            let own = policy.policy.rules_at(Point::Score).map(Rule::name);
+            own.flat_map(|score| [score.to_owned(), format!("{}/{score}", policy.name())])
         });
         let rules = bench.policies.iter().flat_map(|policy| {
-            let prefilter = policy.policy.prefilters.iter().map(|_| "prefilter".to_owned());
-            let own = policy.policy.filters.iter().map(|filter| filter.name.to_string()).chain(prefilter);
-            own.map(|rule| format!("{}/{rule}", policy.name()))
+            let own = [Point::Filter, Point::PreFilter].into_iter().flat_map(|at| policy.policy.rules_at(at));
+            own.map(Rule::name).map(|rule| format!("{}/{rule}", policy.name()))
         });
         let counting = bench.policies.iter().flat_map(|policy| {
-            let names = policy.counts().iter().flat_map(|counts| counts.policy.counted_names());
+            let names = policy.counts().iter().flat_map(|counts| counts.rules().names());
             names.flat_map(move |name| [name.to_string(), format!("{}/{name}", policy.name())])
         });
         let running = world.objects.iter().filter_map(|object| match object {

@@ -21,7 +21,7 @@ pub fn claims(policy: &Policy) -> Vec<Claim> {
         return Vec::new();
     }
     let queue =
-        policy.queue.iter().map(|queue| Claim { what: "orders the queue".to_owned(), span: queue.span });
+        policy.queue().map(|(head, _)| Claim { what: "orders the queue".to_owned(), span: head.span });
     let claim = |verb: WriteVerb, entry: &WriteEntry, of: &dyn std::fmt::Display| {
         let within = entry.within.iter().map(|name| &**name).collect::<Vec<_>>();
         let (kind, key) = match (verb, &within[..]) {
@@ -33,16 +33,16 @@ pub fn claims(policy: &Policy) -> Vec<Claim> {
         };
         Claim { what: format!("writes the {kind} `{key}` of {of}"), span: entry.span }
     };
-    let writes = policy.reserves.iter().flat_map(|reserve| &reserve.writes);
-    let marks = writes
+    let marks = policy
+        .marks()
         .flat_map(|write| write.entries.iter().map(move |entry| claim(write.verb, entry, &Target::Pod)));
-    let acts = policy.acts.iter().flat_map(|acts| &acts.acts).flat_map(|act| match &act.does {
+    let acts = policy.acts().flat_map(|acts| &acts.acts).flat_map(|act| match &act.does {
         Does::Write(target, verb, entries) => {
             entries.iter().map(|entry| claim(*verb, entry, target)).collect::<Vec<_>>()
         }
         _ => Vec::new(),
     });
-    queue.chain(marks).chain(acts).collect()
+    queue.into_iter().chain(marks).chain(acts).collect()
 }
 
 /// The keys that policies write, for finding two that write the same.

@@ -4,7 +4,7 @@
 use super::stage::{Stage, stage};
 use crate::diag::Span;
 use crate::lang::eval::trace::ValueTrace;
-use crate::lang::typed::{Expr, ExprKind, Policy, Rule, Statement};
+use crate::lang::typed::{Body, Expr, ExprKind, Policy, Statement};
 use crate::lang::types::Type;
 use rustc_hash::FxHashMap;
 
@@ -40,16 +40,15 @@ impl Coverage {
     pub fn of<'p>(policies: impl IntoIterator<Item = &'p Policy>) -> Self {
         let mut coverage = Self::default();
         for policy in policies {
-            for rule in policy.rules() {
-                let conditions = rule.statements().filter_map(Statement::condition);
+            for rule in &policy.rules {
+                let conditions = rule.statements(policy).filter_map(Statement::condition);
                 // Of an exception, that its day is over is nothing that a test can bring about.
-                match rule {
-                    Rule::Except(of, _) => {
-                        policy.excepted_pods(of).iter().for_each(|of| coverage.add(policy, of))
+                match rule.body {
+                    Body::Except(id) => {
+                        let pods = policy.excepted_pods(&policy[id]);
+                        pods.iter().for_each(|of| coverage.add(policy, of));
                     }
-                    _ => {
-                        conditions.filter_map(|of| policy.written(of)).for_each(|of| coverage.add(policy, of))
-                    }
+                    _ => conditions.for_each(|of| coverage.add(policy, of)),
                 }
             }
         }

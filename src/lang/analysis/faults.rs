@@ -5,7 +5,7 @@ use super::stops;
 use crate::diag::{Diagnostic, Severity, Span, codes};
 use crate::lang::typed::operation::{each_exposed_part, is_source};
 use crate::lang::typed::walk::each_part;
-use crate::lang::typed::{Expr, ExprKind, Operation, Policy, Rule, Statement};
+use crate::lang::typed::{Body, Expr, ExprKind, Operation, Policy, Statement};
 use crate::lang::types::value::FaultKind;
 use rustc_hash::FxHashSet;
 
@@ -56,20 +56,20 @@ pub fn check(policy: &Policy, diagnostics: &mut Vec<Diagnostic>) {
     }
     policy.memos.iter().for_each(|memo| places.must_not_fail(&memo.key, "the key of a memo"));
     // Each place is reported once: where it stops pods, if it does so anywhere.
-    for rule in policy.rules() {
-        for statement in rule.statements() {
+    for rule in &policy.rules {
+        for statement in rule.statements(policy) {
             for (source, does) in stops::sources(policy, rule, statement) {
                 places.report(&source, Some(does));
             }
         }
     }
-    for rule in policy.rules() {
-        for statement in rule.statements() {
+    for rule in &policy.rules {
+        for statement in rule.statements(policy) {
             match statement {
-                Statement::Condition(of) if matches!(rule, Rule::Mode(..)) => {
+                Statement::Condition(of) if matches!(rule.body, Body::Mode(_) | Body::DecidesWhen(_)) => {
                     places.must_not_fail(of, "the condition of a mode");
                 }
-                Statement::Condition(of) if matches!(rule, Rule::Except(..)) => {
+                Statement::Condition(of) if matches!(rule.body, Body::Except(_)) => {
                     places.must_not_fail(of, "the condition of an exception");
                 }
                 Statement::LedgerKey(of) => places.must_not_fail(&of.key, "the key of a ledger"),
@@ -94,7 +94,7 @@ pub fn check(policy: &Policy, diagnostics: &mut Vec<Diagnostic>) {
                 }
                 other => {
                     let value = match other {
-                        Statement::Guard(_) | Statement::Only(_) | Statement::Give(_) => other.value(),
+                        Statement::Missing(..) | Statement::Only(_) | Statement::Give(_) => other.value(),
                         _ => None,
                     };
                     let parts = other.condition().into_iter().chain(value);

@@ -30,7 +30,8 @@ impl Load {
     /// steps, as in the limit of one policy.
     pub fn of(policy: &Policy, size: Size) -> Self {
         let costs = Costs::new(policy, size);
-        let steps = policy.rules().map(|rule| costs.rule(rule).steps).filter(|steps| *steps <= MOST_STEPS);
+        let steps =
+            policy.rules.iter().map(|rule| costs.rule(rule).steps).filter(|steps| *steps <= MOST_STEPS);
         let mut sizes = Sizes::new(policy);
         policy.for_each_expr(&mut |whole| sizes.add(whole));
         let Sizes { expressions, patterns, .. } = sizes;
@@ -38,19 +39,19 @@ impl Load {
     }
 
     /// The rule of a policy that costs most of what this load has too much of.
-    pub fn heaviest(self, policy: &Policy, size: Size, limit: Self) -> Option<Rule<'_>> {
+    pub fn heaviest(self, policy: &Policy, size: Size, limit: Self) -> Option<&Rule> {
         let costs = Costs::new(policy, size);
-        let cost = |rule: &Rule<'_>| {
+        let cost = |rule: &&Rule| {
             let mut sizes = Sizes::new(policy);
-            let statements = rule.statements();
+            let statements = rule.statements(policy);
             statements
                 .flat_map(|of| of.condition().into_iter().chain(of.value()))
                 .for_each(|of| sizes.add(of));
-            let steps = Some(costs.rule(*rule).steps).filter(|steps| *steps <= MOST_STEPS).unwrap_or(0);
+            let steps = Some(costs.rule(rule).steps).filter(|steps| *steps <= MOST_STEPS).unwrap_or(0);
             let Sizes { expressions, patterns, .. } = sizes;
             self.of_what_exceeds(Self { steps, expressions, patterns }, limit)
         };
-        policy.rules().max_by_key(cost)
+        policy.rules.iter().max_by_key(cost)
     }
 
     /// How much another load has of what this one has too much of.

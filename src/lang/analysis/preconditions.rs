@@ -7,7 +7,7 @@
 
 use super::shape::{constant, constant_text, resolve_alias};
 use crate::diag::{Diagnostic, codes};
-use crate::lang::typed::{CompareOp, Expr, ExprKind, Policy, Root, Rule};
+use crate::lang::typed::{CompareOp, Expr, ExprKind, Point, Policy, Root, Rule};
 use crate::lang::types::value::{Constant, Value};
 use crate::model::{PodInfo, PodPrecondition, Symbol};
 
@@ -18,7 +18,7 @@ pub struct Preconditions(Vec<PodPrecondition>);
 impl Preconditions {
     /// Of a policy.
     pub fn of(policy: &Policy) -> Self {
-        Self(policy.applies.iter().filter_map(|conjunct| precondition(policy, conjunct)).collect())
+        Self(policy.applies().iter().filter_map(|conjunct| precondition(policy, conjunct)).collect())
     }
 
     /// Whether the policy may apply to the pod.
@@ -37,12 +37,12 @@ impl Preconditions {
 pub fn check(policy: &Policy, diagnostics: &mut Vec<Diagnostic>) {
     let tests_a_value =
         |conjunct| value_test(policy, conjunct).is_some() || precondition(policy, conjunct).is_some();
-    if policy.applies.is_empty() || policy.applies.iter().any(tests_a_value) {
+    if policy.applies().is_empty() || policy.applies().iter().any(tests_a_value) {
         return;
     }
     let message = "the policy evaluates `applies when` for every kind of pod";
     let help = "add a conjunct like `has(pod.labels[\"app\"])` or `pod.namespace == \"shop\"`";
-    let span = Rule::Applies(&policy.applies).span();
+    let span = policy.rules_at(Point::Applies).next().map_or(policy.name_span, Rule::span);
     diagnostics.push(Diagnostic::new(&codes::CANNOT_BE_FILED, span, message).with_help(help));
 }
 

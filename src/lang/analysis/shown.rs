@@ -4,7 +4,7 @@
 use super::reads::reads_of_condition;
 use crate::lang::language::fields::ObjectType;
 use crate::lang::typed::reads::Reads;
-use crate::lang::typed::{Act, Does, Expr, ExprKind, Policy, Root, Rule, Statement, walk};
+use crate::lang::typed::{Act, Does, Expr, ExprKind, Policy, Root, Statement, walk};
 use crate::lang::types::Type;
 use std::collections::BTreeSet;
 
@@ -27,7 +27,7 @@ pub fn shown(policy: &Policy) -> Shown {
             false
         });
     };
-    for statement in policy.rules().flat_map(Rule::statements) {
+    for statement in policy.statements() {
         let (event, entries) = match statement {
             Statement::Act(Act { does: Does::Event(_, event), .. }) => (Some(&event.text), &[][..]),
             Statement::Act(Act { does: Does::Write(_, _, entries), .. }) => (None, entries.as_slice()),

@@ -6,7 +6,7 @@ use super::stage::depends;
 use crate::diag::Span;
 use crate::lang::syntax::ast::OnError;
 use crate::lang::typed::operation::{each_exposed_part, is_source};
-use crate::lang::typed::{Expr, ExprKind, Operation, Policy, Root, Rule, Statement};
+use crate::lang::typed::{Body, Expr, ExprKind, Operation, Policy, Root, Rule, Statement};
 use crate::lang::types::value::FaultKind;
 
 /// A place whose error stops every pod for which it happens.
@@ -34,11 +34,11 @@ pub enum Stopped {
 /// Every such place of a policy that depends on the pod alone, each once.
 pub fn stops(policy: &Policy) -> Vec<Stop> {
     let mut found: Vec<Stop> = Vec::new();
-    for rule in policy.rules().filter(|_| policy.cel) {
-        for (source, _) in rule.statements().flat_map(|statement| sources(policy, rule, statement)) {
-            let how = match rule {
-                Rule::Gate(_) => Stopped::Kept,
-                Rule::Reserve(_) | Rule::Permit(_) => Stopped::RefusedLate,
+    for rule in policy.rules.iter().filter(|_| policy.cel) {
+        for (source, _) in rule.statements(policy).flat_map(|statement| sources(policy, rule, statement)) {
+            let how = match rule.body {
+                Body::Gate(_) => Stopped::Kept,
+                Body::Reserve(_) | Body::Permit(_) => Stopped::RefusedLate,
                 _ => Stopped::Refused,
             };
             // Where a node has a say, such an error does not depend on the pod alone.
@@ -52,19 +52,15 @@ pub fn stops(policy: &Policy) -> Vec<Stop> {
 }
 
 /// The operations of a statement that may fail and stop pods then, and what they do.
-pub(super) fn sources(
-    policy: &Policy,
-    rule: Rule<'_>,
-    statement: Statement<'_>,
-) -> Vec<(Expr, &'static str)> {
-    let does = match (rule, statement) {
-        (Rule::Applies(_) | Rule::Guard(_) | Rule::Prefilter(_), _) => {
+pub(super) fn sources(policy: &Policy, rule: &Rule, statement: Statement<'_>) -> Vec<(Expr, &'static str)> {
+    let does = match (&rule.body, statement) {
+        (Body::Applies(_) | Body::Missing(_) | Body::Prefilter(_), _) => {
             "the policy then refuses the pod, whatever the node"
         }
-        (Rule::Gate(_), _) => "the gate then keeps the pod out of the queue",
-        (Rule::Filter(_), _) => "the filter then refuses the pod on every node",
-        (Rule::Permit(_), Statement::Wait(_)) => "the pod then waits until the time is over, and is refused",
-        (Rule::Reserve(_) | Rule::Permit(_), _) => {
+        (Body::Gate(_), _) => "the gate then keeps the pod out of the queue",
+        (Body::Filter(_), _) => "the filter then refuses the pod on every node",
+        (Body::Permit(_), Statement::Wait(_)) => "the pod then waits until the time is over, and is refused",
+        (Body::Reserve(_) | Body::Permit(_), _) => {
             "the pod is then refused on the node that was chosen, and no other is tried"
         }
         _ => return Vec::new(),
@@ -73,8 +69,8 @@ pub(super) fn sources(
         return Vec::new();
     }
     let mut found = Vec::new();
-    match (rule, statement) {
-        (Rule::Filter(_), Statement::Check(check)) => {
+    match (&rule.body, statement) {
+        (Body::Filter(_), Statement::Check(check)) => {
             if let Some(condition) = &check.condition {
                 on_every_node(policy, condition, !check.refuses_when, &mut found);
             }

@@ -8,7 +8,7 @@ use crate::lang::language::statements::StatementId;
 use crate::lang::syntax::ast::{self, BlockKind, WriteVerb};
 use crate::lang::typed::acts::field_manager;
 use crate::lang::typed::reads::Reads;
-use crate::lang::typed::{Act, Acts, Does, EventOf, Point, Target};
+use crate::lang::typed::{Act, Acts, Does, EventOf, Point, Policy, Target};
 use crate::lang::types::Type;
 use crate::model::{KindName, after_bind_mark, key_problem};
 
@@ -40,13 +40,7 @@ fn never_written(kind: &KindName) -> Option<&'static str> {
 }
 
 impl<'a> Checker<'a> {
-    pub(super) fn acts(
-        &mut self,
-        statement: StatementId,
-        point: Point,
-        block: &'a ast::Block,
-        span: Span,
-    ) -> Acts {
+    pub(super) fn acts(&mut self, statement: StatementId, point: Point, block: &'a ast::Block) -> Acts {
         self.enter(Place::In(statement));
         let mut acts = Vec::new();
         for statement in &block.statements {
@@ -84,7 +78,7 @@ impl<'a> Checker<'a> {
             acts.extend(act);
         }
         self.leave();
-        Acts { point, acts, span }
+        Acts { point, acts }
     }
 
     /// `annotate X {…}`, `label X {…}`
@@ -146,10 +140,10 @@ impl<'a> Checker<'a> {
     }
 
     /// The name of the policy becomes a part of what it writes: of the mark on the pod, and of the field manager.
-    pub(super) fn name_in_writes(&mut self, policy: &ast::Policy, all: &[Acts]) {
+    pub(super) fn name_in_writes(&mut self, policy: &ast::Policy, checked: &Policy) {
         let (name, span) = (&*policy.name.text, policy.name.span);
         let writes = |point: Option<Point>, verb: Option<WriteVerb>| {
-            let acts = all.iter().filter(|acts| point.is_none_or(|point| acts.point == point));
+            let acts = checked.acts().filter(|acts| point.is_none_or(|point| acts.point == point));
             acts.flat_map(|acts| &acts.acts)
                 .any(|act| matches!(&act.does, Does::Write(_, of, _) if verb.is_none_or(|verb| *of == verb)))
         };

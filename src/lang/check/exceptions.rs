@@ -1,5 +1,5 @@
 //! `except`: which pods a policy or a rule leaves alone, and until when. Exceptions are checked once the rules are, and
-//! written into their conditions.
+//! become parts of their guards.
 
 use super::dialect::Dialect;
 use super::scope::{FactScope, Frame, Place};
@@ -28,21 +28,16 @@ impl<'a> Checker<'a> {
                     self.except((except, statement.span), about, result);
                 }
             }
-            let (rule, about) = match &statement.kind {
-                StatementKind::Filter(of) => (of.name.text.clone(), Excepted::Named(statement.span)),
-                StatementKind::Score(of) => (of.name.text.clone(), Excepted::Named(statement.span)),
-                StatementKind::Prefilter(_) => {
-                    (Text::from("prefilter"), Excepted::Prefilters(Some(statement.span)))
-                }
-                StatementKind::Reserve(_) => {
-                    (Text::from("reserve"), Excepted::Reserves(Some(statement.span)))
-                }
-                StatementKind::Permit(_) => (Text::from("permit"), Excepted::Permits(Some(statement.span))),
-                StatementKind::Preempt(_) => {
-                    (Text::from("preempt"), Excepted::Preempts(Some(statement.span)))
-                }
+            let rule = match &statement.kind {
+                StatementKind::Filter(of) => of.name.text.clone(),
+                StatementKind::Score(of) => of.name.text.clone(),
+                StatementKind::Prefilter(_) => Text::from("prefilter"),
+                StatementKind::Reserve(_) => Text::from("reserve"),
+                StatementKind::Permit(_) => Text::from("permit"),
+                StatementKind::Preempt(_) => Text::from("preempt"),
                 _ => continue,
             };
+            let about = Excepted::At(statement.span);
             let inside = statement.kind.block().into_iter().flat_map(|block| &block.statements);
             for inner in inside {
                 if let BlockKind::Except(except) = &inner.kind {

@@ -23,6 +23,7 @@ mod expr;
 mod facts;
 mod fields;
 mod groups;
+mod heads;
 mod look_ups;
 mod ledgers;
 mod macros;
@@ -241,7 +242,6 @@ fn empty_policy(name: &ast::Name, span: Span) -> Policy {
         on_error: ast::OnError::default(),
         strict: None,
         modes: Modes::default(),
-        applies: Vec::new(),
         unless: Vec::new(),
         exceptions: Vec::new(),
         params: Vec::new(),
@@ -253,15 +253,7 @@ fn empty_policy(name: &ast::Name, span: Span) -> Policy {
         memos: Vec::new(),
         sources: Vec::new(),
         slots: Vec::new(),
-        gates: Vec::new(),
-        queue: None,
-        prefilters: Vec::new(),
-        filters: Vec::new(),
-        scores: Vec::new(),
-        reserves: Vec::new(),
-        permits: Vec::new(),
-        preempt: None,
-        acts: Vec::new(),
+        rules: Vec::new(),
         keeps: Keeps::default(),
         file_items: Vec::new(),
     }
@@ -404,12 +396,13 @@ impl<'a> Checker<'a> {
         result.on_error = policy.on_error;
         result.strict = policy.strict;
         result.doc = item.doc.as_ref().map(|doc| doc.text.clone());
-        result.modes = self.modes(policy);
+        let (modes, mut rule_modes) = self.modes(policy);
+        result.modes = modes;
         self.check_params();
         self.applies(policy, &mut result);
-        self.canary(policy, &mut result.modes);
+        self.decides_for(policy, &mut rule_modes, &mut result);
         self.frame = Frame::new(Place::In(StatementId::Let), FactScope::Narrowed);
-        self.statements(policy, &mut result);
+        self.statements(policy, &rule_modes, &mut result);
         self.exceptions(policy, outside, &mut result);
         self.check_declarations();
         self.settle_scopes();
@@ -422,6 +415,7 @@ impl<'a> Checker<'a> {
         result.memos = std::mem::take(&mut self.memos);
         result.sources = std::mem::take(&mut self.sources);
         result.slots = std::mem::take(&mut self.slots);
+        result.add_declared_rules();
         result
     }
 

@@ -6,13 +6,35 @@ use super::scope::Place;
 use crate::diag::{Diagnostic, Span, codes, suggest};
 use crate::lang::language::statements::StatementId;
 use crate::lang::syntax::ast::{self, BlockKind, StatementKind};
-use crate::lang::typed::{Canary, Expr, Mode, Modes, Until};
+use crate::lang::typed::{Body, Expr, Head, Leave, LetId, Mode, Modes, Policy, Until};
 use crate::model::Time;
+use rustc_hash::FxHashMap;
+
+/// The modes that rules say themselves, by the place of the rule; of `prefilter`, `permit` and `preempt` by the place of each
+/// statement inside.
+#[derive(Default)]
+pub(super) struct RuleModes {
+    modes: FxHashMap<Span, Mode>,
+    /// The pods for which they decide, and the mode for the others, where they do not decide for all.
+    some: FxHashMap<Span, (LetId, Span, Mode)>,
+}
+
+impl RuleModes {
+    /// What the rule at a place has for its mode: its own one or that of the policy, and whom it leaves alone by it.
+    pub(super) fn of(&self, rule: Span, policy: &Policy) -> (Mode, Vec<Leave>) {
+        let mode = self.modes.get(&rule).copied().unwrap_or(policy.modes.policy);
+        let some = self
+            .some
+            .get(&rule)
+            .map(|(decides, span, otherwise)| Leave::by_mode((*decides, *span), *otherwise));
+        (mode, some.into_iter().collect())
+    }
+}
 
 impl<'a> Checker<'a> {
     /// The modes of a policy and of its rules.
-    pub(super) fn modes(&mut self, policy: &'a ast::Policy) -> Modes {
-        let mut modes = Modes::default();
+    pub(super) fn modes(&mut self, policy: &'a ast::Policy) -> (Modes, RuleModes) {
+        let (mut modes, mut rules) = (Modes::default(), RuleModes::default());
         let written = policy.statements.iter().filter_map(|statement| match &statement.kind {
             StatementKind::Mode(mode) => Some((mode, statement.span)),
             _ => None,
@@ -26,15 +48,15 @@ impl<'a> Checker<'a> {
                 Some(inside) => {
                     for inner in inside {
                         let said = self.one_mode(inner.mode.iter().map(|mode| (mode, inner.span)));
-                        modes.rules.extend(said.or(own).map(|mode| (inner.span, mode)));
+                        rules.modes.extend(said.or(own).map(|mode| (inner.span, mode)));
                     }
                 }
-                None => modes.rules.extend(own.map(|mode| (statement.span, mode))),
+                None => rules.modes.extend(own.map(|mode| (statement.span, mode))),
             }
         }
         self.queue_is_not_counted(policy, &modes);
         modes.until = self.days(policy);
-        modes
+        (modes, rules)
     }
 
     /// The days until which modes are meant.
@@ -114,8 +136,13 @@ impl<'a> Checker<'a> {
     }
 
     /// `mode enforce when E else M`: the pods for which the rules decide.
-    pub(super) fn canary(&mut self, policy: &'a ast::Policy, modes: &mut Modes) {
-        self.canaries_of_rules(policy, modes);
+    pub(super) fn decides_for(
+        &mut self,
+        policy: &'a ast::Policy,
+        rules: &mut RuleModes,
+        result: &mut Policy,
+    ) {
+        self.rules_decide_for(policy, rules, result);
         let written = policy.statements.iter().find_map(|statement| match &statement.kind {
             StatementKind::Mode(mode) => Some(mode),
             _ => None,
@@ -124,9 +151,9 @@ impl<'a> Checker<'a> {
         for statement in &policy.statements {
             let inside = statement.kind.block().into_iter().flat_map(|block| &block.statements);
             let spans = std::iter::once(statement.span).chain(inside.map(|inner| inner.span));
-            let wrong = |span: &Span| modes.rules.get(span) == Some(&Mode::Enforce);
+            let wrong = |span: &Span| rules.modes.get(span) == Some(&Mode::Enforce);
             if let Some(span) = spans.into_iter().find(wrong) {
-                let which = if modes.canary(span).is_some() { "pods of its own" } else { "all pods" };
+                let which = if rules.some.contains_key(&span) { "pods of its own" } else { "all pods" };
                 let message = format!("this rule decides for {which}, and its policy for some");
                 let help = "such a rule may count for all pods (`audit`, `warn`) or be `off`; write one that decides for \
                             other pods into another policy";
@@ -135,26 +162,28 @@ impl<'a> Checker<'a> {
         }
         let always = ("the policy decides for every pod", "the policy decides for no pod");
         if let Some((condition, otherwise)) = self.decides_when(mode, when, always) {
-            (modes.when, modes.otherwise) = (Some(condition), otherwise);
+            let head = Head::of("mode", condition.span);
+            result.add_rule(head, Body::Mode(condition.clone()));
+            (result.modes.when, result.modes.otherwise) = (Some(condition), otherwise);
         }
         // Elsewhere it was reported with the mode.
         let queues = policy.statements.iter().filter(|of| matches!(of.kind, StatementKind::Queue(_)));
-        for queue in queues.filter(|_| modes.policy == Mode::Enforce) {
+        for queue in queues.filter(|_| result.modes.policy == Mode::Enforce) {
             let message = "`queue by` orders nothing in a policy that decides for some pods";
             self.mistake(&codes::QUEUE_NOT_COUNTED, queue.span, message, "write it into a policy of its own");
         }
     }
 
-    /// The same of rules. Their conditions become hidden lets, which [`Policy::deciding`](crate::lang::typed::Policy::deciding)
-    /// writes into the rules.
-    fn canaries_of_rules(&mut self, policy: &'a ast::Policy, modes: &mut Modes) {
+    /// `mode enforce when E else M` of rules. Their conditions become hidden lets, which are in the guards of the rules.
+    fn rules_decide_for(&mut self, policy: &'a ast::Policy, rules: &mut RuleModes, result: &mut Policy) {
         let always = ("the rule decides for every pod", "the rule decides for no pod");
-        let mut of_rule = |mode: &'a ast::Mode, rules: Vec<Span>| {
+        let mut of_rule = |mode: &'a ast::Mode, places: Vec<Span>| {
             let Some(when) = &mode.when else { return };
             let Some((condition, otherwise)) = self.decides_when(mode, when, always) else { return };
             let span = condition.span;
             let holds = self.hidden_let("mode", condition, span);
-            modes.canaries.push(Canary::new((holds, span), otherwise, rules));
+            result.add_rule(Head::of("mode", span), Body::DecidesWhen(holds));
+            rules.some.extend(places.into_iter().map(|place| (place, (holds, span, otherwise))));
         };
         for statement in &policy.statements {
             let own = written_of(statement).first().map(|(mode, _)| *mode);

@@ -4,7 +4,7 @@ use super::Checker;
 use crate::diag::{Diagnostic, Span, codes};
 use crate::lang::language::fields::{ObjectType, api};
 use crate::lang::syntax::ast::{self, ExprKind, Literal, Text};
-use crate::lang::typed::{Acts, Does, Expr, Point, Target, WriteEntry, WriteForm};
+use crate::lang::typed::{Acts, Does, Expr, Point, Policy, Target, WriteEntry, WriteForm};
 use crate::lang::types::Type;
 
 /// Structures that no policy writes, wherever they are.
@@ -240,13 +240,13 @@ impl<'a> Checker<'a> {
     }
 
     /// Patches of one object before and after the binding: the later one would take away what the earlier one set.
-    pub(super) fn patched_at_two_points(&mut self, all: &[Acts]) {
+    pub(super) fn patched_at_two_points(&mut self, policy: &Policy) {
         let mut before: Vec<(String, bool, Span)> = Vec::new();
-        for acts in all.iter().filter(|acts| acts.point == Point::PreBind) {
+        for acts in policy.acts().filter(|acts| acts.point == Point::PreBind) {
             before.extend(patches(acts));
         }
         let mut found = Vec::new();
-        for acts in all.iter().filter(|acts| acts.point == Point::PostBind) {
+        for acts in policy.acts().filter(|acts| acts.point == Point::PostBind) {
             for (target, status, span) in patches(acts) {
                 let first = before.iter().find(|(other, of, _)| (other, *of) == (&target, status));
                 found.extend(first.map(|(_, _, first)| (target, span, *first)));

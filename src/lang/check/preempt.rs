@@ -3,18 +3,20 @@
 
 use super::Checker;
 use super::scope::Place;
-use crate::diag::codes;
+use crate::diag::{Span, codes};
 use crate::lang::language::fields::ObjectType;
 use crate::lang::language::statements::StatementId;
 use crate::lang::syntax::ast::{self, BlockKind};
 use crate::lang::typed::reads::Reads;
-use crate::lang::typed::{Check, Expr, ExprKind, Preempt, Reason, Root, Victim, walk};
+use crate::lang::typed::{Body, Check, Expr, ExprKind, Reason, Root, Victim, walk};
 use crate::lang::types::Type;
 use crate::lang::types::range::Range;
 
 impl<'a> Checker<'a> {
-    pub(super) fn preempt(&mut self, block: &'a ast::Block, result: &mut Preempt) {
+    /// The statements of a `preempt`, each a rule with its place.
+    pub(super) fn preempt(&mut self, block: &'a ast::Block) -> Vec<(Span, Body)> {
         self.enter(Place::In(StatementId::Preempt));
+        let mut rules = Vec::new();
         for statement in &block.statements {
             let mark = self.frame.facts.mark();
             match &statement.kind {
@@ -24,25 +26,26 @@ impl<'a> Checker<'a> {
                 }
                 BlockKind::Never(never) => {
                     let check = self.never(never, statement);
-                    result.nevers.push(check);
+                    rules.push((statement.span, Body::Never(check)));
                 }
                 BlockKind::Victim(of) => {
                     let victim = self.victim(of, statement, false);
-                    result.victims.push(victim);
+                    rules.push((statement.span, Body::Victim(victim)));
                 }
                 BlockKind::Protect(of) => {
                     let victim = self.victim(of, statement, true);
-                    result.victims.push(victim);
+                    rules.push((statement.span, Body::Victim(victim)));
                 }
                 BlockKind::Guard(guard) => {
                     let check = self.eviction_guard(guard, statement);
-                    result.guards.extend(check);
+                    rules.extend(check.map(|check| (statement.span, Body::EvictionGuard(check))));
                 }
                 other => self.refused_in_block(other, statement.span),
             }
             self.frame.facts.forget(mark);
         }
         self.leave();
+        rules
     }
 
     fn victim(&mut self, of: &'a ast::Victim, statement: &ast::BlockStatement, protects: bool) -> Victim {
@@ -120,7 +123,7 @@ impl<'a> Checker<'a> {
     }
 
     /// Where an expression reads `node`, itself or by a let or def.
-    fn place_of_node(&self, expr: &Expr) -> Option<crate::diag::Span> {
+    fn place_of_node(&self, expr: &Expr) -> Option<Span> {
         let named = |of: Option<&Expr>| of.and_then(|of| self.place_of_node(of)).map(|_| expr.span);
         match &expr.kind {
             ExprKind::Root(Root::Node) => Some(expr.span),

@@ -6,7 +6,7 @@ use super::scope::{FactScope, Frame, Place};
 use crate::diag::{Diagnostic, Span, codes};
 use crate::lang::language::documents::MOST_WEIGHT;
 use crate::lang::language::statements::StatementId;
-use crate::lang::syntax::ast::{self, BlockKind, Normalize, Text};
+use crate::lang::syntax::ast::{self, BlockKind, Normalize};
 use crate::lang::typed::reads::Reads;
 use crate::lang::typed::{ArithmeticOp, Expr, ExprKind, Give, Root, Score};
 use crate::lang::types::Type;
@@ -40,7 +40,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    pub(super) fn score(&mut self, score: &'a ast::Score, doc: Option<Text>, span: Span) -> Score {
+    pub(super) fn score(&mut self, score: &'a ast::Score) -> Score {
         let weight = score.weight.as_ref().map_or(1, |weight| self.weight(weight));
         let normalize = score.normalize.map_or(Normalize::None, |(normalize, _)| normalize);
         self.enter(Place::In(StatementId::Score));
@@ -74,8 +74,6 @@ impl<'a> Checker<'a> {
         self.score_kinds(&gives);
         self.constant_score(score, &gives, normalize);
         Score {
-            name: score.name.text.clone(),
-            doc,
             weight,
             normalize,
             reversed: score.reversed.is_some(),
@@ -83,7 +81,6 @@ impl<'a> Checker<'a> {
             prefer: false,
             reads: Reads::default(),
             on_error: self.on_error,
-            span,
         }
     }
 
@@ -257,13 +254,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    pub(super) fn prefer(
-        &mut self,
-        prefer: &'a ast::Prefer,
-        name: Text,
-        doc: Option<Text>,
-        span: Span,
-    ) -> Score {
+    pub(super) fn prefer(&mut self, prefer: &'a ast::Prefer, span: Span) -> Score {
         let weight = self.weight(&prefer.weight);
         self.enter(Place::In(StatementId::Score));
         let condition = self.condition(&prefer.when);
@@ -280,8 +271,6 @@ impl<'a> Checker<'a> {
             Give { value: Some(hundred(0)), when: None, span },
         ];
         Score {
-            name,
-            doc,
             weight,
             normalize: Normalize::None,
             reversed: false,
@@ -289,7 +278,6 @@ impl<'a> Checker<'a> {
             prefer: true,
             reads: Reads::default(),
             on_error: self.on_error,
-            span,
         }
     }
 }

@@ -1,27 +1,30 @@
 //! Statements: checks the expressions of each one, in the order of the policy.
 
 use super::Checker;
+use super::heads::{OfPermit, head_of, head_of_eviction, runs};
+use super::modes::RuleModes;
 use super::scope::{FactScope, Frame, Place};
 use crate::diag::{Diagnostic, Span, codes};
 use crate::lang::language::statements::StatementId;
 use crate::lang::syntax::ast::{self, Resolvable, StatementKind, Text};
 use crate::lang::typed::reads::Reads;
 use crate::lang::typed::{
-    Check, Expr, ExprKind, Filter, Let, LetId, Missing, Point, Policy, Prefilter, Queue, QueueKey,
+    Body, Check, Expr, ExprKind, Filter, Head, Let, LetId, Missing, Point, Policy, Prefilter,
+    PrefilterStatement, Queue, QueueKey,
 };
 use rustc_hash::FxHashMap;
 
 impl<'a> Checker<'a> {
     /// The statements of the policy but `applies`, in the order of the text.
-    pub(super) fn statements(&mut self, policy: &'a ast::Policy, result: &mut Policy) {
+    pub(super) fn statements(&mut self, policy: &'a ast::Policy, modes: &RuleModes, result: &mut Policy) {
         let mut names: FxHashMap<Text, Span> = FxHashMap::default();
-        let mut prefers = 0;
+        let (mut prefers, mut preempt) = (0, None);
         for statement in &policy.statements {
             if self.budget.is_exceeded() {
                 self.incomplete = true;
                 return;
             }
-            let doc = statement.doc.as_ref().map(|doc| doc.text.clone());
+            let head = head_of(statement, modes, result);
             self.on_error = statement.on_error.map_or(policy.on_error, |(on_error, _)| on_error);
             match &statement.kind {
                 StatementKind::Applies(_)
@@ -37,68 +40,76 @@ impl<'a> Checker<'a> {
                 | StatementKind::Except(_)
                 | StatementKind::Broken(_) => {}
                 StatementKind::Gate(gate) => {
-                    let gate = self.gate(gate, doc, statement.span);
-                    result.gates.push(gate);
+                    let gate = self.gate(gate, head.doc.clone(), statement.span);
+                    result.add_rule(head, Body::Gate(gate));
                 }
                 StatementKind::Queue(keys) => {
-                    if let Some(first) = &result.queue {
+                    if let Some((first, _)) = result.queue() {
                         self.second_queue(statement.span, first.span);
                         continue;
                     }
-                    result.queue = Some(self.queue(keys, statement.span));
+                    let queue = self.queue(keys);
+                    result.add_rule(head, Body::Queue(queue));
                 }
                 StatementKind::Prefilter(block) => {
                     let statements = self.prefilter(block);
-                    result.prefilters.push(Prefilter { statements, span: statement.span });
+                    for (head, statements) in
+                        runs(&head, statements, PrefilterStatement::span, (modes, result))
+                    {
+                        result.add_rule(head, Body::Prefilter(Prefilter { statements }));
+                    }
                 }
                 StatementKind::Filter(filter) => {
                     self.once(&mut names, &filter.name, "filter");
                     let checks = self.filter(policy, filter);
-                    result.filters.push(Filter {
-                        name: filter.name.text.clone(),
-                        doc,
-                        checks,
-                        span: statement.span,
-                    });
+                    result.add_rule(head, Body::Filter(Filter { checks }));
                 }
                 StatementKind::Score(score) => {
                     self.once(&mut names, &score.name, "score");
-                    let score = self.score(score, doc, statement.span);
-                    result.scores.push(score);
+                    let score = self.score(score);
+                    result.add_rule(head, Body::Score(score));
                 }
                 StatementKind::Prefer(prefer) => {
                     prefers += 1;
                     let name = Text::from(format!("prefer-{prefers}"));
-                    let score = self.prefer(prefer, name, doc, statement.span);
-                    result.scores.push(score);
+                    let score = self.prefer(prefer, statement.span);
+                    result.add_rule(Head { name, ..head }, Body::Score(score));
                 }
                 StatementKind::Permit(block) => {
-                    let permit = self.permit(block, statement.span);
-                    result.permits.push(permit);
+                    let statements = OfPermit::all(self.permit(block));
+                    for (head, statements) in runs(&head, statements, OfPermit::span, (modes, result)) {
+                        result.add_rule(head, Body::Permit(OfPermit::together(statements)));
+                    }
                 }
                 StatementKind::Reserve(block) => {
-                    let reserve = self.reserve(block, statement.span);
-                    result.reserves.push(reserve);
+                    let reserve = self.reserve(block);
+                    result.add_rule(head, Body::Reserve(reserve));
                 }
                 StatementKind::Preempt(block) => {
-                    self.preempt(block, result.preempt.get_or_insert_default());
+                    for (span, body) in self.preempt(block) {
+                        result.add_rule(head_of_eviction(span, &body, modes, result), body);
+                    }
+                    preempt.get_or_insert(head);
                 }
                 StatementKind::BeforeBind(block) => {
-                    let acts = self.acts(StatementId::BeforeBind, Point::PreBind, block, statement.span);
-                    result.acts.push(acts);
+                    let acts = self.acts(StatementId::BeforeBind, Point::PreBind, block);
+                    result.add_rule(head, Body::Acts(acts));
                 }
                 StatementKind::AfterBind(block) => {
-                    let acts = self.acts(StatementId::AfterBind, Point::PostBind, block, statement.span);
-                    result.acts.push(acts);
+                    let acts = self.acts(StatementId::AfterBind, Point::PostBind, block);
+                    result.add_rule(head, Body::Acts(acts));
                 }
                 StatementKind::AfterFailure(block) => {
-                    let acts = self.acts(StatementId::AfterFailure, Point::Failure, block, statement.span);
-                    result.acts.push(acts);
+                    let acts = self.acts(StatementId::AfterFailure, Point::Failure, block);
+                    result.add_rule(head, Body::Acts(acts));
                 }
             }
         }
-        self.patched_at_two_points(&result.acts);
-        self.name_in_writes(policy, &result.acts);
+        if let Some(head) = preempt.filter(|_| !result.evicts()) {
+            result.add_rule(head, Body::Preempt);
+        }
+        self.patched_at_two_points(result);
+        self.name_in_writes(policy, result);
     }
 
     /// A statement that this release does not have.
@@ -198,7 +209,7 @@ impl<'a> Checker<'a> {
         );
     }
 
-    pub(super) fn queue(&mut self, keys: &'a [ast::QueueKey], span: Span) -> Queue {
+    pub(super) fn queue(&mut self, keys: &'a [ast::QueueKey]) -> Queue {
         self.frame = Frame::new(Place::In(StatementId::Queue), FactScope::Raw);
         let mut made = Vec::with_capacity(keys.len());
         for key in keys {
@@ -212,7 +223,7 @@ impl<'a> Checker<'a> {
             }
             made.push(QueueKey { descending: key.descending, value });
         }
-        Queue { keys: made, reads: Reads::default(), span }
+        Queue { keys: made, reads: Reads::default() }
     }
 }
 

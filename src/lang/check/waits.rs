@@ -2,7 +2,7 @@
 
 use super::Checker;
 use super::scope::{DeclKind, Place, State};
-use crate::diag::{Diagnostic, Span, codes};
+use crate::diag::{Diagnostic, codes};
 use crate::lang::language::statements::StatementId;
 use crate::lang::syntax::ast::{self, BlockKind};
 use crate::lang::typed::reads::Reads;
@@ -14,7 +14,7 @@ use crate::lang::types::value::Value;
 const LONGEST_WAIT: i64 = 15 * 60 * 1_000_000;
 
 impl<'a> Checker<'a> {
-    pub(super) fn permit(&mut self, block: &'a ast::Block, span: Span) -> Permit {
+    pub(super) fn permit(&mut self, block: &'a ast::Block) -> Permit {
         self.enter(Place::In(StatementId::Permit));
         let (mut checks, mut waits) = (Vec::new(), Vec::new());
         for statement in &block.statements {
@@ -32,7 +32,7 @@ impl<'a> Checker<'a> {
             }
         }
         self.leave();
-        Permit { checks, waits, span }
+        Permit { checks, waits }
     }
 
     fn wait(&mut self, wait: &'a ast::Wait, statement: &ast::BlockStatement) -> Wait {

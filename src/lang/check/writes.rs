@@ -14,7 +14,7 @@ use crate::model::{key_problem, of_the_creator, pod_annotation_problem, value_pr
 const OWN_DOMAIN: &str = "bayplan.dev";
 
 impl<'a> Checker<'a> {
-    pub(super) fn reserve(&mut self, block: &'a ast::Block, span: Span) -> Reserve {
+    pub(super) fn reserve(&mut self, block: &'a ast::Block) -> Reserve {
         self.enter(Place::In(StatementId::Reserve));
         let (mut checks, mut writes) = (Vec::new(), Vec::new());
         for statement in &block.statements {
@@ -35,7 +35,7 @@ impl<'a> Checker<'a> {
             }
         }
         self.leave();
-        Reserve { checks, writes, span }
+        Reserve { checks, writes }
     }
 
     /// `annotate pod {…}` or `label pod {…}` of `reserve`.

@@ -5,8 +5,8 @@ use super::{Env, Lowering};
 use crate::lang::language::fields::ObjectType;
 use crate::lang::syntax::ast::{Text, WriteVerb};
 use crate::lang::typed::{
-    Act, Acts, Does, EventOf, Expr, ExprKind, GroupId, MemoId, Point, Policy, Reason, Target, WriteEntry,
-    WriteForm,
+    Act, Body, Does, EventOf, Expr, ExprKind, GroupId, MemoId, Point, Policy, Reason, Rules, Target,
+    WriteEntry, WriteForm,
 };
 use crate::lang::types::Type;
 use crate::lang::types::range::Range;
@@ -75,11 +75,12 @@ pub struct CompiledActs {
 }
 
 /// Lowers all acts of a policy. It was proved that nothing of them fails.
-pub(super) fn acts(lowering: &mut Lowering<'_>, policy: &Policy) -> CompiledActs {
+pub(super) fn acts(lowering: &mut Lowering<'_>, rules: Rules<'_>) -> CompiledActs {
     let mut all = CompiledActs::default();
-    for Acts { point, acts, .. } in &policy.acts {
-        let acts = acts.iter().map(|act| lowered(lowering, policy, act));
-        match point {
+    for rule in rules.iter() {
+        let Body::Acts(of) = &rule.body else { continue };
+        let acts = of.acts.iter().map(|act| lowered(lowering, rules.policy, act));
+        match of.point {
             Point::PreBind => all.before_bind.extend(acts),
             Point::PostBind => all.after_bind.extend(acts),
             Point::Failure => all.after_failure.extend(acts),

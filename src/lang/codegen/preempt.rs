@@ -1,11 +1,10 @@
 //! `preempt`, lowered: what a policy says about the pods that may be evicted. `plugins::policy` asks for each pod and
 //! node of a simulation, so that nothing is computed beforehand.
 
-use super::rules::{CompiledCheck, fallible, once};
+use super::rules::{CompiledCheck, fallible, guarded, once};
 use super::{BoolFn, Env, Lowering};
-use crate::diag::Span;
 use crate::lang::analysis::steady::is_steady;
-use crate::lang::typed::{Preempt, SlotId, Victim};
+use crate::lang::typed::{Body, Point, Rule, Rules, SlotId, Victim};
 use crate::lang::types::value::Value;
 use crate::model::PodInfo;
 
@@ -62,29 +61,51 @@ impl CompiledPreempt {
     }
 }
 
-/// Lowers all `preempt` of a policy.
-pub(super) fn preempt(lowering: &mut Lowering<'_>, of: &Preempt) -> CompiledPreempt {
-    let leaves = |lowering: &mut Lowering<'_>, statement: Span| -> Leaves {
-        of.leaves_alone(statement).map(|holds| lowering.bool(holds)).collect()
-    };
-    let unless: Vec<Leaves> = of.statements().map(|statement| leaves(lowering, statement)).collect();
+/// Lowers all rules about evictions; `None` where there is none.
+pub(super) fn preempt(lowering: &mut Lowering<'_>, rules: Rules<'_>) -> Option<CompiledPreempt> {
+    let all: Vec<&Rule> = rules.at(Point::PostFilter).collect();
+    if all.is_empty() {
+        return None;
+    }
+    let said = all.iter().filter(|rule| !matches!(rule.body, Body::Preempt));
+    let unless: Vec<Leaves> = said.map(|rule| leaves(lowering, rules, rule)).collect();
     let for_some = !unless.is_empty() && unless.iter().all(|leaves| !leaves.is_empty());
-    let is_steady = of.victims.iter().all(|victim| is_steady(lowering.policy, &victim.condition));
-    let mut lower = |victim: &Victim| CompiledVictim {
-        slot: victim.slot,
-        unless: leaves(lowering, victim.span),
-        holds: fallible(lowering, &victim.condition, victim.on_error, victim.protects),
-        victim: victim.clone(),
-    };
-    let (protects, victims) = of.victims.iter().partition::<Vec<&Victim>, _>(|victim| victim.protects);
-    let victims = victims.into_iter().map(&mut lower).collect();
-    let protects = protects.into_iter().map(&mut lower).collect();
-    CompiledPreempt {
-        victims,
-        protects,
-        nevers: of.nevers.iter().map(|check| once(lowering, check)).collect(),
-        guards: of.guards.iter().map(|check| once(lowering, check)).collect(),
-        is_steady,
+    let mut made = CompiledPreempt {
+        victims: Vec::new(),
+        protects: Vec::new(),
+        nevers: Vec::new(),
+        guards: Vec::new(),
+        is_steady: true,
         unless: for_some.then_some(unless),
+    };
+    for rule in all {
+        match &rule.body {
+            Body::Never(check) => made.nevers.push(once(lowering, rules, rule, check)),
+            Body::EvictionGuard(check) => made.guards.push(once(lowering, rules, rule, check)),
+            Body::Victim(victim) => {
+                let mut parts = rules.guard(rule).map(|leave| &leave.holds).chain([&victim.condition]);
+                made.is_steady &= parts.all(|part| is_steady(rules.policy, part));
+                let of = if victim.protects { &mut made.protects } else { &mut made.victims };
+                of.push(naming(lowering, rules, rule, victim));
+            }
+            _ => {}
+        }
+    }
+    Some(made)
+}
+
+/// What leaves the pod that preempts alone.
+fn leaves(lowering: &mut Lowering<'_>, rules: Rules<'_>, rule: &Rule) -> Leaves {
+    rules.guard(rule).map(|leave| lowering.bool(&leave.holds)).collect()
+}
+
+fn naming(lowering: &mut Lowering<'_>, rules: Rules<'_>, rule: &Rule, victim: &Victim) -> CompiledVictim {
+    let condition = guarded(rules, rule, Some(&victim.condition), false);
+    let condition = condition.as_deref().unwrap_or(&victim.condition);
+    CompiledVictim {
+        slot: victim.slot,
+        unless: leaves(lowering, rules, rule),
+        holds: fallible(lowering, condition, victim.on_error, victim.protects),
+        victim: victim.clone(),
     }
 }

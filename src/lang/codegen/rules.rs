@@ -8,15 +8,20 @@ use super::acts::{CompiledActs, acts, members_of};
 use super::columns::{ColumnInputs, ColumnScan, RangeBool, RangeFloat, RangeNumber};
 use super::preempt::{CompiledPreempt, preempt};
 use super::{Env, Lowering, Register};
+use crate::diag::Span;
 use crate::lang::analysis::faults::sources_of_faults;
 use crate::lang::codegen::closures::{BoolFn, IntFn, ValueFn};
 use crate::lang::codegen::scores::{Column, Raw};
 use crate::lang::syntax::ast::{Normalize, OnError, WriteVerb};
 use crate::lang::typed::{
-    Check, Expr, GroupId, LetId, Missing, Policy, PrefilterStatement, Reason, Score, Wait, Write,
+    Body, Check, Expr, ExprKind, GroupId, LetId, Missing, Mode, Point, QueueKey, Reason, Rule, Rules, Score,
+    Statement, Wait, Write,
 };
+use crate::lang::types::Type;
+use crate::lang::types::range::Range;
 use crate::lang::types::value::{Fault, Value};
 use crate::model::{NodeId, NodeSet, Symbol, bits};
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// A let with `missing`: decided before the statements of the policy run.
@@ -33,6 +38,8 @@ pub struct Guard {
 pub struct CompiledCheck {
     /// What was written, for the reason's holes and details.
     pub check: Check,
+    /// The mode of its rule.
+    pub mode: Mode,
     /// Whether it refuses, for one node.
     refuses: BoolFn,
     /// The same for 64 nodes.
@@ -128,6 +135,10 @@ fn fallible_value(lowering: &mut Lowering<'_>, value: &Expr, on_error: OnError) 
 pub struct CompiledFilter {
     /// Its name.
     pub name: Symbol,
+    /// Its mode.
+    pub mode: Mode,
+    /// The statement.
+    pub span: Span,
     /// In the order of the text.
     pub checks: Vec<CompiledCheck>,
 }
@@ -140,6 +151,8 @@ pub struct CompiledOnly {
     pub when: Option<BoolFn>,
     /// What a fault of one of them does.
     pub on_error: OnError,
+    /// The mode of its rule.
+    pub mode: Mode,
 }
 
 /// A statement of a `prefilter`.
@@ -180,6 +193,8 @@ pub struct CompiledReserve {
 pub struct CompiledWait {
     /// What was written.
     pub wait: Wait,
+    /// The mode of its rule.
+    pub mode: Mode,
     /// At most 15 minutes, in microseconds.
     pub patience: IntFn,
     /// What is waited for; a fault does not hold.
@@ -332,78 +347,30 @@ pub struct Statements {
     pub inputs: ColumnInputs,
 }
 
-/// Lowers all statements of a policy.
-pub fn lower(policy: &Policy) -> Statements {
+/// Lowers the statements of some rules of a policy.
+pub fn lower(rules: Rules<'_>) -> Statements {
+    let policy = rules.policy;
     let mut lowering = Lowering::new(policy);
     lowering.faults = !sources_of_faults(policy).is_empty();
     let mut inputs = ColumnInputs::default();
     // After a fault the policy applies, unless faults are ignored.
-    let applies = policy.narrows().chain(&policy.modes.when).map(|condition| {
-        fallible(&mut lowering, condition, policy.on_error, policy.on_error != OnError::Ignore)
-    });
-    let applies = applies.collect();
-    let guards = policy
-        .lets
-        .iter()
-        .enumerate()
-        .filter_map(|(at, of)| {
-            let missing = of.missing.clone()?;
-            let value = fallible_value(&mut lowering, &of.value, policy.on_error);
-            Some(Guard { id: LetId(at as u32), value, missing })
-        })
+    let on_error = rules.on_error();
+    let applies = rules
+        .narrows()
+        .map(|condition| fallible(&mut lowering, condition, on_error, on_error != OnError::Ignore))
         .collect();
-    let gates = policy.gates.iter().map(|check| once(&mut lowering, check)).collect();
-    let queue = policy.queue.as_ref().map(|queue| {
-        let keys = queue.keys.iter();
-        keys.map(|key| CompiledKey { descending: key.descending, value: lowering.value(&key.value) })
-            .collect()
+    let guards = guards(&mut lowering, rules);
+    let gates = checks(&mut lowering, rules, Point::PreEnqueue);
+    let queue = rules.iter().find_map(|rule| match &rule.body {
+        Body::Queue(queue) => Some(queue.keys.iter().map(|key| keyed(&mut lowering, key)).collect()),
+        _ => None,
     });
-    let prefilters = lowering.simulated(|lowering| {
-        policy
-            .prefilters
-            .iter()
-            .flat_map(|prefilter| &prefilter.statements)
-            .map(|statement| match statement {
-                PrefilterStatement::Check(check) => CompiledPrefilter::Check(Box::new(once(lowering, check))),
-                PrefilterStatement::Only(only) => CompiledPrefilter::Only(CompiledOnly {
-                    nodes: fallible_value(lowering, &only.nodes, only.on_error),
-                    when: only.when.as_ref().map(|when| fallible(lowering, when, only.on_error, false)),
-                    on_error: only.on_error,
-                }),
-            })
-            .collect()
-    });
-    let reserves = policy
-        .reserves
-        .iter()
-        .map(|reserve| CompiledReserve {
-            checks: reserve.checks.iter().map(|check| once(&mut lowering, check)).collect(),
-            writes: reserve.writes.iter().map(|write| writing(&mut lowering, write)).collect(),
-        })
-        .collect();
-    let permits = policy
-        .permits
-        .iter()
-        .map(|permit| CompiledPermit {
-            checks: permit.checks.iter().map(|check| once(&mut lowering, check)).collect(),
-            waits: permit.waits.iter().map(|wait| waiting(&mut lowering, policy, wait)).collect(),
-        })
-        .collect();
-    let preempt = lowering.simulated(|lowering| policy.preempt.as_ref().map(|of| preempt(lowering, of)));
-    let acts = acts(&mut lowering, policy);
-    let filters = lowering.hoist(true, |lowering| {
-        policy
-            .filters
-            .iter()
-            .map(|filter| CompiledFilter {
-                name: Symbol::new(&filter.name),
-                checks: filter.checks.iter().map(|check| of_a_node(lowering, check, &mut inputs)).collect(),
-            })
-            .collect()
-    });
-    let scores = lowering.hoist(true, |lowering| {
-        policy.scores.iter().map(|score| scoring(lowering, score, &mut inputs)).collect()
-    });
+    let prefilters = lowering.simulated(|lowering| prefilters(lowering, rules));
+    let (reserves, permits) = (reserves(&mut lowering, rules), permits(&mut lowering, rules));
+    let preempt = lowering.simulated(|lowering| preempt(lowering, rules));
+    let acts = acts(&mut lowering, rules);
+    let filters = lowering.hoist(true, |lowering| filters(lowering, rules, &mut inputs));
+    let scores = lowering.hoist(true, |lowering| scores(lowering, rules, &mut inputs));
     let registers = lowering.finish();
     Statements {
         applies,
@@ -422,87 +389,224 @@ pub fn lower(policy: &Policy) -> Statements {
     }
 }
 
+/// The lets with `missing`.
+fn guards(lowering: &mut Lowering<'_>, rules: Rules<'_>) -> Vec<Guard> {
+    let mut guards = Vec::new();
+    for rule in rules.iter() {
+        let Body::Missing(id) = rule.body else { continue };
+        for statement in rules.statements(rule) {
+            let Statement::Missing(of, missing) = statement else { continue };
+            let value = fallible_value(lowering, &of.value, rules.on_error());
+            guards.push(Guard { id, value, missing: missing.clone() });
+        }
+    }
+    guards
+}
+
+/// The checks of the rules of one extension point, which run once per pod.
+pub(super) fn checks(lowering: &mut Lowering<'_>, rules: Rules<'_>, point: Point) -> Vec<CompiledCheck> {
+    let of = rules.at(point).flat_map(|rule| rule.checks().map(move |check| (rule, check)));
+    of.map(|(rule, check)| once(lowering, rules, rule, check)).collect()
+}
+
+fn keyed(lowering: &mut Lowering<'_>, key: &QueueKey) -> CompiledKey {
+    CompiledKey { descending: key.descending, value: lowering.value(&key.value) }
+}
+
+fn prefilters(lowering: &mut Lowering<'_>, rules: Rules<'_>) -> Vec<CompiledPrefilter> {
+    let mut all = Vec::new();
+    for rule in rules.at(Point::PreFilter) {
+        for statement in rules.statements(rule) {
+            match statement {
+                Statement::Check(check) => {
+                    all.push(CompiledPrefilter::Check(Box::new(once(lowering, rules, rule, check))));
+                }
+                Statement::Only(only) => {
+                    let when = guarded(rules, rule, only.when.as_ref(), false);
+                    all.push(CompiledPrefilter::Only(CompiledOnly {
+                        nodes: fallible_value(lowering, &only.nodes, only.on_error),
+                        when: when.map(|when| fallible(lowering, &when, only.on_error, false)),
+                        on_error: only.on_error,
+                        mode: rules.mode(rule),
+                    }));
+                }
+                _ => {}
+            }
+        }
+    }
+    all
+}
+
+fn reserves(lowering: &mut Lowering<'_>, rules: Rules<'_>) -> Vec<CompiledReserve> {
+    let of = |rule| {
+        let (mut checks, mut writes) = (Vec::new(), Vec::new());
+        for statement in rules.statements(rule) {
+            match statement {
+                Statement::Check(check) => checks.push(once(lowering, rules, rule, check)),
+                Statement::Write(write) => writes.push(writing(lowering, rules, rule, write)),
+                _ => {}
+            }
+        }
+        CompiledReserve { checks, writes }
+    };
+    rules.at(Point::Reserve).map(of).collect()
+}
+
+fn permits(lowering: &mut Lowering<'_>, rules: Rules<'_>) -> Vec<CompiledPermit> {
+    let of = |rule: &Rule| CompiledPermit {
+        checks: rule.checks().map(|check| once(lowering, rules, rule, check)).collect(),
+        waits: rule.waits().iter().map(|wait| waiting(lowering, rules, rule, wait)).collect(),
+    };
+    rules.at(Point::Permit).map(of).collect()
+}
+
+fn filters(lowering: &mut Lowering<'_>, rules: Rules<'_>, inputs: &mut ColumnInputs) -> Vec<CompiledFilter> {
+    let of = |rule: &Rule| CompiledFilter {
+        name: Symbol::new(rule.name()),
+        mode: rules.mode(rule),
+        span: rule.span(),
+        checks: rule.checks().map(|check| of_a_node(lowering, (rules, rule), check, inputs)).collect(),
+    };
+    rules.at(Point::Filter).map(of).collect()
+}
+
+fn scores(lowering: &mut Lowering<'_>, rules: Rules<'_>, inputs: &mut ColumnInputs) -> Vec<CompiledScore> {
+    let scores = rules.at(Point::Score).filter_map(|rule| Some((rule, rule.score()?)));
+    scores.map(|(rule, score)| scoring(lowering, (rules, rule), score, inputs)).collect()
+}
+
+/// A condition with the guard of its rule: where the guard holds, it is `alone`. `None`: there is no condition.
+///
+/// One expression, so that a scan tests 64 nodes at once, and what reads the pod alone is computed once for it.
+pub(super) fn guarded<'e>(
+    rules: Rules<'e>,
+    rule: &'e Rule,
+    condition: Option<&'e Expr>,
+    alone: bool,
+) -> Option<Cow<'e, Expr>> {
+    let span = condition.map_or(rule.span(), |condition| condition.span);
+    let at = |span, kind| Expr { kind, ty: Type::Bool, range: Range::of(&Type::Bool), span };
+    rules.guard(rule).fold(condition.map(Cow::Borrowed), |condition, leave| {
+        let holds = Box::new(leave.holds.clone());
+        let rest = condition.map(|condition| Box::new(condition.into_owned()));
+        let kind = match (alone, rest) {
+            (true, rest) => ExprKind::Or(holds, rest?),
+            (false, None) => ExprKind::Not(holds),
+            (false, Some(rest)) => ExprKind::And(Box::new(at(leave.holds.span, ExprKind::Not(holds))), rest),
+        };
+        Some(Cow::Owned(at(span, kind)))
+    })
+}
+
 /// A check that runs once per pod.
-pub(super) fn once(lowering: &mut Lowering<'_>, check: &Check) -> CompiledCheck {
-    let refuses = refusal(lowering, check);
+pub(super) fn once(
+    lowering: &mut Lowering<'_>,
+    rules: Rules<'_>,
+    rule: &Rule,
+    check: &Check,
+) -> CompiledCheck {
+    let condition = condition_of(rules, rule, check);
+    let refuses = refusal(lowering, check, condition.as_deref());
     let constant = check.reason.constant().map(|text| Symbol::new(text));
-    let may_fail = check.condition.as_ref().is_some_and(|condition| lowering.may_fail(condition));
-    CompiledCheck { check: check.clone(), refuses, range: RangeBool::Constant(false), constant, may_fail }
+    let may_fail = condition.as_ref().is_some_and(|condition| lowering.may_fail(condition));
+    let (check, mode, range) = (check.clone(), rules.mode(rule), RangeBool::Constant(false));
+    CompiledCheck { check, mode, refuses, range, constant, may_fail }
+}
+
+fn condition_of<'e>(rules: Rules<'e>, rule: &'e Rule, check: &'e Check) -> Option<Cow<'e, Expr>> {
+    guarded(rules, rule, check.condition.as_ref(), !check.refuses_when)
 }
 
 /// A check that runs for nodes.
-fn of_a_node(lowering: &mut Lowering<'_>, check: &Check, inputs: &mut ColumnInputs) -> CompiledCheck {
-    let range = match &check.condition {
+fn of_a_node(
+    lowering: &mut Lowering<'_>,
+    (rules, rule): (Rules<'_>, &Rule),
+    check: &Check,
+    inputs: &mut ColumnInputs,
+) -> CompiledCheck {
+    let condition = condition_of(rules, rule, check);
+    let range = match condition.as_deref() {
         None => RangeBool::Constant(true),
-        Some(condition) if lowering.may_fail(condition) => RangeBool::Closure(refusal(lowering, check)),
+        Some(condition) if lowering.may_fail(condition) => {
+            RangeBool::Closure(refusal(lowering, check, Some(condition)))
+        }
         Some(condition) => {
             let range = lowering.range_bool(condition, inputs);
             if check.refuses_when { range } else { RangeBool::Not(Box::new(range)) }
         }
     };
-    CompiledCheck { range, ..once(lowering, check) }
+    CompiledCheck { range, ..once(lowering, rules, rule, check) }
 }
 
-fn refusal(lowering: &mut Lowering<'_>, check: &Check) -> BoolFn {
-    let Some(condition) = &check.condition else { return Box::new(|_| true) };
+/// Whether a check refuses, by its condition with the guard.
+fn refusal(lowering: &mut Lowering<'_>, check: &Check, condition: Option<&Expr>) -> BoolFn {
+    let Some(condition) = condition else { return Box::new(|_| true) };
     let refuses = check.on_error != OnError::Ignore;
     let holds = fallible(lowering, condition, check.on_error, refuses == check.refuses_when);
     if check.refuses_when { holds } else { Box::new(move |env| !holds(env)) }
 }
 
 /// A write. It was proved that nothing of it fails.
-fn writing(lowering: &mut Lowering<'_>, write: &Write) -> CompiledWrite {
+fn writing(lowering: &mut Lowering<'_>, rules: Rules<'_>, rule: &Rule, write: &Write) -> CompiledWrite {
     let entries = write.entries.iter();
+    let when = guarded(rules, rule, write.when.as_ref(), false);
     CompiledWrite {
         verb: write.verb,
         entries: entries.map(|entry| (Symbol::new(&entry.key), lowering.value(&entry.value))).collect(),
-        when: write.when.as_ref().map(|when| lowering.bool(when)),
+        when: when.map(|when| lowering.bool(&when)),
     }
 }
 
-fn waiting(lowering: &mut Lowering<'_>, policy: &Policy, wait: &Wait) -> CompiledWait {
-    let members = wait.group.map(|group| members_of(lowering, policy, group));
+fn waiting(lowering: &mut Lowering<'_>, rules: Rules<'_>, rule: &Rule, wait: &Wait) -> CompiledWait {
+    let members = wait.group.map(|group| members_of(lowering, rules.policy, group));
+    let until = guarded(rules, rule, Some(&wait.until), true);
+    let until = until.as_deref().unwrap_or(&wait.until);
     CompiledWait {
         wait: wait.clone(),
+        mode: rules.mode(rule),
         patience: lowering.int(&wait.patience),
-        until: fallible(lowering, &wait.until, wait.on_error, false),
-        may_fail: lowering.may_fail(&wait.until),
+        until: fallible(lowering, until, wait.on_error, false),
+        may_fail: lowering.may_fail(until),
         group: wait.group,
         members,
     }
 }
 
-fn scoring(lowering: &mut Lowering<'_>, score: &Score, inputs: &mut ColumnInputs) -> CompiledScore {
+fn scoring(
+    lowering: &mut Lowering<'_>,
+    (rules, rule): (Rules<'_>, &Rule),
+    score: &Score,
+    inputs: &mut ColumnInputs,
+) -> CompiledScore {
     let whole = score.gives.iter().filter_map(|give| give.value.as_ref()).all(|value| value.ty.is_whole());
-    let gives = score
-        .gives
-        .iter()
-        .map(|give| CompiledGive {
-            value: give.value.as_ref().map(|value| fallible_value(lowering, value, OnError::Reject)),
-            range: give.value.as_ref().map(|value| {
-                if whole {
-                    RangeGive::Whole(lowering.range_number(value, inputs))
-                } else if value.ty.is_whole() {
-                    RangeGive::Float(RangeFloat::Widen(lowering.range_number(value, inputs)))
-                } else {
-                    RangeGive::Float(lowering.range_float(value, inputs))
-                }
-            }),
-            when: give.when.as_ref().map(|when| fallible(lowering, when, OnError::Reject, false)),
-            range_when: give.when.as_ref().map(|when| lowering.range_bool(when, inputs)),
-        })
-        .collect();
+    // The pods that the rule leaves alone get nothing from it.
+    let alone = rules.guard(rule).map(|leave| (None, Some(&leave.holds)));
+    let gives = score.gives.iter().map(|give| (give.value.as_ref(), give.when.as_ref()));
+    let gives: Vec<(Option<&Expr>, Option<&Expr>)> = alone.chain(gives).collect();
+    let may_fail =
+        gives.iter().any(|(value, when)| when.iter().chain(value).any(|part| lowering.may_fail(part)));
+    let mut of_give = |(value, when): (Option<&Expr>, Option<&Expr>)| CompiledGive {
+        value: value.map(|value| fallible_value(lowering, value, OnError::Reject)),
+        range: value.map(|value| {
+            if whole {
+                RangeGive::Whole(lowering.range_number(value, inputs))
+            } else if value.ty.is_whole() {
+                RangeGive::Float(RangeFloat::Widen(lowering.range_number(value, inputs)))
+            } else {
+                RangeGive::Float(lowering.range_float(value, inputs))
+            }
+        }),
+        when: when.map(|when| fallible(lowering, when, OnError::Reject, false)),
+        range_when: when.map(|when| lowering.range_bool(when, inputs)),
+    };
     CompiledScore {
-        name: Symbol::new(&score.name),
+        name: Symbol::new(rule.name()),
         weight: score.weight,
         normalize: score.normalize,
         reversed: score.reversed,
         whole,
-        gives,
-        may_fail: score.gives.iter().any(|give| {
-            let mut parts = give.when.iter().chain(&give.value);
-            parts.any(|part| lowering.may_fail(part))
-        }),
+        gives: gives.into_iter().map(&mut of_give).collect(),
+        may_fail,
         on_error: score.on_error,
     }
 }

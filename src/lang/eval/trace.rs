@@ -8,7 +8,9 @@ use super::context::EvalContext;
 use super::interpret::Evaluator;
 use crate::diag::Span;
 use crate::lang::syntax::ast::{OnError, Text};
-use crate::lang::typed::{Check, Expr, ExprKind, Operation, Point, Policy, Reason, Rule, Statement};
+use crate::lang::typed::{
+    Body, Check, Expr, ExprKind, Operation, Point, Policy, Reason, Rule, Rules, Statement,
+};
 use crate::lang::types::Type;
 use crate::lang::types::show::quantity;
 use crate::lang::types::value::{Fault, Value};
@@ -31,7 +33,7 @@ pub enum Reach {
 #[derive(Clone, Copy, Debug)]
 pub struct Finding<'p> {
     /// The rule that the statement belongs to.
-    pub rule: Rule<'p>,
+    pub rule: &'p Rule,
     /// The statement.
     pub statement: Statement<'p>,
     /// Whether the plugin evaluates it.
@@ -67,17 +69,18 @@ pub struct StatementTrace<'p> {
     pub nodes: Option<String>,
 }
 
-/// Every statement of a policy at one extension point, evaluated whether or not the plugin reaches
+/// Every statement of the rules of one extension point, evaluated whether or not the plugin reaches
 /// it.
-pub fn trace<'p>(policy: &'p Policy, point: Point, context: EvalContext<'_>) -> Vec<StatementTrace<'p>> {
-    Tracer::new(policy, point, context).traces()
+pub fn trace<'p>(rules: Rules<'p>, point: Point, context: EvalContext<'_>) -> Vec<StatementTrace<'p>> {
+    Tracer::new(rules, point, context).traces()
 }
 
 /// Evaluates the statements of one extension point, one after the other.
 pub struct Tracer<'p, 'a> {
     /// Evaluates them; for values beside the conditions.
     pub evaluator: Evaluator<'p, 'a>,
-    statements: std::vec::IntoIter<(Rule<'p>, Statement<'p>)>,
+    rules: Rules<'p>,
+    statements: std::vec::IntoIter<(&'p Rule, Statement<'p>)>,
     /// Whether statements that the plugin does not reach are left out.
     reached_only: bool,
     /// The span of the rule whose statement decided.
@@ -86,21 +89,21 @@ pub struct Tracer<'p, 'a> {
 
 impl<'p, 'a> Tracer<'p, 'a> {
     /// All statements of `point`; of preemption those that are decided once per pod.
-    pub fn new(policy: &'p Policy, point: Point, context: EvalContext<'a>) -> Self {
-        let rules = policy.rules_at(point);
-        let rules = rules.filter(|rule| !matches!(rule, Rule::Victim(_) | Rule::EvictionGuard(_)));
-        Self::of(policy, rules, context)
+    pub fn new(rules: Rules<'p>, point: Point, context: EvalContext<'a>) -> Self {
+        let once = |rule: &&Rule| !matches!(rule.body, Body::Victim(_) | Body::EvictionGuard(_));
+        Self::of(rules, rules.at(point).filter(once), context)
     }
 
     /// The statements of these rules, which are evaluated in turn until one decides.
-    pub fn of(policy: &'p Policy, rules: impl Iterator<Item = Rule<'p>>, context: EvalContext<'a>) -> Self {
-        let of = |rule: Rule<'p>| rule.statements().map(move |statement| (rule, statement));
-        let mut statements: Vec<_> = rules.flat_map(of).collect();
+    fn of(rules: Rules<'p>, wanted: impl Iterator<Item = &'p Rule>, context: EvalContext<'a>) -> Self {
+        let of = |rule: &'p Rule| rules.statements(rule).map(move |statement| (rule, statement));
+        let mut statements: Vec<_> = wanted.flat_map(of).collect();
         // The checks of every `permit` come before the first wait, those of every `reserve` before the first write.
         statements
             .sort_by_key(|(_, statement)| matches!(statement, Statement::Wait(_) | Statement::Write(_)));
         Self {
-            evaluator: Evaluator::new(policy, context),
+            evaluator: Evaluator::new(rules.policy, context),
+            rules,
             statements: statements.into_iter(),
             reached_only: false,
             decided: None,
@@ -109,26 +112,23 @@ impl<'p, 'a> Tracer<'p, 'a> {
 
     /// The statements `victim`, or `protect`, about a pod on the node of the context.
     pub fn of_victim(
-        policy: &'p Policy,
+        rules: Rules<'p>,
         protects: bool,
         victim: &'a PodInfo,
         context: EvalContext<'a>,
     ) -> Self {
-        let wanted = move |rule: &Rule<'p>| matches!(rule, Rule::Victim(of) if of.protects == protects);
-        let rules: Vec<Rule<'p>> = policy.rules_at(Point::PostFilter).filter(wanted).collect();
-        let mut tracer = Self::of(policy, rules.iter().copied(), context);
-        for rule in &rules {
-            if let Rule::Victim(of) = rule {
-                tracer.evaluator.bind_pod(of.slot, victim);
-            }
+        let wanted = |rule: &&Rule| matches!(&rule.body, Body::Victim(of) if of.protects == protects);
+        let mut tracer = Self::of(rules, rules.at(Point::PostFilter).filter(wanted), context);
+        for of in rules.policy.victims() {
+            tracer.evaluator.bind_pod(of.slot, victim);
         }
         tracer
     }
 
     /// The statements `guard` on the node of the context.
-    pub fn of_guards(policy: &'p Policy, context: EvalContext<'a>) -> Self {
-        let guards = policy.rules_at(Point::PostFilter);
-        Self::of(policy, guards.filter(|rule| matches!(rule, Rule::EvictionGuard(_))), context)
+    pub fn of_guards(rules: Rules<'p>, context: EvalContext<'a>) -> Self {
+        let wanted = |rule: &&Rule| matches!(rule.body, Body::EvictionGuard(_));
+        Self::of(rules, rules.at(Point::PostFilter).filter(wanted), context)
     }
 
     /// What all statements found, with the values that explain it.
@@ -142,7 +142,7 @@ impl<'p, 'a> Tracer<'p, 'a> {
 
     /// A finding with the values that explain it.
     pub fn traced(&mut self, finding: Finding<'p>) -> StatementTrace<'p> {
-        let fault = self.fault(&finding.statement);
+        let fault = self.fault(&finding);
         let reason = finding.statement.reason();
         let text = reason.map(|reason| self.evaluator.reason(reason));
         let failed = fault.as_ref().and_then(|fault| refused_by(self.evaluator.policy, &finding, fault));
@@ -166,11 +166,13 @@ impl<'p, 'a> Tracer<'p, 'a> {
         self
     }
 
-    /// The condition of a finding with its parts.
+    /// The condition of a finding with its parts; `None`: it has none, or the rule leaves the pod alone.
     pub fn condition(&mut self, of: &Finding<'_>) -> Option<ValueTrace> {
-        let condition = match of.rule {
-            Rule::Except(exception, _) => self.evaluator.policy.excepted_pods(exception),
-            _ => of.statement.condition().and_then(|condition| self.written(condition)),
+        let policy = self.evaluator.policy;
+        let condition = match of.rule.body {
+            Body::Except(id) => policy.excepted_pods(&policy[id]),
+            _ if self.leaves_alone(of.rule) => None,
+            _ => of.statement.condition(),
         };
         condition.map(|condition| self.evaluator.tree(condition))
     }
@@ -178,17 +180,14 @@ impl<'p, 'a> Tracer<'p, 'a> {
     /// The value of a `let` with `missing`, with its parts.
     fn demanded(&mut self, of: &Finding<'_>) -> Option<ValueTrace> {
         match of.statement {
-            Statement::Guard(of) => Some(self.evaluator.tree(&of.value)),
+            Statement::Missing(of, _) => Some(self.evaluator.tree(&of.value)),
             _ => None,
         }
     }
 
-    /// A condition as it was written; `None`: nothing was, or an exception leaves the pod alone before.
-    fn written<'c>(&mut self, condition: &'c Expr) -> Option<&'c Expr> {
-        let policy = self.evaluator.policy;
-        let mut exceptions = policy.exceptions_in(condition).into_iter();
-        let left_alone = exceptions.any(|exception| self.evaluator.holds(exception));
-        policy.written(condition).filter(|_| !left_alone)
+    /// Whether the guard of a rule holds: then it says nothing about the pod.
+    fn leaves_alone(&mut self, rule: &Rule) -> bool {
+        self.evaluator.leaves_alone(self.rules, rule)
     }
 
     /// `with { … }` of a reason: names and values.
@@ -206,13 +205,20 @@ impl<'p, 'a> Tracer<'p, 'a> {
     }
 
     /// The fault of a statement's condition, if it fails.
-    pub fn fault(&mut self, statement: &Statement<'_>) -> Option<Arc<Fault>> {
-        let condition = statement.condition()?;
+    pub fn fault(&mut self, of: &Finding<'_>) -> Option<Arc<Fault>> {
+        let condition = of.statement.condition().filter(|_| !self.leaves_alone(of.rule))?;
         self.evaluator.value(condition).as_fault().cloned()
     }
 
-    /// Whether a condition holds; where it fails, what is taken for it by `on_error`.
-    fn answer(&mut self, policy: &Policy, statement: &Statement<'_>) -> Option<bool> {
+    /// Whether a condition holds; where it fails, what is taken for it by `on_error`, and where the rule leaves the pod
+    /// alone, what lets it pass.
+    fn answer(&mut self, statement: &Statement<'_>, alone: bool) -> Option<bool> {
+        if alone {
+            return match statement {
+                Statement::Check(check) => Some(!check.refuses_when),
+                statement => Some(matches!(statement, Statement::Wait(_))),
+            };
+        }
         let condition = statement.condition()?;
         let value = self.evaluator.value(condition);
         if !value.is_fault() {
@@ -220,15 +226,17 @@ impl<'p, 'a> Tracer<'p, 'a> {
         }
         Some(match statement {
             Statement::Check(check) => (check.on_error != OnError::Ignore) == check.refuses_when,
-            Statement::Condition(_) => policy.on_error != OnError::Ignore,
+            Statement::Condition(_) => self.rules.on_error() != OnError::Ignore,
             // A pod about which a rule fails may not be evicted.
             Statement::Victim(of) => of.protects,
             _ => false,
         })
     }
 
-    fn reach(&self, rule: Rule<'_>) -> Reach {
+    fn reach(&self, rule: &Rule, alone: bool) -> Reach {
         match self.decided {
+            // A score says nothing about a pod that it leaves alone.
+            _ if alone && rule.point() == Point::Score => Reach::Decided,
             None => Reach::Evaluated,
             // Every score gives its own value.
             Some(by) if rule.point() == Point::Score && by != rule.span() => Reach::Evaluated,
@@ -245,20 +253,22 @@ impl<'p> Iterator for Tracer<'p, '_> {
     fn next(&mut self) -> Option<Finding<'p>> {
         loop {
             let (rule, statement) = self.statements.next()?;
-            let reach = self.reach(rule);
+            let alone = self.leaves_alone(rule);
+            let reach = self.reach(rule, alone);
             if self.reached_only && reach != Reach::Evaluated {
                 continue;
             }
-            let holds = self.answer(self.evaluator.policy, &statement);
+            let holds = self.answer(&statement, alone);
             let decides = match statement {
                 // An exception or a mode of a rule decides there.
-                Statement::Condition(_) if matches!(rule, Rule::Except(of, _) if of.rule.is_some()) => false,
-                Statement::Condition(_) if matches!(rule, Rule::Mode(_, Some(_))) => false,
-                Statement::Condition(_) if matches!(rule, Rule::Except(..)) => holds == Some(true),
-                Statement::Condition(_) => holds == Some(false),
-                Statement::Guard(of) => self.evaluator.value(&of.value).is_absent(),
+                Statement::Condition(_) => match rule.body {
+                    Body::DecidesWhen(_) => false,
+                    Body::Except(id) => self.rules.policy[id].rule.is_none() && holds == Some(true),
+                    _ => holds == Some(false),
+                },
+                Statement::Missing(of, _) => self.evaluator.value(&of.value).is_absent(),
                 Statement::Check(check) => refuses(check, holds),
-                Statement::Give(_) => holds.unwrap_or(true),
+                Statement::Give(_) => reach == Reach::Evaluated && holds.unwrap_or(true),
                 Statement::Victim(_) => holds == Some(true),
                 Statement::LedgerKey(_)
                 | Statement::Add(_)
@@ -333,6 +343,17 @@ fn show_value(value: &Value<'_>, ty: &Type, context: &EvalContext<'_>) -> String
 }
 
 impl Evaluator<'_, '_> {
+    /// Whether the guard of a rule holds: then it says nothing about the pod.
+    pub fn leaves_alone(&mut self, rules: Rules<'_>, rule: &Rule) -> bool {
+        rules.guard(rule).any(|leave| self.holds(&leave.holds))
+    }
+
+    /// Whether a check of a rule refuses. A condition that fails does not hold.
+    pub fn refuses(&mut self, rules: Rules<'_>, rule: &Rule, check: &Check) -> bool {
+        let holds = |of: &mut Self| check.condition.as_ref().map(|condition| of.holds(condition));
+        !self.leaves_alone(rules, rule) && refuses(check, holds(self))
+    }
+
     /// A value as a person writes it.
     pub fn shown_value(&mut self, expr: &Expr) -> String {
         let value = self.value(expr);
@@ -423,6 +444,7 @@ impl Evaluator<'_, '_> {
 mod tests {
     use super::*;
     use crate::diag::SourceMap;
+    use crate::lang::typed::Part;
     use crate::model::{Snapshot, Time};
 
     /// Which statements of a policy are reached at an extension point, and which of them decide.
@@ -432,7 +454,8 @@ mod tests {
         let (policies, said) = crate::lang::compile(sources.get(id).unwrap());
         let policy = policies.first().unwrap_or_else(|| panic!("{said:?}"));
         let (pod, snapshot) = (crate::testing::pod("a").build(), Snapshot::default());
-        let found = trace(policy, point, EvalContext::new(&pod, &snapshot, Time(0)));
+        let part = Part::whole(policy);
+        let found = trace(Rules::new(policy, &part), point, EvalContext::new(&pod, &snapshot, Time(0)));
         found.iter().map(|of| (of.finding.reach, of.finding.decides)).collect()
     }
 

@@ -8,7 +8,7 @@ use crate::lang::typed::{CompareOp, Expr, ExprKind, Policy, SlotId, Victim, walk
 
 /// Reports `victim` without a bound on priority.
 pub(super) fn check(policy: &Policy, diagnostics: &mut Vec<Diagnostic>) {
-    let victims = policy.preempt.iter().flat_map(|preempt| &preempt.victims);
+    let victims = policy.victims();
     for victim in victims.filter(|of| !of.protects && !is_bounded(policy, of)) {
         let message = "this names pods of any priority, also those that may evict the pod in turn";
         let help = "compare the priority: `… && v.priority < pod.priority`";

@@ -52,8 +52,8 @@ impl Effect {
 pub(super) fn check(policy: &Policy, source: &Source, diagnostics: &mut Vec<Diagnostic>) {
     let mut walk =
         Walk { policy, present: required(policy), found: BTreeSet::new(), said: Vec::new(), source };
-    for rule in policy.rules() {
-        if let Rule::Score(score) = rule {
+    for rule in &policy.rules {
+        if let Some(score) = rule.score() {
             walk.score(score);
             continue;
         }
@@ -61,7 +61,7 @@ pub(super) fn check(policy: &Policy, source: &Source, diagnostics: &mut Vec<Diag
         if rule.point() == Point::PostFilter {
             continue;
         }
-        for statement in rule.statements() {
+        for statement in rule.statements(policy) {
             match statement {
                 Statement::Check(Check { condition: Some(condition), refuses_when, .. }) => {
                     walk.expr(condition, if *refuses_when { Harms } else { Favours });
@@ -78,7 +78,9 @@ pub(super) fn check(policy: &Policy, source: &Source, diagnostics: &mut Vec<Diag
 fn required(policy: &Policy) -> Vec<&Expr> {
     let mut present = Vec::new();
     for point in [Point::PreEnqueue, Point::PreFilter, Point::Filter] {
-        for check in policy.rules_at(point).flat_map(Rule::checks) {
+        // A rule that leaves pods alone requires nothing of them.
+        let of_all = policy.rules_at(point).filter(|rule| rule.head.guard.is_empty());
+        for check in of_all.flat_map(Rule::checks) {
             let mut parts = Vec::new();
             if let Some(condition) = &check.condition {
                 split(policy, condition, !check.refuses_when, &mut parts);

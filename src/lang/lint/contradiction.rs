@@ -9,7 +9,7 @@ use super::shadow::{Parts, split};
 use crate::diag::{Diagnostic, Span, codes};
 use crate::lang::analysis::same::same;
 use crate::lang::analysis::shape::constant;
-use crate::lang::typed::{Expr, ExprKind, Policy, Rule};
+use crate::lang::typed::{Body, Expr, ExprKind, Policy};
 use crate::lang::types::value::{Constant, Value};
 
 /// How many parts are compared with each other, so that a long condition is read in time.
@@ -21,15 +21,15 @@ type Part<'p> = (&'p Expr, bool);
 /// Reports the conditions of a policy that never hold.
 pub(super) fn check(policy: &Policy, diagnostics: &mut Vec<Diagnostic>) {
     let mut applies = Vec::new();
-    for conjunct in &policy.applies {
+    for conjunct in policy.applies() {
         split(policy, conjunct, true, &mut applies);
     }
     if let Some((earlier, later)) = contradiction(policy, &[], &applies) {
         report(earlier, later, "the policy applies to no pod", diagnostics);
         return;
     }
-    for rule in policy.rules().filter(|rule| !matches!(rule, Rule::Applies(_) | Rule::Queue(_))) {
-        for statement in rule.statements() {
+    for rule in policy.rules.iter().filter(|rule| !matches!(rule.body, Body::Applies(_) | Body::Queue(_))) {
+        for statement in rule.statements(policy) {
             let Some(condition) = statement.condition() else { continue };
             let mut parts = Parts::new();
             split(policy, condition, true, &mut parts);

@@ -3,20 +3,22 @@
 //! A gate reserves nothing: of many pods that wait, all pass that the sum leaves room for at one moment. Each of their
 //! attempts must look again, once the pods before it are counted.
 
-use super::shadow::{Parts, covers, split};
+use super::shadow::{Parts, covers, refusing};
 use crate::diag::{Diagnostic, Source, Span, codes};
-use crate::lang::typed::{Check, Point, Policy, Rule};
+use crate::lang::typed::{Check, Point, Policy};
 
 /// The word that a gate begins with.
 const WORD: &str = "gate";
 
 /// Reports gates over ledgers that no `prefilter` repeats.
 pub(super) fn check(policy: &Policy, source: &Source, diagnostics: &mut Vec<Diagnostic>) {
-    let over_ledgers = |gate: &&Check| !gate.reads.ledgers.is_empty();
-    let rejects: Vec<Parts<'_>> =
-        policy.rules_at(Point::PreFilter).flat_map(Rule::checks).map(|check| parts(policy, check)).collect();
-    for gate in policy.gates.iter().filter(over_ledgers) {
-        let own = parts(policy, gate);
+    let over_ledgers = |gate: &Check| !gate.reads.ledgers.is_empty();
+    let of =
+        |point| policy.rules_at(point).flat_map(move |rule| rule.checks().map(move |check| (rule, check)));
+    let rejects = of(Point::PreFilter).map(|(rule, check)| refusing(policy, rule, check));
+    let rejects: Vec<Parts<'_>> = rejects.collect();
+    for (rule, gate) in of(Point::PreEnqueue).filter(|(_, gate)| over_ledgers(gate)) {
+        let own = refusing(policy, rule, gate);
         if rejects.iter().any(|reject| covers(policy, reject, &own)) {
             continue;
         }
@@ -31,14 +33,6 @@ pub(super) fn check(policy: &Policy, source: &Source, diagnostics: &mut Vec<Diag
             None => said,
         });
     }
-}
-
-fn parts<'p>(policy: &'p Policy, check: &'p Check) -> Parts<'p> {
-    let mut parts = Vec::new();
-    if let Some(condition) = &check.condition {
-        split(policy, condition, check.refuses_when, &mut parts);
-    }
-    parts
 }
 
 /// The gate with a `prefilter` behind it that rejects by the same condition, in the policy language.

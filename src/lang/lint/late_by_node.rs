@@ -3,21 +3,20 @@
 //! Both run once a node is chosen. A refusal there ends the attempt: no other node is tried, also where another one would
 //! do, and the next attempt may choose the same node again. A filter decides on each node.
 
-use super::shadow::{Parts, covers, split};
+use super::shadow::{Parts, covers, refusing};
 use crate::diag::{Diagnostic, Source, codes};
 use crate::lang::analysis::stage::depends;
-use crate::lang::typed::{Check, Point, Policy, Rule};
+use crate::lang::typed::{Point, Policy, Rule};
 
 /// Reports checks behind the choice of a node that depend on the node and that no filter makes before.
 pub(super) fn check(policy: &Policy, source: &Source, diagnostics: &mut Vec<Diagnostic>) {
     let of =
         |point| policy.rules_at(point).flat_map(move |rule| rule.checks().map(move |check| (rule, check)));
-    let filters: Vec<Parts<'_>> = of(Point::Filter).map(|(_, check)| parts(policy, check)).collect();
+    let filters: Vec<Parts<'_>> =
+        of(Point::Filter).map(|(rule, check)| refusing(policy, rule, check)).collect();
     for (rule, check) in of(Point::Reserve).chain(of(Point::Permit)) {
-        let Some(condition) = check.condition.as_ref().and_then(|condition| policy.written(condition)) else {
-            continue;
-        };
-        let own = parts(policy, check);
+        let Some(condition) = &check.condition else { continue };
+        let own = refusing(policy, rule, check);
         let reads_node = depends(policy, condition, &mut Vec::new()).node;
         if !reads_node || filters.iter().any(|filter| covers(policy, filter, &own)) {
             continue;
@@ -38,14 +37,6 @@ pub(super) fn check(policy: &Policy, source: &Source, diagnostics: &mut Vec<Diag
 }
 
 /// A name for the filter: the name of the rule is a word of the language.
-fn name(rule: Rule<'_>) -> String {
+fn name(rule: &Rule) -> String {
     format!("before-{}", rule.name())
-}
-
-fn parts<'p>(policy: &'p Policy, check: &'p Check) -> Parts<'p> {
-    let mut parts = Vec::new();
-    if let Some(condition) = &check.condition {
-        split(policy, condition, check.refuses_when, &mut parts);
-    }
-    parts
 }

@@ -7,7 +7,7 @@ use crate::lang::typed::Policy;
 
 /// Reports writes to kinds of the scheduler's own.
 pub(super) fn check(policy: &Policy, diagnostics: &mut Vec<Diagnostic>) {
-    for act in policy.acts.iter().flat_map(|acts| &acts.acts) {
+    for act in policy.acts().flat_map(|acts| &acts.acts) {
         let Some(kind) = act.does.writes_own_kind() else { continue };
         let message = format!("policies do not write `{kind}` unless the operator allows it");
         let help = format!(

@@ -12,7 +12,7 @@ pub(super) fn check(policy: &Policy, diagnostics: &mut Vec<Diagnostic>) {
         return;
     }
     let requires = |check: &&Check| !check.refuses_when;
-    for check in policy.rules().flat_map(Rule::checks).filter(requires) {
+    for check in policy.rules.iter().flat_map(Rule::checks).filter(requires) {
         let (Some(memo), Some(condition)) = (check.reads.memos.first(), &check.condition) else { continue };
         let memo = &policy[*memo];
         let message = format!("this requires what the memo `{}` remembers", memo.name);

@@ -7,7 +7,7 @@
 use crate::diag::{Diagnostic, Span, codes};
 use crate::lang::analysis::same::same;
 use crate::lang::analysis::shape::{constant, resolve_alias};
-use crate::lang::typed::{Check, CompareOp, Expr, ExprKind, Point, Policy, Rule, Score};
+use crate::lang::typed::{Body, Check, CompareOp, Expr, ExprKind, Point, Policy, Rule, Score};
 use crate::lang::types::Type;
 use std::cmp::Ordering;
 
@@ -28,28 +28,27 @@ pub(super) type Parts<'p> = Vec<(&'p Expr, bool)>;
 /// Reports rules that have no effect because of an earlier rule.
 pub(super) fn check(policy: &Policy, diagnostics: &mut Vec<Diagnostic>) {
     for point in [Point::PreEnqueue, Point::PreFilter, Point::Filter] {
-        let checks: Vec<&Check> = policy.rules_at(point).flat_map(Rule::checks).collect();
-        refusals(policy, &checks, diagnostics);
+        refusals(policy, policy.rules_at(point), diagnostics);
     }
-    if let Some(preempt) = &policy.preempt {
-        for checks in [&preempt.nevers, &preempt.guards] {
-            refusals(policy, &checks.iter().collect::<Vec<_>>(), diagnostics);
-        }
-    }
-    for score in &policy.scores {
+    let nevers = policy.rules.iter().filter(|rule| matches!(rule.body, Body::Never(_)));
+    refusals(policy, nevers, diagnostics);
+    let guards = policy.rules.iter().filter(|rule| matches!(rule.body, Body::EvictionGuard(_)));
+    refusals(policy, guards, diagnostics);
+    for (_, score) in policy.scores() {
         gives(policy, score, diagnostics);
     }
-    for (at, score) in policy.scores.iter().enumerate() {
-        let mut before = policy.scores.iter().take(at).skip(at.saturating_sub(NEAR));
+    let scores: Vec<&Rule> = policy.rules_at(Point::Score).collect();
+    for (at, score) in scores.iter().enumerate() {
+        let mut before = scores.iter().take(at).skip(at.saturating_sub(NEAR));
         let earlier = before.find(|earlier| same_score(policy, earlier, score));
         if let Some(earlier) = earlier {
             diagnostics.push(
                 Diagnostic::new(
                     &codes::DUPLICATE_RULE,
-                    score.span,
-                    format!("`{}` scores what `{}` scores", score.name, earlier.name),
+                    score.span(),
+                    format!("`{}` scores what `{}` scores", score.name(), earlier.name()),
                 )
-                .with_place(earlier.span, "the same score")
+                .with_place(earlier.span(), "the same score")
                 .with_help("remove it, and add its weight to the other"),
             );
         }
@@ -57,17 +56,13 @@ pub(super) fn check(policy: &Policy, diagnostics: &mut Vec<Diagnostic>) {
 }
 
 /// Of statements that refuse in turn.
-fn refusals(policy: &Policy, checks: &[&Check], diagnostics: &mut Vec<Diagnostic>) {
-    let parts: Vec<Parts<'_>> = checks
-        .iter()
-        .map(|check| {
-            let mut parts = Vec::new();
-            if let Some(condition) = &check.condition {
-                split(policy, condition, check.refuses_when, &mut parts);
-            }
-            parts
-        })
-        .collect();
+fn refusals<'p>(
+    policy: &'p Policy,
+    rules: impl Iterator<Item = &'p Rule>,
+    diagnostics: &mut Vec<Diagnostic>,
+) {
+    let of = rules.flat_map(|rule| rule.checks().map(move |check| (check, refusing(policy, rule, check))));
+    let (checks, parts): (Vec<&Check>, Vec<Parts<'_>>) = of.unzip();
     let near = near(parts.len(), parts.iter().map(Vec::len).sum());
     for (at, (check, later)) in checks.iter().zip(&parts).enumerate() {
         let mut before = checks.iter().zip(&parts).take(at).skip(at.saturating_sub(near));
@@ -135,13 +130,17 @@ fn said(
     Diagnostic::new(code, span, message).with_place(earlier, label).with_help(help)
 }
 
-fn same_score(policy: &Policy, left: &Score, right: &Score) -> bool {
+fn same_score(policy: &Policy, left: &Rule, right: &Rule) -> bool {
+    let guards = (&left.head.guard, &right.head.guard);
+    let (Some(left), Some(right)) = (left.score(), right.score()) else { return false };
     let same_part = |a: &Option<Expr>, b: &Option<Expr>| match (a, b) {
         (Some(a), Some(b)) => same(policy, a, b),
         (None, None) => true,
         _ => false,
     };
-    left.normalize == right.normalize
+    guards.0.len() == guards.1.len()
+        && guards.0.iter().zip(guards.1).all(|(a, b)| same(policy, &a.holds, &b.holds))
+        && left.normalize == right.normalize
         && left.reversed == right.reversed
         && left.gives.len() == right.gives.len()
         && left
@@ -149,6 +148,16 @@ fn same_score(policy: &Policy, left: &Score, right: &Score) -> bool {
             .iter()
             .zip(&right.gives)
             .all(|(a, b)| same_part(&a.value, &b.value) && same_part(&a.when, &b.when))
+}
+
+/// What must hold, or not, so that a check of a rule refuses.
+pub(super) fn refusing<'p>(policy: &'p Policy, rule: &'p Rule, check: &'p Check) -> Parts<'p> {
+    let mut parts = Vec::new();
+    if let Some(condition) = &check.condition {
+        split(policy, condition, check.refuses_when, &mut parts);
+    }
+    rule.head.guard.iter().for_each(|leave| split(policy, &leave.holds, false, &mut parts));
+    parts
 }
 
 /// The parts of a condition that holds (`truth`), or does not.

@@ -10,8 +10,8 @@ use crate::lang::typed::{Expr, ExprKind, Policy, Root, Write};
 /// Reports writes that change nothing.
 pub(super) fn check(policy: &Policy, source: &Source, diagnostics: &mut Vec<Diagnostic>) {
     let mut applies = Parts::new();
-    policy.applies.iter().for_each(|conjunct| split(policy, conjunct, true, &mut applies));
-    for write in policy.reserves.iter().flat_map(|reserve| &reserve.writes) {
+    policy.applies().iter().for_each(|conjunct| split(policy, conjunct, true, &mut applies));
+    for write in policy.marks() {
         let mut known = applies.clone();
         write.when.iter().for_each(|when| split(policy, when, true, &mut known));
         for entry in &write.entries {

@@ -15,8 +15,6 @@ pub struct Acts {
     pub point: Point,
     /// In the order of the text.
     pub acts: Vec<Act>,
-    /// The statement.
-    pub span: Span,
 }
 
 /// An act with its condition.
@@ -105,15 +103,6 @@ impl std::fmt::Display for Target {
 }
 
 impl Acts {
-    /// The words of the statement.
-    pub fn words(&self) -> &'static str {
-        match self.point {
-            Point::PreBind => "before bind",
-            Point::PostBind => "after bind",
-            _ => "after failure",
-        }
-    }
-
     /// Whether it may refuse waiting pods.
     pub fn releases(&self) -> bool {
         self.acts.iter().any(|act| matches!(act.does, Does::Release(..)))

@@ -1,13 +1,12 @@
 //! [`Exception`]: pods that a policy, or one of its rules, leaves alone up to the end of a day.
 //!
-//! An exception is a hidden `let` that holds for these pods until then. [`Policy::except`] writes it into the conditions of
-//! what it is about, so that whatever evaluates or analyses a condition knows it.
+//! An exception is a hidden `let` that holds for these pods until then. [`Policy::except`] puts it into the guards of the
+//! rules that it is about.
 
-use super::{Check, Expr, ExprKind, Give, LetId, Policy, PrefilterStatement, Unless};
+use super::guard::{Leave, condition};
+use super::{Body, ExceptionId, Expr, ExprKind, Head, LetId, Policy, Rule};
 use crate::diag::Span;
 use crate::lang::syntax::ast::Text;
-use crate::lang::types::Type;
-use crate::lang::types::range::Range;
 use crate::model::Time;
 
 /// `except until DATE because "…" [when E]`
@@ -33,69 +32,68 @@ pub struct Exception {
     pub span: Span,
 }
 
-/// The rule of a policy that an exception is about.
+/// The rules of a policy that an exception is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Excepted {
     /// All of the policy.
     Policy,
-    /// A filter or score, by its name.
-    Named(Span),
-    /// All `prefilter`, or the one at a place.
-    Prefilters(Option<Span>),
-    /// The same of `reserve`.
-    Reserves(Option<Span>),
-    /// The same of `permit`.
-    Permits(Option<Span>),
-    /// The statements of all `preempt`, or of the one at a place.
-    Preempts(Option<Span>),
-    /// All gates.
-    Gates,
+    /// The rules of the statement at a place.
+    At(Span),
+    /// All rules that are called by this word.
+    All(&'static str),
 }
 
 impl Excepted {
-    /// The rule of a policy with this name: of a filter or score its own, of a block its word.
+    /// The rules of a policy with this name: of a filter or score its own, of a block its word.
     pub fn named(policy: &Policy, name: &str) -> Option<Self> {
-        let filters = policy.filters.iter().map(|of| (&of.name, of.span));
-        let mut named = filters.chain(policy.scores.iter().map(|of| (&of.name, of.span)));
-        let own = named.find(|(of, _)| ***of == *name).map(|(_, span)| Self::Named(span));
-        own.or_else(|| words(policy).find(|(word, _)| *word == name).map(|(_, about)| about))
+        let own = policy.rules.iter().find(|rule| has_own_name(rule) && rule.name() == name);
+        let words = || policy.rules.iter().filter_map(word).find(|word| *word == name);
+        own.map(|rule| Self::At(rule.span())).or_else(|| words().map(Self::All))
     }
 
-    /// The names that [`Excepted::named`] knows.
+    /// The names that [`Excepted::named`] knows, each once.
     pub fn names(policy: &Policy) -> Vec<&str> {
-        let mut names: Vec<&str> = policy.filters.iter().map(|of| &*of.name).collect();
-        names.extend(policy.scores.iter().map(|of| &*of.name));
-        names.extend(words(policy).map(|(word, _)| word));
-        names
+        let own = policy.rules.iter().filter(|rule| has_own_name(rule)).map(Rule::name);
+        let mut words: Vec<&str> = policy.rules.iter().filter_map(word).collect();
+        words.dedup();
+        own.chain(words).collect()
+    }
+
+    fn is_about(self, rule: &Rule) -> bool {
+        match self {
+            Self::Policy => false,
+            Self::At(span) => (has_own_name(rule) || word(rule).is_some()) && span.contains(rule.span()),
+            Self::All(all) => word(rule) == Some(all),
+        }
     }
 }
 
-/// The words of the policy's rules that have no name.
-fn words(policy: &Policy) -> impl Iterator<Item = (&'static str, Excepted)> {
-    let all = [
-        ("gate", Excepted::Gates, policy.gates.is_empty()),
-        ("prefilter", Excepted::Prefilters(None), policy.prefilters.is_empty()),
-        ("reserve", Excepted::Reserves(None), policy.reserves.is_empty()),
-        ("permit", Excepted::Permits(None), policy.permits.is_empty()),
-        ("preempt", Excepted::Preempts(None), policy.preempt.is_none()),
-    ];
-    all.into_iter().filter(|(_, _, is_empty)| !is_empty).map(|(word, about, _)| (word, about))
+fn has_own_name(rule: &Rule) -> bool {
+    matches!(rule.body, Body::Filter(_) | Body::Score(_))
 }
 
-fn bool_at(kind: ExprKind, span: Span) -> Expr {
-    Expr { kind, ty: Type::Bool, range: Range::of(&Type::Bool), span }
+/// The word by which exceptions call a rule that has no name of its own.
+fn word(rule: &Rule) -> Option<&'static str> {
+    match rule.body {
+        Body::Gate(_) => Some("gate"),
+        Body::Prefilter(_) => Some("prefilter"),
+        Body::Reserve(_) => Some("reserve"),
+        Body::Permit(_) => Some("permit"),
+        Body::Preempt | Body::Never(_) | Body::Victim(_) | Body::EvictionGuard(_) => Some("preempt"),
+        _ => None,
+    }
 }
 
 impl Policy {
     /// What narrows the policy: `applies when`, and no exception of all of it.
     pub fn narrows(&self) -> impl Iterator<Item = &Expr> {
-        self.applies.iter().chain(&self.unless)
+        self.applies().iter().chain(&self.unless)
     }
 
     /// The conditions that choose the pods of the policy: what narrows it, without the ends of exceptions.
     pub fn chooses_by(&self) -> impl Iterator<Item = &Expr> {
         let whole = self.exceptions.iter().filter(|of| of.rule.is_none());
-        self.applies.iter().chain(whole.filter_map(|of| self.excepted_pods(of)))
+        self.applies().iter().chain(whole.filter_map(|of| self.excepted_pods(of)))
     }
 
     /// The ends of the exceptions of all of the policy, the first one first.
@@ -115,176 +113,17 @@ impl Policy {
         }
     }
 
-    /// Whether an expression says that a rule leaves the pod alone: by an exception, or because it decides for other pods.
-    fn leaves_alone(&self, expr: &Expr) -> bool {
-        let excepts = |id: LetId| self.exceptions.iter().any(|of| of.holds == id);
-        let decides = |id: LetId| self.modes.canaries.iter().any(|of| of.holds == id);
-        match &expr.kind {
-            ExprKind::Let(id) => excepts(*id),
-            ExprKind::Not(inner) => matches!(inner.kind, ExprKind::Let(id) if decides(id)),
-            _ => false,
-        }
-    }
-
-    /// A condition as it was written, without what leaves pods alone; `None`: nothing was written.
-    pub fn written<'p>(&self, condition: &'p Expr) -> Option<&'p Expr> {
-        match &condition.kind {
-            ExprKind::Not(inner) if self.leaves_alone(inner) => None,
-            _ if self.leaves_alone(condition) => None,
-            ExprKind::Or(left, right) if self.leaves_alone(left) => self.written(right),
-            ExprKind::And(left, right) => match &left.kind {
-                ExprKind::Not(inner) if self.leaves_alone(inner) => self.written(right),
-                _ => Some(condition),
-            },
-            _ => Some(condition),
-        }
-    }
-
-    /// What leaves pods alone in a condition, each as the expression that says whether it does.
-    pub fn exceptions_in<'p>(&self, mut condition: &'p Expr) -> Vec<&'p Expr> {
-        let mut found = Vec::new();
-        loop {
-            let (exception, rest) = match &condition.kind {
-                ExprKind::Or(left, right) => (&**left, Some(right)),
-                ExprKind::And(left, right) => match &left.kind {
-                    ExprKind::Not(inner) => (&**inner, Some(right)),
-                    _ => return found,
-                },
-                ExprKind::Not(inner) if self.leaves_alone(inner) => (&**inner, None),
-                _ => (condition, None),
-            };
-            if !self.leaves_alone(exception) {
-                return found;
-            }
-            found.push(exception);
-            match rest {
-                Some(rest) => condition = rest,
-                None => return found,
-            }
-        }
-    }
-
     /// Lets what an exception is about leave its pods alone.
     pub fn except(&mut self, exception: Exception, about: Excepted) {
-        let leave = Leave::when(bool_at(ExprKind::Let(exception.holds), exception.span));
+        let (id, span) = (ExceptionId(self.exceptions.len() as u32), exception.span);
+        let leave = Leave::by_exception(id, (exception.holds, span));
         self.exceptions.push(exception);
-        let is = |wanted: Option<Span>, span: Span| wanted.is_none_or(|wanted| wanted == span);
-        match about {
-            Excepted::Policy => self.unless.push(leave.not()),
-            Excepted::Named(rule) => self.leave(&leave, &|span| span == rule),
-            Excepted::Prefilters(at) => {
-                let of = self.prefilters.iter_mut().filter(|of| is(at, of.span));
-                of.flat_map(|of| &mut of.statements).for_each(|statement| leave.prefilter(statement));
-            }
-            Excepted::Gates => self.gates.iter_mut().for_each(|gate| leave.check(gate)),
-            Excepted::Reserves(at) => {
-                for reserve in self.reserves.iter_mut().filter(|of| is(at, of.span)) {
-                    reserve.checks.iter_mut().for_each(|check| leave.check(check));
-                    for write in &mut reserve.writes {
-                        write.when = Some(leave.and_not(write.when.take(), write.span));
-                    }
-                }
-            }
-            Excepted::Permits(at) => {
-                for permit in self.permits.iter_mut().filter(|of| is(at, of.span)) {
-                    permit.checks.iter_mut().for_each(|check| leave.check(check));
-                    permit.waits.iter_mut().for_each(|wait| leave.holds_or(&mut wait.until));
-                }
-            }
-            Excepted::Preempts(at) => {
-                self.leave_evictions(&leave, &|span| at.is_none_or(|block| block.contains(span)));
-            }
+        if about == Excepted::Policy {
+            self.unless.push(condition(ExprKind::Not(Box::new(leave.holds.clone())), span));
         }
-    }
-
-    /// Lets rules leave pods alone, by their places as [`Modes::rules`](super::Modes::rules) has them.
-    pub(super) fn leave(&mut self, leave: &Leave, is: &dyn Fn(Span) -> bool) {
-        self.gates.iter_mut().filter(|of| is(of.span)).for_each(|gate| leave.check(gate));
-        let prefilters = self.prefilters.iter_mut().flat_map(|of| &mut of.statements);
-        for statement in prefilters {
-            let span = match statement {
-                PrefilterStatement::Check(of) => of.span,
-                PrefilterStatement::Only(of) => of.span,
-            };
-            if is(span) {
-                leave.prefilter(statement);
-            }
+        for rule in self.rules.iter_mut().filter(|rule| about.is_about(rule)) {
+            rule.head.guard.push(leave.clone());
         }
-        let filters = self.filters.iter_mut().filter(|of| is(of.span));
-        filters.flat_map(|of| &mut of.checks).for_each(|check| leave.check(check));
-        for score in self.scores.iter_mut().filter(|of| is(of.span)) {
-            let when = Some(leave.holds.clone());
-            score.gives.insert(0, Give { value: None, when, span: leave.holds.span });
-        }
-        for permit in &mut self.permits {
-            permit.checks.iter_mut().filter(|of| is(of.span)).for_each(|check| leave.check(check));
-            let waits = permit.waits.iter_mut().filter(|of| is(of.span));
-            waits.for_each(|wait| leave.holds_or(&mut wait.until));
-        }
-        self.leave_evictions(leave, is);
-    }
-
-    /// The same of the statements of `preempt`: the pods are those that preempt.
-    fn leave_evictions(&mut self, leave: &Leave, is: &dyn Fn(Span) -> bool) {
-        let Some(preempt) = &mut self.preempt else { return };
-        let checks = preempt.nevers.iter_mut().chain(&mut preempt.guards);
-        checks.filter(|of| is(of.span)).for_each(|check| leave.check(check));
-        for victim in preempt.victims.iter_mut().filter(|of| is(of.span)) {
-            victim.condition = leave.and_not(Some(victim.condition.clone()), victim.span);
-        }
-        let statements: Vec<Span> = preempt.statements().filter(|span| is(*span)).collect();
-        if !statements.is_empty() {
-            preempt.unless.push(Unless { holds: leave.holds.clone(), statements });
-        }
-    }
-}
-
-/// Writes into conditions which pods are left alone. The whole has the place of what was written.
-pub(super) struct Leave {
-    holds: Expr,
-}
-
-impl Leave {
-    /// The pods for which a condition holds.
-    pub(super) fn when(holds: Expr) -> Self {
-        Self { holds }
-    }
-
-    fn prefilter(&self, statement: &mut PrefilterStatement) {
-        match statement {
-            PrefilterStatement::Check(check) => self.check(check),
-            PrefilterStatement::Only(only) => {
-                only.when = Some(self.and_not(only.when.take(), only.span));
-            }
-        }
-    }
-
-    fn not(&self) -> Expr {
-        bool_at(ExprKind::Not(Box::new(self.holds.clone())), self.holds.span)
-    }
-
-    /// `!exception && written`
-    fn and_not(&self, written: Option<Expr>, span: Span) -> Expr {
-        match written {
-            None => Expr { span, ..self.not() },
-            Some(written) => {
-                let span = written.span;
-                bool_at(ExprKind::And(Box::new(self.not()), Box::new(written)), span)
-            }
-        }
-    }
-
-    /// `exception || written`
-    fn holds_or(&self, condition: &mut Expr) {
-        let span = condition.span;
-        let written = std::mem::replace(condition, self.holds.clone());
-        *condition = bool_at(ExprKind::Or(Box::new(self.holds.clone()), Box::new(written)), span);
-    }
-
-    fn check(&self, check: &mut Check) {
-        match &mut check.condition {
-            Some(condition) if !check.refuses_when => self.holds_or(condition),
-            condition => *condition = Some(self.and_not(condition.take(), check.span)),
-        }
+        self.add_rule(Head::of("except", span), Body::Except(id));
     }
 }

@@ -1,7 +1,7 @@
 //! The ids of a policy's tables. `policy[id]` is the way from an id to what it names: an id that
 //! the table does not hold is a bug of the compiler, and panics.
 
-use super::{Def, Group, Ledger, Let, Memo, Param, Policy, Slot, Source};
+use super::{Def, Exception, Group, Ledger, Let, Memo, Param, Policy, Slot, Source};
 use crate::lang::types::ObjectKind;
 use std::ops::Index;
 use std::sync::Arc;
@@ -36,6 +36,7 @@ ids! {
     DefId, defs: Def;
     GroupId, groups: Group;
     LedgerId, ledgers: Ledger;
+    ExceptionId, exceptions: Exception;
     MemoId, memos: Memo;
     SourceId, sources: Source;
     SlotId, slots: Slot;

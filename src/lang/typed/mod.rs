@@ -8,14 +8,18 @@
 pub mod acts;
 mod exceptions;
 mod expr;
+mod guard;
 mod ids;
 mod ledgers;
 mod memos;
 mod modes;
 mod sources;
 pub mod operation;
+mod parts;
 mod preempt;
 pub mod reads;
+mod rules;
+mod statements;
 mod visit;
 pub mod walk;
 
@@ -23,14 +27,17 @@ pub use crate::lang::language::macros::MacroKind;
 pub use acts::{Act, Acts, Does, EventOf, Target};
 pub use exceptions::{Excepted, Exception};
 pub use expr::{ArithmeticOp, CompareOp, Expr, ExprKind, LookUp, LookUpBy, Macro, Root};
-pub use ids::{DefId, GroupId, KindId, LedgerId, LetId, MemoId, ParamId, SlotId, SourceId};
+pub use guard::{Leave, LeftBy};
+pub use ids::{DefId, ExceptionId, GroupId, KindId, LedgerId, LetId, MemoId, ParamId, SlotId, SourceId};
 pub use ledgers::{Add, Ledger};
 pub use memos::Memo;
-pub use modes::{Canary, Mode, Modes, Until};
+pub use modes::{Mode, Modes, Until};
 pub use operation::Operation;
-pub use preempt::{Preempt, Unless, Victim};
+pub use parts::{Part, Rules};
+pub use preempt::Victim;
+pub use rules::{Body, Head, Point, Rule};
 pub use sources::Source;
-pub use visit::{Point, Rule, RuleMut, Statement};
+pub use statements::Statement;
 
 use super::types::{ObjectKind, Type};
 use crate::diag::Span;
@@ -61,9 +68,6 @@ pub struct Policy {
     pub modes: Modes,
     /// `applies to all pods`: also to pods that are exempt from policies.
     pub to_all_pods: bool,
-    /// `applies when`, split at `&&`. The policy does not apply to a pod for which one is false.
-    /// Reads `pod` and `ns` only.
-    pub applies: Vec<Expr>,
     /// For each exception of the whole policy, that it does not hold. See [`Policy::narrows`].
     pub unless: Vec<Expr>,
     /// Pods that it, or a rule, leaves alone for a time.
@@ -88,24 +92,8 @@ pub struct Policy {
     /// Variables of macros and groups, and parameters of defs. Without recursion each has one value
     /// at a time.
     pub slots: Vec<Slot>,
-    /// `gate`
-    pub gates: Vec<Check>,
-    /// `queue by`
-    pub queue: Option<Queue>,
-    /// `prefilter`, in the order of the text.
-    pub prefilters: Vec<Prefilter>,
-    /// `filter`, in the order of the text.
-    pub filters: Vec<Filter>,
-    /// `score` and `prefer`, in the order of the text.
-    pub scores: Vec<Score>,
-    /// `reserve`
-    pub reserves: Vec<Reserve>,
-    /// `permit`
-    pub permits: Vec<Permit>,
-    /// `preempt`
-    pub preempt: Option<Preempt>,
-    /// `before bind`, `after bind` and `after failure`, in the order of the text.
-    pub acts: Vec<Acts>,
+    /// Its rules, in the order in which an attempt evaluates them. See `rules.rs`.
+    pub rules: Vec<Rule>,
     /// What must be kept of objects beside their slim fields. `analysis::keeps` derives it.
     pub keeps: Keeps,
     /// The defs and types of its file, each with all of its text.
@@ -271,8 +259,6 @@ pub struct Queue {
     pub keys: Vec<QueueKey>,
     /// What they read.
     pub reads: Reads,
-    /// The statement.
-    pub span: Span,
 }
 
 /// A key of `queue by`.
@@ -289,18 +275,6 @@ pub struct QueueKey {
 pub struct Prefilter {
     /// In the order of the text; lets are in [`Policy::lets`].
     pub statements: Vec<PrefilterStatement>,
-    /// The statement.
-    pub span: Span,
-}
-
-impl Prefilter {
-    /// `only nodes` among its statements.
-    pub fn onlys(&self) -> impl Iterator<Item = &Only> {
-        self.statements.iter().filter_map(|statement| match statement {
-            PrefilterStatement::Only(only) => Some(only),
-            PrefilterStatement::Check(_) => None,
-        })
-    }
 }
 
 /// A statement of a prefilter.
@@ -310,6 +284,24 @@ pub enum PrefilterStatement {
     Check(Check),
     /// `only nodes`
     Only(Only),
+}
+
+impl PrefilterStatement {
+    /// The check, if it is one.
+    pub fn check(&self) -> Option<&Check> {
+        match self {
+            PrefilterStatement::Check(of) => Some(of),
+            PrefilterStatement::Only(_) => None,
+        }
+    }
+
+    /// Where it is written.
+    pub fn span(&self) -> Span {
+        match self {
+            PrefilterStatement::Check(of) => of.span,
+            PrefilterStatement::Only(of) => of.span,
+        }
+    }
 }
 
 /// `only nodes E [when C]`
@@ -330,23 +322,15 @@ pub struct Only {
 /// `filter NAME { … }`
 #[derive(Clone, Debug)]
 pub struct Filter {
-    /// Its name.
-    pub name: Text,
-    /// The doc comment.
-    pub doc: Option<Text>,
     /// In the order of the text; lets are in [`Policy::lets`].
     pub checks: Vec<Check>,
-    /// The statement.
-    pub span: Span,
 }
 
 /// `score NAME … { … }`, or `prefer N when E`
+///
+/// The rule of a `prefer` is called `prefer-1` and so on.
 #[derive(Clone, Debug)]
 pub struct Score {
-    /// Its name; `prefer-1` and so on for `prefer`.
-    pub name: Text,
-    /// The doc comment.
-    pub doc: Option<Text>,
     /// At least 1.
     pub weight: i64,
     /// How the values of the nodes become 0 to 100.
@@ -361,8 +345,6 @@ pub struct Score {
     pub reads: Reads,
     /// What a fault of a condition or value does.
     pub on_error: OnError,
-    /// The statement.
-    pub span: Span,
 }
 
 /// `give E [when C]`
@@ -383,8 +365,6 @@ pub struct Reserve {
     pub checks: Vec<Check>,
     /// `annotate` and `label`, in the order of the text.
     pub writes: Vec<Write>,
-    /// The statement.
-    pub span: Span,
 }
 
 /// `annotate X {…} [when C]`, `label X {…} [when C]`
@@ -459,8 +439,6 @@ pub struct Permit {
     pub checks: Vec<Check>,
     /// `wait`, in the order of the text; all must be satisfied.
     pub waits: Vec<Wait>,
-    /// The statement.
-    pub span: Span,
 }
 
 /// `wait D [for G] until E else "r"`

@@ -141,7 +141,7 @@ impl PolicyPlugin {
                 continue;
             }
             if let Some(fault) = env.failed.take() {
-                let on_error = self.compiled.policy.on_error;
+                let on_error = self.compiled.rules().on_error();
                 return Absent::Refused(self.failed(numbers::MISSING, on_error, &fault, false));
             }
             return match &guard.missing {
@@ -164,7 +164,7 @@ impl PolicyPlugin {
     pub(super) fn begin(&self, h: &Handle<'_>) -> Begun {
         let mut context = EvalContext::new(h.pod, h.snapshot, h.now);
         context.queued = queued(h);
-        let on_error = self.compiled.policy.on_error;
+        let on_error = self.compiled.rules().on_error();
         let parts = 1 + self.counter.as_ref().map_or(0, |counter| counter.parts());
         match self.applies_or_fails(context, Some(h)) {
             (false, _) => return Begun::skips(parts),

@@ -8,7 +8,7 @@ use crate::lang::analysis::stage::depends;
 use crate::lang::eval::context::EvalContext;
 use crate::lang::language::fields::Eviction;
 use crate::lang::typed::reads::{ReadOf, ReadPath, Reads};
-use crate::lang::typed::{Expr, Point, Policy, Rule, Statement, Victim};
+use crate::lang::typed::{Body, Expr, Point, Policy, Rules, Statement, Victim};
 use crate::model::{NodeInfo, Time};
 
 /// How many conditions are evaluated for a pod, one for each node and for each pod that may be evicted; beyond it the next
@@ -51,14 +51,17 @@ fn changed_by_evictions(reads: &Reads) -> bool {
 }
 
 impl Clocked {
-    pub(super) fn of(policy: &Policy) -> Self {
+    pub(super) fn of(rules: Rules<'_>) -> Self {
+        let policy = rules.policy;
         let (gates, pod, nodes, permit, victims) = Default::default();
         let mut all =
             Self { gates, pod, nodes, permit, of_chosen_node: false, victims, of_simulations: false };
-        for rule in policy.rules() {
-            let is_simulated = matches!(rule, Rule::Victim(_) | Rule::EvictionGuard(_))
-                && rule.reads().any(|reads| reads.clock && changed_by_evictions(reads));
-            if let Rule::Victim(of) = rule {
+        for rule in rules.iter() {
+            let is_simulated = matches!(rule.body, Body::Victim(_) | Body::EvictionGuard(_))
+                && rule.reads(policy).any(|reads| reads.clock && changed_by_evictions(reads));
+            if let Body::Victim(of) = &rule.body {
+                let guard = rules.guard(rule).map(|leave| &leave.holds);
+                all.pod.extend(guard.filter(|part| reads_clock(policy, part)).cloned());
                 if reads_clock(policy, &of.condition) {
                     match parts_of_time(policy, &of.condition) {
                         Some(parts) => all.pod.extend(parts.into_iter().cloned()),
@@ -70,13 +73,14 @@ impl Clocked {
                 }
                 continue;
             }
-            for statement in rule.statements() {
+            let guard = || rules.guard(rule).map(|leave| &leave.holds);
+            for statement in rules.statements(rule) {
                 // The duration of a wait is computed when it begins.
                 let value = match statement {
-                    Statement::Guard(_) | Statement::Only(_) => statement.value(),
+                    Statement::Missing(..) | Statement::Only(_) => statement.value(),
                     _ => None,
                 };
-                for expr in statement.condition().into_iter().chain(value) {
+                for expr in guard().chain(statement.condition()).chain(value) {
                     if !reads_clock(policy, expr) {
                         continue;
                     }

@@ -8,7 +8,9 @@ use crate::lang::codegen::groups::index_key;
 use crate::lang::language::fields::{ChangedBy, Eviction};
 use crate::lang::policy_set::CompiledPolicy;
 use crate::lang::typed::reads::{self, Polarity, ReadOf, ReadPath};
-use crate::lang::typed::{Expr, GroupId, KindId, Ledger, MemoId, Point, Policy, Rule, Statement};
+use crate::lang::typed::{
+    Body, Expr, GroupId, KindId, Ledger, MemoId, Point, Policy, Rule, Rules, Statement,
+};
 use crate::model::{IndexKey, Kinds, Symbol};
 use std::collections::BTreeSet;
 
@@ -183,16 +185,17 @@ impl Events {
     pub(super) fn of(compiled: &CompiledPolicy) -> Self {
         let mut reads = framework_reads(&compiled.policy, &compiled.reads);
         reads.label_keys.extend(compiled.statements.inputs.label_keys().iter().cloned());
-        let (registrations, early, late) = registered(compiled, compiled.policy.rules());
+        let rules = compiled.rules();
+        let (registrations, early, late) = registered(compiled, rules.iter());
         let policy = &compiled.policy;
         if !policy.to_all_pods {
             // Whether the policy may refuse a pod that names a DaemonSet.
             reads.kinds |= Kinds::DAEMON_SETS;
         }
         let at = |point: Point, mut all: reads::Reads| {
-            policy.rules_at(point).flat_map(Rule::reads).for_each(|more| all.merge(more));
-            let rules = policy.rules_at(Point::Applies).chain(policy.rules_at(point));
-            RuleInterest::of(policy, parts_of(rules), &all)
+            rules.at(point).flat_map(|rule| rule.reads(policy)).for_each(|more| all.merge(more));
+            let of_point = rules.at(Point::Applies).chain(rules.at(point));
+            RuleInterest::of(policy, parts_of(rules, of_point), &all)
         };
         let at_permit = at(Point::Permit, compiled.deciding.clone());
         let of_queue = at(Point::QueueSort, reads::Reads::default());
@@ -207,24 +210,27 @@ impl Events {
 /// The events that may help a pod which one of these rules refused.
 pub fn registrations<'p>(
     compiled: &'p CompiledPolicy,
-    rules: impl IntoIterator<Item = Rule<'p>>,
+    rules: impl IntoIterator<Item = &'p Rule>,
 ) -> Vec<EventRegistration> {
     registered(compiled, rules).0
 }
 
 /// What statements of rules evaluate before they decide.
-fn parts_of<'p>(rules: impl Iterator<Item = Rule<'p>>) -> impl Iterator<Item = &'p Expr> {
-    let statements = rules.flat_map(Rule::statements);
-    statements.flat_map(|statement| statement.condition().into_iter().chain(statement.value()))
+fn parts_of<'p>(part: Rules<'p>, rules: impl Iterator<Item = &'p Rule>) -> impl Iterator<Item = &'p Expr> {
+    rules.flat_map(move |rule| {
+        let guard = part.guard(rule).map(|leave| &leave.holds);
+        let statements = part.statements(rule);
+        guard.chain(statements.flat_map(|of| of.condition().into_iter().chain(of.value())))
+    })
 }
 
 fn registered<'p>(
     compiled: &'p CompiledPolicy,
-    rules: impl IntoIterator<Item = Rule<'p>>,
+    rules: impl IntoIterator<Item = &'p Rule>,
 ) -> (Vec<EventRegistration>, Side, Side) {
-    let (policy, deciding) = (&*compiled.policy, &compiled.deciding);
+    let (policy, deciding, part) = (&*compiled.policy, &compiled.deciding, compiled.rules());
     let (mut before, mut after) = (deciding.clone(), deciding.clone());
-    let deciding: Vec<&Expr> = parts_of(policy.rules_at(Point::Applies)).collect();
+    let deciding: Vec<&Expr> = parts_of(part, part.at(Point::Applies)).collect();
     let mut parts = [deciding.clone(), deciding];
     let (mut named, mut preempts) = (false, false);
     for rule in rules {
@@ -235,7 +241,7 @@ fn registered<'p>(
             }
             (Point::Reserve | Point::Permit, [_, late]) => (&mut after, late),
             // Members of a group that were released wait for what the release reads.
-            (Point::Failure, [_, late]) if matches!(rule, Rule::Acts(of) if of.releases()) => {
+            (Point::Failure, [_, late]) if matches!(&rule.body, Body::Acts(of) if of.releases()) => {
                 (&mut after, late)
             }
             // These refuse no pod; `deciding` has the reads of `applies when`.
@@ -252,9 +258,9 @@ fn registered<'p>(
                 continue;
             }
         };
-        parts.extend(parts_of(std::iter::once(rule)));
-        rule.reads().for_each(|reads| side.merge(reads));
-        named |= rule.statements().any(|statement| matches!(statement, Statement::Only(_)));
+        parts.extend(parts_of(part, std::iter::once(rule)));
+        rule.reads(policy).for_each(|reads| side.merge(reads));
+        named |= rule.statements(policy).any(|statement| matches!(statement, Statement::Only(_)));
     }
     let [of_early, of_late] = parts;
     let early = Side::of(policy, &before, &of_early, named);

@@ -12,7 +12,7 @@ use std::sync::Arc;
 impl PolicyPlugin {
     /// The number of a score, by its place in the text.
     pub(super) fn number_of_score(&self, at: usize) -> u16 {
-        numbers::filter(self.compiled.policy.filters.len() + at)
+        numbers::filter(self.compiled.statements.filters.len() + at)
     }
 
     fn rule_name(&self, rule: u16) -> Symbol {

@@ -22,8 +22,8 @@ impl PolicyPlugin {
     }
 
     /// The number of the rule of a filter.
-    fn number_of(&self, rule: Rule<'_>) -> u16 {
-        let at = self.compiled.policy.filters.iter().position(|filter| filter.span == rule.span());
+    fn number_of(&self, rule: &Rule) -> u16 {
+        let at = self.compiled.statements.filters.iter().position(|filter| filter.span == rule.span());
         at.map_or(0, numbers::filter)
     }
 
@@ -114,13 +114,13 @@ impl Filter for PolicyPlugin {
     fn violations(&self, h: &Handle, node: NodeInfo, out: &mut Vec<Violation>) {
         let Some(attempt) = self.filtering(h) else { return };
         let context = self.explained(h, Some(attempt)).on(node);
-        let mut tracer = Tracer::new(&self.compiled.policy, Point::Filter, context);
+        let mut tracer = Tracer::new(self.compiled.rules(), Point::Filter, context);
         while let Some(finding) = tracer.next() {
             if let Statement::Check(check) = finding.statement
                 && finding.decides
                 && finding.reach != Reach::Unproven
             {
-                let of = match tracer.fault(&finding.statement) {
+                let of = match tracer.fault(&finding) {
                     Some(fault) => Violation {
                         reason: self.text_of_failed(self.number_of(finding.rule), check.on_error, &fault),
                         have: self.compiled.described(&fault),

@@ -14,7 +14,7 @@ impl PolicyPlugin {
             return Vec::new();
         }
         let mut evaluator = self.whole.evaluator(EvalContext::new(h.pod, h.snapshot, h.now));
-        if !policy.applies.iter().all(|condition| evaluator.holds(condition)) {
+        if !policy.applies().iter().all(|condition| evaluator.holds(condition)) {
             return Vec::new();
         }
         let holds = |of: &&Exception| evaluator.holds(&policy[of.holds].value);

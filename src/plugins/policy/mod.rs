@@ -162,10 +162,10 @@ impl PolicyPlugin {
         let events = events::Events::of(&compiled);
         let waits_key = IndexKey(Symbol::from(format!("{}/waits", compiled.name())));
         let inputs = pod_inputs::PodInputs::of(&compiled);
-        let clocked = clock::Clocked::of(&compiled.policy);
-        let shares = queue::Shares::of(&compiled.policy);
-        let filters = compiled.policy.filters.iter().map(|filter| Symbol::from(&*filter.name));
-        let scores = compiled.policy.scores.iter().map(|score| Symbol::from(&*score.name));
+        let clocked = clock::Clocked::of(compiled.rules());
+        let shares = queue::Shares::of(compiled.rules());
+        let filters = compiled.statements.filters.iter().map(|filter| filter.name.clone());
+        let scores = compiled.statements.scores.iter().map(|score| score.name.clone());
         let rules = numbers::NAMES.iter().map(|name| Symbol::from(*name));
         // Statuses number the rules that decide: those that count come last.
         let counted = counter.iter().flat_map(|counter| counter.names());

@@ -9,7 +9,7 @@ use crate::lang::eval::interpret::Evaluator;
 use crate::lang::language::fields::ChangedBy;
 use crate::lang::policy_set::CompiledPolicy;
 use crate::lang::typed::walk;
-use crate::lang::typed::{self, Expr, ExprKind, GroupId, Point, Policy, Root, Rule};
+use crate::lang::typed::{self, Expr, ExprKind, GroupId, Point, Policy, Root};
 use crate::lang::types::convert;
 use crate::lang::types::value::Ordered;
 use crate::model::{IndexKey, Kinds};
@@ -22,14 +22,20 @@ pub(super) struct PodInputs {
 
 impl PodInputs {
     pub(super) fn of(compiled: &CompiledPolicy) -> Self {
-        let policy = &compiled.policy;
-        let rules = || policy.rules_at(Point::Permit);
-        let waits = rules().flat_map(Rule::waits).map(|of| {
-            let distance = Distance::of(policy, &of.until);
-            ConditionInputs::of(policy, [&of.until], &of.reads, distance)
+        let (policy, part) = (&compiled.policy, compiled.rules());
+        let rules = || part.at(Point::Permit);
+        let guard = |rule| part.guard(rule).map(|leave| &leave.holds);
+        let waits = rules().flat_map(|rule| rule.waits().iter().map(move |of| (rule, of)));
+        let waits = waits.map(|(rule, of)| {
+            // A pod may be left alone from one moment to the next, whatever the members are.
+            let alone = guard(rule).next().is_some();
+            let distance = if alone { Distance::One } else { Distance::of(policy, &of.until) };
+            ConditionInputs::of(policy, guard(rule).chain([&of.until]), &of.reads, distance)
         });
-        let checks = rules().flat_map(Rule::checks);
-        let checks = checks.map(|of| ConditionInputs::of(policy, &of.condition, &of.reads, Distance::One));
+        let checks = rules().flat_map(|rule| rule.checks().map(move |of| (rule, of)));
+        let checks = checks.map(|(rule, of)| {
+            ConditionInputs::of(policy, guard(rule).chain(&of.condition), &of.reads, Distance::One)
+        });
         Self { waits: waits.collect(), checks: checks.collect() }
     }
 }

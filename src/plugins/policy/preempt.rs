@@ -8,37 +8,39 @@ use crate::framework::{
     RuleFaults, Status,
 };
 use crate::lang::analysis::reads::reads_of_condition;
-use crate::lang::codegen::{CompiledCheck, CompiledPreempt, CompiledVictim, Env};
+use crate::lang::codegen::{CompiledCheck, CompiledPreempt, CompiledPrefilter, CompiledVictim, Env, Guard};
 use crate::lang::eval::context::EvalContext;
 use crate::lang::eval::exempt::of_daemon_set;
 use crate::lang::policy_set::CompiledPolicy;
 use crate::lang::syntax::ast::{OnError, Resolvable};
-use crate::lang::typed::{Let, Missing, PrefilterStatement, Unless};
+use crate::lang::typed::{Leave, Missing, Point};
 use crate::model::{NodeInfo, PodInfo, Snapshot};
 use crate::plugins::default_preemption::Evaluator;
 use std::sync::Arc;
 
 /// Whether an eviction may change what a prefilter refuses: then preemption asks it again.
 pub(super) fn asks_again(compiled: &CompiledPolicy) -> bool {
-    let statements = compiled.policy.prefilters.iter().flat_map(|prefilter| &prefilter.statements);
-    let mut rejects = statements.map(|statement| match statement {
-        PrefilterStatement::Check(check) => check.reason.resolvable,
+    let mut rejects = compiled.statements.prefilters.iter().map(|statement| match statement {
+        CompiledPrefilter::Check(check) => check.reason().resolvable,
         // Another plugin may have refused the pod before nodes were left out.
-        PrefilterStatement::Only(_) => true,
+        CompiledPrefilter::Only(_) => true,
     });
-    let written = |of: &Let| match &of.missing {
-        Some(Missing::Reject(reason)) => reason.written.is_some_and(Resolvable::helps),
+    let written = |of: &Guard| match &of.missing {
+        Missing::Reject(reason) => reason.written.is_some_and(Resolvable::helps),
         _ => false,
     };
-    rejects.any(|again| again) || compiled.policy.lets.iter().any(written)
+    rejects.any(|again| again) || compiled.statements.guards.iter().any(written)
 }
 
 /// Whether a policy, or a statement of its `preempt`, may begin to speak of a pod that does not change.
 pub(super) fn may_begin(compiled: &CompiledPolicy) -> bool {
-    let policy = &compiled.policy;
-    let Some(preempt) = &policy.preempt else { return false };
-    let changes = |unless: &Unless| !reads_of_condition(policy, &unless.holds).is_of_pod_alone();
-    !compiled.deciding.is_of_pod_alone() || preempt.unless.iter().any(changes)
+    let (policy, rules) = (&compiled.policy, compiled.rules());
+    let mut of = rules.at(Point::PostFilter).peekable();
+    if of.peek().is_none() {
+        return false;
+    }
+    let changes = |leave: &Leave| !reads_of_condition(policy, &leave.holds).is_of_pod_alone();
+    !compiled.deciding.is_of_pod_alone() || of.flat_map(|rule| rules.guard(rule)).any(changes)
 }
 
 impl PolicyPlugin {

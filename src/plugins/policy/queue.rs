@@ -6,7 +6,7 @@ use crate::framework::{Interest, QueueSort, QueuedPodInfo, SortKey, SortShare};
 use crate::lang::codegen::{CompiledKey, Env};
 use crate::lang::eval::context::{EvalContext, Queued};
 use crate::lang::eval::interpret::Evaluator;
-use crate::lang::typed::{Expr, Policy};
+use crate::lang::typed::{Expr, Point, Rules, Statement};
 use crate::lang::types::value::Value;
 use crate::model::Snapshot;
 
@@ -21,9 +21,15 @@ pub(super) struct Shares {
 
 impl Shares {
     /// Of a policy whose keys are such.
-    pub(super) fn of(policy: &Policy) -> Option<Self> {
+    pub(super) fn of(rules: Rules<'_>) -> Option<Self> {
+        let policy = rules.policy;
         let mut sums = Vec::new();
-        let of_sums = policy.queue.iter().flat_map(|queue| &queue.keys).map(|key| {
+        let statements = rules.at(Point::QueueSort).flat_map(|rule| rules.statements(rule));
+        let keys = statements.filter_map(|statement| match statement {
+            Statement::Key(key) => Some(key),
+            _ => None,
+        });
+        let of_sums = keys.map(|key| {
             let of_sums = !reads_only_the_pod(policy, &key.value, true);
             (!of_sums || sums_alone(policy, &key.value, &mut sums)).then_some(of_sums)
         });

@@ -7,8 +7,8 @@ use crate::framework::{Edit, Exempted, Handle};
 use crate::lang::eval::context::EvalContext;
 use crate::lang::eval::interpret::Evaluator;
 use crate::lang::typed::reads::{ReadOf, ReadPath};
-use crate::lang::typed::walk;
-use crate::lang::typed::{Check, Expr, ExprKind, Point, PrefilterStatement};
+use crate::lang::typed::{Check, Expr, ExprKind, Point};
+use crate::lang::typed::{Rule, walk};
 use crate::lang::types::Type;
 use crate::lang::types::value::{Value, named_resources};
 use crate::model::{NodeInfo, Symbol, rounded_down, value_problem};
@@ -126,20 +126,16 @@ impl PolicyPlugin {
     /// The checks of a node, before and after it is chosen, with the names of their rules, or the checks that refuse a
     /// pod before nodes are evaluated.
     fn checks_at(&self, of_nodes: bool) -> Vec<(Option<&str>, &Check)> {
-        let policy = &self.compiled.policy;
+        let of = self.compiled.rules();
         if of_nodes {
             let rules = [Point::Filter, Point::Reserve, Point::Permit].into_iter();
             return rules
-                .flat_map(|point| policy.rules_at(point))
+                .flat_map(|point| of.at(point))
                 .flat_map(|rule| rule.checks().map(move |check| (Some(rule.name()), check)))
                 .collect();
         }
-        let statements = policy.prefilters.iter().flat_map(|prefilter| &prefilter.statements);
-        let checks = statements.filter_map(|statement| match statement {
-            PrefilterStatement::Check(check) => Some(check),
-            PrefilterStatement::Only(_) => None,
-        });
-        policy.gates.iter().chain(checks).map(|check| (None, check)).collect()
+        let before = [Point::PreEnqueue, Point::PreFilter].into_iter().flat_map(|point| of.at(point));
+        before.flat_map(Rule::checks).map(|check| (None, check)).collect()
     }
 
     /// Another value for each label or annotation that a refusing check reads.

@@ -9,7 +9,7 @@ use crate::support::policies::{NOW, framework_of, snapshot, try_compile};
 use bayplan::lang::analysis::cost::{Costs, EvaluationMode, Size};
 use bayplan::lang::eval::context::EvalContext;
 use bayplan::lang::eval::interpret::Evaluator;
-use bayplan::lang::typed::{Expr, Policy};
+use bayplan::lang::typed::{Expr, Point, Policy};
 use bayplan::model::{PodInfo, Snapshot};
 
 /// The steps of expressions on all nodes, an evaluator for each node.
@@ -42,12 +42,8 @@ fn steps_stay_below_their_bound() {
         let snapshot = snapshot(&framework_of(&set), nodes, pods);
         let subject = bayplan::testing::pod("fresh").label("team", "a").cpu("500m").build();
         let costs = Costs::new(policy, size);
-        let checks = policy
-            .filters
-            .iter()
-            .flat_map(|filter| &filter.checks)
-            .filter_map(|check| check.condition.as_ref());
-        let gives = policy.scores.iter().flat_map(|score| &score.gives);
+        let checks = policy.checks_at(Point::Filter).filter_map(|check| check.condition.as_ref());
+        let gives = policy.scores().flat_map(|(_, score)| &score.gives);
         let parts = checks.chain(gives.flat_map(|give| give.when.iter().chain(&give.value)));
         for part in parts {
             let bound = costs.steps([part], EvaluationMode::Reference);

@@ -15,7 +15,7 @@ use bayplan::lang::eval::context::EvalContext;
 use bayplan::lang::eval::interpret::{Evaluator, Observer};
 use bayplan::lang::policy_set::CompiledPolicy;
 use bayplan::lang::syntax::ast::OnError;
-use bayplan::lang::typed::{Check, Expr, Policy, PrefilterStatement, Score, Statement};
+use bayplan::lang::typed::{Check, Expr, Point, Policy, Score, Statement};
 use bayplan::lang::types::Type;
 use bayplan::lang::types::value::{Cel, Fault, Value};
 use bayplan::model::{NodeSet, PodInfo, Snapshot, Symbol};
@@ -80,7 +80,7 @@ impl<'p, 'a> Reference<'p, 'a> {
 
     /// Whether the policy applies, or how it refuses the pod.
     fn applies(&mut self) -> Result<bool, Refused> {
-        let answers: Vec<_> = self.policy.applies.iter().map(|condition| self.ask(condition)).collect();
+        let answers: Vec<_> = self.policy.applies().iter().map(|condition| self.ask(condition)).collect();
         if answers.iter().flatten().any(|value| !value.holds()) {
             return Ok(false);
         }
@@ -94,15 +94,17 @@ impl<'p, 'a> Reference<'p, 'a> {
     /// The refusal of a prefilter, or the names of the nodes that are left.
     fn prefilter(&mut self) -> Result<Option<Vec<String>>, Refused> {
         let mut left: Option<Vec<String>> = None;
-        for statement in self.policy.prefilters.iter().flat_map(|prefilter| &prefilter.statements) {
+        let policy = self.policy;
+        let rules = policy.rules_at(Point::PreFilter);
+        for statement in rules.flat_map(|rule| rule.statements(policy)) {
             match statement {
-                PrefilterStatement::Check(check) => {
+                Statement::Check(check) => {
                     let refused = self.check("prefilter", check);
                     if refused.is_some() {
                         return Err(refused);
                     }
                 }
-                PrefilterStatement::Only(only) => {
+                Statement::Only(only) => {
                     let chosen = only.when.as_ref().map_or(Ok(true), |when| Ok(self.ask(when)?.holds()));
                     let names = chosen.and_then(|chosen| chosen.then(|| self.ask(&only.nodes)).transpose());
                     let names = match names {
@@ -120,6 +122,7 @@ impl<'p, 'a> Reference<'p, 'a> {
                         None => names,
                     });
                 }
+                other => unreachable!("{other:?}"),
             }
         }
         Ok(left)
@@ -127,8 +130,9 @@ impl<'p, 'a> Reference<'p, 'a> {
 
     fn filters(&mut self) -> Refused {
         let policy = self.policy;
-        let checks = policy.filters.iter().flat_map(|of| of.checks.iter().map(move |check| (of, check)));
-        checks.into_iter().find_map(|(filter, check)| self.check(&filter.name, check))
+        let rules = policy.rules_at(Point::Filter);
+        let mut checks = rules.flat_map(|rule| rule.checks().map(move |check| (rule, check)));
+        checks.find_map(|(rule, check)| self.check(rule.name(), check))
     }
 
     fn raw(&mut self, score: &Score, whole: bool) -> Result<Option<Raw>, Arc<Fault>> {
@@ -192,7 +196,7 @@ fn attempt(
         // PreFilter says that `appliesWhen` failed.
         let wanted = match &applies {
             Ok(false) => None,
-            _ => policy.gates.iter().find_map(|gate| once.check("gate", gate)),
+            _ => policy.checks_at(Point::PreEnqueue).find_map(|gate| once.check("gate", gate)),
         };
         assert_eq!(said, wanted, "gate, pod {}, seed {seed}", pod.name);
         seen(&said);
@@ -258,7 +262,7 @@ fn score(
     let rows = feasible.nodes.words().len() * 64;
     let mut totals = vec![0i64; rows];
     let mut error: Option<String> = None;
-    for (score, typed) in compiled.statements.scores.iter().zip(&policy.scores) {
+    for (score, (_, typed)) in compiled.statements.scores.iter().zip(policy.scores()) {
         let mut column = Column::new(score.whole, rows);
         let mut failed = None;
         for node in feasible.nodes.iter() {
@@ -281,7 +285,7 @@ fn score(
     }
     let said = framework.run_pre_score(cycle, snapshot, feasible).err().map(|status| status.message());
     assert_eq!(said, error, "scores, pod {}, seed {seed}", pod.name);
-    if error.is_some() || policy.scores.is_empty() {
+    if error.is_some() || policy.scores().next().is_none() {
         return;
     }
     let handle = cycle.handle(snapshot).for_plugin(id);
@@ -302,8 +306,8 @@ fn written<'t>(text: &'t str, expr: &Expr) -> &'t str {
 
 /// Every expression of the statements of a policy.
 fn expressions(policy: &Policy) -> Vec<&Expr> {
-    let statements = policy.rules().flat_map(|rule| rule.statements().collect::<Vec<_>>());
-    let of = statements
+    let of = policy
+        .statements()
         .flat_map(|statement: Statement<'_>| statement.condition().into_iter().chain(statement.value()));
     of.chain(policy.lets.iter().map(|of| &of.value)).collect()
 }
@@ -359,9 +363,9 @@ fn permits_agree(compiled: &CompiledPolicy, context: EvalContext<'_>, tried: &mu
     let policy = &compiled.policy;
     for node in context.snapshot.columns().alive().iter() {
         let context = context.on(context.snapshot.node(node).unwrap());
-        for (permit, typed) in compiled.statements.permits.iter().zip(&policy.permits) {
+        for (permit, typed) in compiled.statements.permits.iter().zip(policy.rules_at(Point::Permit)) {
             let mut reference = Reference::new(compiled, context);
-            for (check, typed) in permit.checks.iter().zip(&typed.checks) {
+            for (check, typed) in permit.checks.iter().zip(typed.checks()) {
                 let Some(condition) = &typed.condition else { continue };
                 let mut env = Env::new(policy, context, &[]);
                 let how = (typed.refuses_when, true, typed.on_error);
@@ -369,7 +373,7 @@ fn permits_agree(compiled: &CompiledPolicy, context: EvalContext<'_>, tried: &mu
                 statement_agrees(&mut env, |env| check.refuses(env), defined, how, seed);
                 tried.permitted += 1;
             }
-            for (wait, typed) in permit.waits.iter().zip(&typed.waits) {
+            for (wait, typed) in permit.waits.iter().zip(typed.waits()) {
                 let mut env = Env::new(policy, context, &[]);
                 let defined = reference.ask(&typed.until);
                 statement_agrees(
@@ -385,7 +389,7 @@ fn permits_agree(compiled: &CompiledPolicy, context: EvalContext<'_>, tried: &mu
         }
     }
     let keys = compiled.statements.queue.iter().flatten();
-    for (key, typed) in keys.zip(policy.queue.iter().flat_map(|queue| &queue.keys)) {
+    for (key, typed) in keys.zip(policy.queue().iter().flat_map(|(_, queue)| &queue.keys)) {
         let defined = Evaluator::new(policy, context).value(&typed.value);
         let mut env = Env::new(policy, context, &[]);
         assert_eq!((key.value)(&mut env), defined, "a key of the queue, seed {seed}");

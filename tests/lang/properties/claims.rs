@@ -8,7 +8,7 @@ use bayplan::diag::{Diagnostic, SourceMap};
 use bayplan::lang;
 use bayplan::lang::eval::context::EvalContext;
 use bayplan::lang::eval::interpret::{Evaluator, Observer};
-use bayplan::lang::typed::{Expr, ExprKind};
+use bayplan::lang::typed::{Expr, ExprKind, Point};
 use bayplan::lang::types::range::Range;
 use bayplan::lang::types::value::Value;
 use bayplan::model::{Change, Snapshot};
@@ -228,7 +228,7 @@ fn what_is_never_and_what_is_always_is_so() {
             let context = EvalContext::new(&pod, &snapshot, NOW);
             let Some(node) = snapshot.nodes().next() else { continue };
             let mut evaluator = Evaluator::new(policy, context.on(node)).observed(&mut observer);
-            for check in policy.filters.iter().flat_map(|filter| &filter.checks) {
+            for check in policy.checks_at(Point::Filter) {
                 if check
                     .condition
                     .as_ref()
@@ -237,7 +237,7 @@ fn what_is_never_and_what_is_always_is_so() {
                     break;
                 }
             }
-            for give in policy.scores.iter().flat_map(|score| &score.gives) {
+            for give in policy.scores().flat_map(|(_, score)| &score.gives) {
                 if give.when.as_ref().is_none_or(|when| evaluator.holds(when)) {
                     give.value.iter().for_each(|value| drop(evaluator.value(value)));
                     break;

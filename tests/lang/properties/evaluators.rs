@@ -10,7 +10,7 @@ use bayplan::lang::codegen::{ColumnScan, CompiledDoes, Env, compute};
 use bayplan::lang::eval::context::EvalContext;
 use bayplan::lang::eval::interpret::Evaluator;
 use bayplan::lang::policy_set::CompiledPolicy;
-use bayplan::lang::typed::{Does, Point, Score};
+use bayplan::lang::typed::{Body, Does, Point, Rule, Statement};
 use bayplan::lang::types::value::Value;
 use bayplan::model::{Node, NodeId, PodInfo, Snapshot};
 use bayplan::testing::{node, pod};
@@ -223,8 +223,10 @@ fn agree_on(policy: &CompiledPolicy, snapshot: &Snapshot, pod: &PodInfo, text: &
     let alive = snapshot.columns().alive().clone();
     let mut evaluations = 0;
     let mut scan = ColumnScan::new(&policy.policy, &of.inputs, context, &registers);
-    for (filter, typed) in of.filters.iter().zip(&policy.policy.filters) {
-        for (check, typed) in filter.checks.iter().zip(&typed.checks) {
+    let rules = policy.rules();
+    assert_eq!(of.filters.len(), rules.at(Point::Filter).count());
+    for (filter, rule) in of.filters.iter().zip(rules.at(Point::Filter)) {
+        for (check, typed) in filter.checks.iter().zip(rule.checks()) {
             let mut ranged = Vec::new();
             for (word, mask) in alive.words().iter().copied().enumerate() {
                 ranged.push(check.refused(&mut scan, word, mask));
@@ -232,8 +234,7 @@ fn agree_on(policy: &CompiledPolicy, snapshot: &Snapshot, pod: &PodInfo, text: &
             for id in alive.iter() {
                 let context = context.on(snapshot.node(id).unwrap());
                 let mut evaluator = Evaluator::new(&policy.policy, context);
-                let holds = typed.condition.as_ref().map(|condition| evaluator.holds(condition));
-                let defined = holds.unwrap_or(typed.refuses_when) == typed.refuses_when;
+                let defined = evaluator.refuses(rules, rule, typed);
                 let mut env = Env::new(&policy.policy, context, &registers);
                 let closure = check.refuses(&mut env);
                 let column = ranged[id.row() / 64] >> (id.row() % 64) & 1 == 1;
@@ -249,11 +250,12 @@ fn agree_on(policy: &CompiledPolicy, snapshot: &Snapshot, pod: &PodInfo, text: &
             }
         }
     }
-    for (score, typed) in of.scores.iter().zip(&policy.policy.scores) {
+    assert_eq!(of.scores.len(), rules.at(Point::Score).count());
+    for (score, rule) in of.scores.iter().zip(rules.at(Point::Score)) {
         let column = score.raw_range(&mut scan, &alive);
         for id in alive.iter() {
             let context = context.on(snapshot.node(id).unwrap());
-            let defined = raw(policy, typed, context, score.whole);
+            let defined = raw(policy, rule, context, score.whole);
             let mut env = Env::new(&policy.policy, context, &registers);
             let closure = score.raw(&mut env);
             assert_eq!(
@@ -277,13 +279,14 @@ fn agree_on(policy: &CompiledPolicy, snapshot: &Snapshot, pod: &PodInfo, text: &
         let scores = column.normalized(score.normalize, score.reversed);
         assert!(scores.iter().all(|score| (0..=100).contains(score)), "{scores:?}");
     }
-    for (reserve, typed) in of.reserves.iter().zip(&policy.policy.reserves) {
+    for (reserve, rule) in of.reserves.iter().zip(rules.at(Point::Reserve)) {
+        let Body::Reserve(typed) = &rule.body else { panic!() };
         for id in alive.iter() {
             let context = context.on(snapshot.node(id).unwrap());
             let mut evaluator = Evaluator::new(&policy.policy, context);
             let mut env = Env::new(&policy.policy, context, &[]);
             for (check, typed) in reserve.checks.iter().zip(&typed.checks) {
-                let defined = typed.condition.as_ref().is_none_or(|condition| evaluator.holds(condition));
+                let defined = evaluator.refuses(rules, rule, typed);
                 assert_eq!(
                     check.refuses(&mut env),
                     defined,
@@ -293,7 +296,8 @@ fn agree_on(policy: &CompiledPolicy, snapshot: &Snapshot, pod: &PodInfo, text: &
                 evaluations += 1;
             }
             for (write, typed) in reserve.writes.iter().zip(&typed.writes) {
-                let defined = typed.when.as_ref().is_none_or(|when| evaluator.holds(when));
+                let defined = !evaluator.leaves_alone(rules, rule)
+                    && typed.when.as_ref().is_none_or(|when| evaluator.holds(when));
                 let closure = write.when.as_ref().is_none_or(|when| when(&mut env));
                 assert_eq!(closure, defined, "write, pod {}, seed {seed}\n{text}", pod.name);
                 for ((key, value), typed) in write.entries.iter().zip(&typed.entries) {
@@ -310,8 +314,12 @@ fn agree_on(policy: &CompiledPolicy, snapshot: &Snapshot, pod: &PodInfo, text: &
         (Point::Failure, &of.acts.after_failure),
     ];
     for (point, acts) in acts {
-        let typed = policy.policy.acts.iter().filter(|acts| acts.point == point);
-        let typed: Vec<_> = typed.flat_map(|acts| &acts.acts).collect();
+        let typed = rules.at(point).flat_map(|rule| rules.statements(rule));
+        let typed = typed.filter_map(|statement| match statement {
+            Statement::Act(act) => Some(act),
+            _ => None,
+        });
+        let typed: Vec<_> = typed.collect();
         assert_eq!(acts.len(), typed.len());
         // Those of a failure see no node.
         let nodes = alive.iter().filter(|_| point != Point::Failure).map(|id| snapshot.node(id));
@@ -351,8 +359,12 @@ fn agree_on(policy: &CompiledPolicy, snapshot: &Snapshot, pod: &PodInfo, text: &
 }
 
 /// The raw value by the reference evaluator.
-fn raw(policy: &CompiledPolicy, score: &Score, context: EvalContext<'_>, whole: bool) -> Option<Raw> {
+fn raw(policy: &CompiledPolicy, rule: &Rule, context: EvalContext<'_>, whole: bool) -> Option<Raw> {
     let mut evaluator = Evaluator::new(&policy.policy, context);
+    if evaluator.leaves_alone(policy.rules(), rule) {
+        return None;
+    }
+    let score = rule.score()?;
     for give in &score.gives {
         if give.when.as_ref().is_none_or(|when| evaluator.holds(when)) {
             return match evaluator.value(give.value.as_ref()?) {

@@ -77,14 +77,14 @@ fn agree_with(
         let mut any = |rules: &[CompiledVictim]| rules.iter().any(|rule| rule.holds(&mut env, victim));
         for (protects, rules) in [(false, &preempt.victims), (true, &preempt.protects)] {
             let wanted =
-                Tracer::of_victim(&policy.policy, protects, victim, context).any(|found| found.decides);
+                Tracer::of_victim(policy.rules(), protects, victim, context).any(|found| found.decides);
             assert_eq!(any(rules), wanted, "{} {protects}\n{text}", victim.name);
             compared += 1;
         }
     }
     let mut env = Env::simulating(&policy.policy, context, answers);
     let refuses = preempt.guards.iter().any(|guard| guard.refuses(&mut env));
-    let wanted = Tracer::of_guards(&policy.policy, context).any(|found| found.decides);
+    let wanted = Tracer::of_guards(policy.rules(), context).any(|found| found.decides);
     assert_eq!(refuses, wanted, "{text}");
     for statement in &policy.statements.prefilters {
         let CompiledPrefilter::Check(check) = statement else { continue };

@@ -9,7 +9,7 @@ use crate::support::policies::{NOW, try_compile};
 use bayplan::framework::{Answer, Framework, Instances, Named, Profile};
 use bayplan::lang::eval::context::EvalContext;
 use bayplan::lang::policy_set::CompiledPolicy;
-use bayplan::lang::typed::{Check, PrefilterStatement};
+use bayplan::lang::typed::{Check, Point, Rule, Statement};
 use bayplan::model::objects::projection::Projection;
 use bayplan::model::{
     Duration, KindName, Labels, LookedUp, Measured, Namespace, Node, Object, PodInfo, Reading, Symbol, Time,
@@ -160,32 +160,33 @@ fn lets_in(compiled: &CompiledPolicy, scheduler: &Scheduler, pod: &PodInfo, now:
     let policy = &compiled.policy;
     let mut of_pod = compiled.evaluator(context);
     let has_nodes = snapshot.node_count() > 0;
-    if !policy.applies.iter().all(|condition| of_pod.holds(condition)) {
+    if !policy.applies().iter().all(|condition| of_pod.holds(condition)) {
         return has_nodes;
     }
-    let mut refuses =
-        |check: &Check| check.condition.as_ref().is_none_or(|of| of_pod.holds(of)) == check.refuses_when;
-    if policy.gates.iter().any(&mut refuses) {
+    let rules = compiled.rules();
+    let mut refuses = |rule: &Rule, check: &Check| of_pod.refuses(rules, rule, check);
+    if rules.at(Point::PreEnqueue).any(|rule| rule.checks().any(|check| refuses(rule, check))) {
         return false;
     }
     let mut named: Option<Vec<String>> = None;
-    for statement in policy.prefilters.iter().flat_map(|prefilter| &prefilter.statements) {
+    let before = rules.at(Point::PreFilter).flat_map(|rule| rules.statements(rule).map(move |of| (rule, of)));
+    for (rule, statement) in before {
         match statement {
-            PrefilterStatement::Check(check) if refuses(check) => return false,
-            PrefilterStatement::Check(_) => {}
-            PrefilterStatement::Only(only) => {
+            Statement::Check(check) if refuses(rule, check) => return false,
+            Statement::Only(only) => {
                 let names = compiled.evaluator(context).value(&only.nodes);
                 let names = names.elements().unwrap_or_default();
                 named = Some(names.iter().filter_map(|name| name.as_str()).map(str::to_owned).collect());
             }
+            _ => {}
         }
     }
     snapshot.nodes().any(|node| {
         let mut on_node = compiled.evaluator(context.on(node));
         named.as_ref().is_none_or(|named| named.iter().any(|name| name == node.name().as_str()))
-            && policy.filters.iter().flat_map(|filter| &filter.checks).all(|check| {
-                check.condition.as_ref().is_none_or(|of| on_node.holds(of)) != check.refuses_when
-            })
+            && rules
+                .at(Point::Filter)
+                .all(|rule| !rule.checks().any(|check| on_node.refuses(rules, rule, check)))
     })
 }
 

@@ -5,7 +5,7 @@ use super::Random;
 use crate::support::policies::{NOW, compile};
 use bayplan::lang::analysis::clock::{next_change, parts_of_time};
 use bayplan::lang::eval::context::EvalContext;
-use bayplan::lang::typed::Expr;
+use bayplan::lang::typed::{Expr, Point};
 use bayplan::model::{Change, Duration, Snapshot, Time};
 use bayplan::testing::{node, pod};
 
@@ -60,7 +60,8 @@ fn a_condition_turns_over_no_earlier_than_computed() {
         );
         let set = compile(&text);
         let compiled = set.iter().next().unwrap();
-        let expr: &Expr = compiled.policy.gates[0].condition.as_ref().unwrap();
+        let expr: &Expr =
+            compiled.policy.checks_at(Point::PreEnqueue).next().unwrap().condition.as_ref().unwrap();
         let mut made = pod("p").created(random.of(&[
             "2026-01-05T11:50:00Z",
             "2026-01-05T12:00:00Z",
@@ -122,7 +123,7 @@ fn parts_of_time_turn_over_for_all_nodes() {
         let set = compile(&text);
         let compiled = set.iter().next().unwrap();
         let policy = &compiled.policy;
-        let expr: &Expr = policy.filters[0].checks[0].condition.as_ref().unwrap();
+        let expr: &Expr = policy.checks_at(Point::Filter).next().unwrap().condition.as_ref().unwrap();
         let pod = pod("p").created("2026-01-05T11:50:00Z").priority(random.below(3) as i32).build();
         let Some(parts) = parts_of_time(policy, expr) else { continue };
         together += 1;
@@ -155,10 +156,10 @@ fn a_window_is_computed_once_for_all_nodes() {
         "policy p { let open = within(now(), \"Sat 08:00-12:00\", \"Europe/Berlin\")\n filter f { require open && node.labels[\"a\"] == \"b\" else \"no\" } }",
     );
     let policy = &set.iter().next().unwrap().policy;
-    let condition = policy.filters[0].checks[0].condition.as_ref().unwrap();
+    let condition = policy.checks_at(Point::Filter).next().unwrap().condition.as_ref().unwrap();
     assert_eq!(parts_of_time(policy, condition).map(|parts| parts.len()), Some(1));
     let mixed = compile("policy p { filter f { require now() < node.created + 5min else \"no\" } }");
     let policy = &mixed.iter().next().unwrap().policy;
-    let condition = policy.filters[0].checks[0].condition.as_ref().unwrap();
+    let condition = policy.checks_at(Point::Filter).next().unwrap().condition.as_ref().unwrap();
     assert!(parts_of_time(policy, condition).is_none());
 }

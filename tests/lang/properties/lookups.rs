@@ -77,7 +77,7 @@ fn plan_calls_them_index() {
     for rule in all {
         let set = compile(&format!("policy p {{ let key = \"rack\" {rule} }}"));
         let policy = &set.iter().next().unwrap().policy;
-        let value = policy.scores[0].gives[0].value.as_ref().unwrap();
+        let value = policy.scores().next().unwrap().1.gives[0].value.as_ref().unwrap();
         assert_eq!(stage(policy, value), Stage::Index, "{rule}");
     }
 }

@@ -6,7 +6,7 @@ use bayplan::lang::codegen::{Env, compute};
 use bayplan::lang::eval::context::EvalContext;
 use bayplan::lang::eval::ledgers::Key;
 use bayplan::lang::eval::memos::{MemoIndex, key_of, remembered};
-use bayplan::lang::typed::{MemoId, Policy};
+use bayplan::lang::typed::{MemoId, Point, Policy};
 use bayplan::lang::types::Type;
 use bayplan::lang::types::value::{Ordered, Value};
 use bayplan::model::{Duration, Snapshot, Time};
@@ -120,7 +120,7 @@ fn a_memo_is_the_last_value_that_was_remembered_until_its_end() {
             let context = EvalContext::new(&asks, &kept, now).on(kept.nodes().next().unwrap());
             let registers = compute(policy, &of.statements.registers, context);
             let mut env = Env::new(policy, context, &registers);
-            let checks = policy.filters.iter().flat_map(|filter| &filter.checks);
+            let checks = policy.checks_at(Point::Filter);
             for (check, compiled) in checks.zip(&of.statements.filters[0].checks) {
                 let slow = of.evaluator(context).holds(check.condition.as_ref().unwrap());
                 assert_eq!(compiled.refuses(&mut env), slow, "seed {seed}");

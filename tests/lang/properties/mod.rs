@@ -9,6 +9,7 @@ mod concerns;
 mod evaluators;
 mod evictions;
 mod group_index;
+mod guards;
 mod hints;
 mod instants;
 mod ledgers;

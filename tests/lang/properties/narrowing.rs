@@ -14,6 +14,7 @@ use bayplan::lang::codegen::{ColumnScan, Env, compute};
 use bayplan::lang::eval::context::EvalContext;
 use bayplan::lang::eval::interpret::Evaluator;
 use bayplan::lang::policy_set::CompiledPolicy;
+use bayplan::lang::typed::Point;
 use bayplan::model::{PodInfo, Snapshot};
 
 /// A type of a value.
@@ -376,7 +377,7 @@ pub(crate) fn verdict(policy: &CompiledPolicy, snapshot: &Snapshot, pod: &PodInf
     let each = alive.iter().filter_map(|id| snapshot.node(id)).map(|node| {
         let mut kept = Kept::default();
         let mut evaluator = Evaluator::new(policy, context.on(node)).observed(&mut kept);
-        let checks = policy.filters.iter().flat_map(|filter| &filter.checks);
+        let checks = policy.checks_at(Point::Filter);
         let mut checks = checks.enumerate();
         checks
             .find(|(_, check)| {
@@ -425,7 +426,7 @@ fn no_default_is_dropped_that_is_needed() {
                 let through_defs = verdict(set.iter().next().unwrap(), &snapshot, pod);
                 assert_eq!(verdicts, through_defs, "seed {seed}, pod {}\n{text}\n{written}", pod.name);
                 compared += 1;
-                dropped += usize::from(format!("{:?}", policy.policy.filters).contains("Present("));
+                dropped += usize::from(format!("{:?}", policy.policy.rules).contains("Present("));
             }
         }
     }

@@ -9,6 +9,7 @@ use bayplan::lang::analysis::clock::next_change;
 use bayplan::lang::eval::context::EvalContext;
 use bayplan::lang::language::functions::{self, Influence, Prepared};
 use bayplan::lang::policy_set::CompiledPolicy;
+use bayplan::lang::typed::Point;
 use bayplan::lang::typed::reads::{ReadOf, ReadPath, Reads};
 use bayplan::lang::types::Ty;
 use bayplan::lang::types::value::{Constant, Value};
@@ -388,7 +389,7 @@ fn covered(reads: &Reads, changed: &Changed, evaluated: usize) -> bool {
 fn verdict(compiled: &CompiledPolicy, world: &World, snapshot: &Snapshot, at: usize) -> bool {
     let id = snapshot.node_by_name(&world.nodes[at].name).unwrap();
     let context = EvalContext::new(&world.me, snapshot, NOW).on(snapshot.node(id).unwrap());
-    let check = &compiled.policy.filters[0].checks[0];
+    let check = compiled.policy.checks_at(Point::Filter).next().unwrap();
     let value = compiled.evaluator(context).value(check.condition.as_ref().unwrap());
     // A fault refuses the node.
     !value.is_fault() && value.holds() != check.refuses_when
@@ -415,7 +416,7 @@ fn try_one(seed: u64, counts: &mut Counts, program: fn(&mut Random) -> String) {
     counts.policies += 1;
     let compiled = set.iter().next().unwrap();
     let framework = framework_of(&set);
-    let check = &compiled.policy.filters[0].checks[0];
+    let check = compiled.policy.checks_at(Point::Filter).next().unwrap();
     let mut world = World::new(&mut random);
     let mut before_snapshot = world.snapshot(&framework);
     for _ in 0..8 {
@@ -489,7 +490,7 @@ fn every_field_that_changes_a_verdict_of_cel_is_read() {
 /// The reads of the first check of a filter, and whether eviction helps.
 fn reads(statements: &str) -> (Reads, bool) {
     let set = compile(&format!("policy p {{ applies to all pods\n{statements}\n}}"));
-    let check = &set.iter().next().unwrap().policy.filters[0].checks[0];
+    let check = set.iter().next().unwrap().policy.checks_at(Point::Filter).next().unwrap();
     (check.reads.clone(), check.reason.derived)
 }
 
@@ -545,7 +546,7 @@ fn what_attempts_change_is_looked_at_again() {
     assert!(reads.clock);
     let set = compile("policy p { gate \"first\" when pod.attempts < 1 }");
     let compiled = set.iter().next().unwrap();
-    let condition = compiled.policy.gates[0].condition.as_ref().unwrap();
+    let condition = compiled.policy.checks_at(Point::PreEnqueue).next().unwrap().condition.as_ref().unwrap();
     let snapshot = Snapshot::default();
     let me = pod("me").build();
     let next = next_change(&compiled.policy, EvalContext::new(&me, &snapshot, NOW), condition, &mut 0);

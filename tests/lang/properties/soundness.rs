@@ -8,7 +8,7 @@ use super::programs::Programs;
 use crate::support::policies::{NOW, framework_of, snapshot, try_compile};
 use bayplan::lang::eval::context::EvalContext;
 use bayplan::lang::eval::interpret::{Evaluator, Observer};
-use bayplan::lang::typed::Expr;
+use bayplan::lang::typed::{Expr, Point};
 use bayplan::lang::types::Type;
 use bayplan::lang::types::range::Range;
 use bayplan::lang::types::value::Value;
@@ -83,16 +83,16 @@ fn what_is_reached_has_its_type_its_range_and_a_value() {
             let context = EvalContext::new(pod, &snapshot, NOW);
             let mut observer = Kept::default();
             let mut once = Evaluator::new(policy, context).observed(&mut observer);
-            if !policy.applies.iter().all(|condition| once.holds(condition)) {
+            if !policy.applies().iter().all(|condition| once.holds(condition)) {
                 continue;
             }
             for id in snapshot.columns().alive().iter() {
                 let Some(node) = snapshot.node(id) else { continue };
                 let mut observer = Kept::default();
                 let mut evaluator = Evaluator::new(policy, context.on(node)).observed(&mut observer);
-                for filter in &policy.filters {
+                for filter in policy.rules_at(Point::Filter) {
                     // The first refusal ends the block: later statements are not evaluated.
-                    for check in &filter.checks {
+                    for check in filter.checks() {
                         let holds = check.condition.as_ref().is_none_or(|c| evaluator.holds(c));
                         if holds == check.refuses_when {
                             evaluator.reason(&check.reason);
@@ -100,7 +100,7 @@ fn what_is_reached_has_its_type_its_range_and_a_value() {
                         }
                     }
                 }
-                for score in &policy.scores {
+                for (_, score) in policy.scores() {
                     for give in &score.gives {
                         if give.when.as_ref().is_none_or(|when| evaluator.holds(when)) {
                             if let Some(value) = &give.value {

@@ -9,7 +9,7 @@ use crate::support::policies::{NOW, framework_of, snapshot, try_compile};
 use bayplan::framework::{Cycle, PluginId};
 use bayplan::lang::eval::context::EvalContext;
 use bayplan::lang::eval::trace::{Finding, Reach, trace};
-use bayplan::lang::typed::{Point, Policy, Statement};
+use bayplan::lang::typed::{Point, Rules, Statement};
 
 /// A policy in which every statement that refuses has a reason of its own.
 fn text(random: &mut Random) -> String {
@@ -51,8 +51,8 @@ fn text(random: &mut Random) -> String {
 }
 
 /// The reason of the first statement that decides, if it has one; whether any decides.
-fn first(policy: &Policy, point: Point, context: EvalContext<'_>) -> (Option<String>, bool) {
-    let found = trace(policy, point, context);
+fn first(rules: Rules<'_>, point: Point, context: EvalContext<'_>) -> (Option<String>, bool) {
+    let found = trace(rules, point, context);
     let decides = |of: &Finding<'_>| of.decides && of.reach == Reach::Evaluated;
     let first = found.iter().find(|of| decides(&of.finding));
     // After the first, the plugin evaluates nothing more.
@@ -74,15 +74,15 @@ fn the_first_statement_that_decides_in_a_trace_is_the_one_whose_reason_the_plugi
         let framework = framework_of(&set);
         let snapshot = snapshot(&framework, nodes, pods.clone());
         let Some(compiled) = set.iter().next() else { continue };
-        let (policy, plugin, id) = (&compiled.policy, &framework.plugins()[0], PluginId(0));
+        let (rules, plugin, id) = (compiled.rules(), &framework.plugins()[0], PluginId(0));
         for pod in pods.iter().filter(|pod| pod.node_name.is_none()) {
             let mut cycle = Cycle::new(pod.clone(), framework.clone(), NOW);
             let context = EvalContext::new(pod, &snapshot, NOW);
-            let (absent, skipped) = first(policy, Point::Applies, context);
+            let (absent, skipped) = first(rules, Point::Applies, context);
 
             let gate = plugin.pre_enqueue().unwrap();
             let said = gate.pre_enqueue(&cycle.handle(&snapshot).for_plugin(id)).err();
-            let expected = if skipped { None } else { first(policy, Point::PreEnqueue, context).0 };
+            let expected = if skipped { None } else { first(rules, Point::PreEnqueue, context).0 };
             assert_eq!(said.map(|status| status.message()), expected, "seed {seed}, gate");
             refused.extend(expected.map(|reason| (reason, 1)));
 
@@ -90,7 +90,7 @@ fn the_first_statement_that_decides_in_a_trace_is_the_one_whose_reason_the_plugi
             let point = plugin.pre_filter().unwrap();
             let said = point.pre_filter(&cycle.handle(&snapshot).for_plugin(id), &mut slot).err();
             *cycle.state.slot_mut(id) = slot;
-            let expected = if skipped { absent.clone() } else { first(policy, Point::PreFilter, context).0 };
+            let expected = if skipped { absent.clone() } else { first(rules, Point::PreFilter, context).0 };
             assert_eq!(said.map(|status| status.message()), expected, "seed {seed}, prefilter");
             if let Some(reason) = expected {
                 refused.insert(reason, 1);
@@ -99,7 +99,7 @@ fn the_first_statement_that_decides_in_a_trace_is_the_one_whose_reason_the_plugi
             for node in snapshot.nodes() {
                 let filter = plugin.filter().unwrap();
                 let said = filter.filter(&cycle.handle(&snapshot).for_plugin(id), node).err();
-                let expected = if skipped { None } else { first(policy, Point::Filter, context.on(node)).0 };
+                let expected = if skipped { None } else { first(rules, Point::Filter, context.on(node)).0 };
                 assert_eq!(said.map(|status| status.message()), expected, "seed {seed}, filter");
                 refused.extend(expected.map(|reason| (reason, 1)));
             }

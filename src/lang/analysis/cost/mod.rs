@@ -23,7 +23,7 @@ pub use size::Size;
 pub use walk::EvaluationMode;
 
 use crate::diag::Span;
-use crate::lang::typed::{Expr, Point, Policy, Reason, Rule, Statement};
+use crate::lang::typed::{Body, Expr, Point, Policy, Reason, Rule, Statement};
 use steps::{PartitionBy, Steps, Summation};
 use walk::{Cost, Walk};
 
@@ -92,7 +92,7 @@ enum Times {
 }
 
 /// Most steps of a rule for one pod.
-pub fn most_steps(rule: Rule<'_>) -> u128 {
+pub fn most_steps(rule: &Rule) -> u128 {
     match rule.point() {
         Point::PostFilter => MOST_STEPS_OF_EVICTIONS,
         _ => MOST_STEPS,
@@ -113,24 +113,23 @@ impl<'p> Costs<'p> {
     }
 
     /// Of a rule: for all nodes together where it is evaluated for each of them.
-    pub fn rule(&self, rule: Rule<'p>) -> RuleCost {
-        let parts = rule.statements().flat_map(|statement| {
+    pub fn rule(&self, rule: &'p Rule) -> RuleCost {
+        let guard = || rule.head.guard.iter().map(|leave| &leave.holds);
+        let parts = rule.statements(self.policy).flat_map(|statement| {
             let shown = match statement {
                 Statement::Check(_) | Statement::Act(_) => statement.reason().map(Reason::holes),
                 _ => None,
             };
             let parts = statement.condition().into_iter().chain(statement.value()).chain(statement.written());
-            let modes = &self.policy.modes;
-            let canary = modes.canary(statement.span()).or_else(|| modes.canary(rule.span()));
-            parts.chain(shown.into_iter().flatten()).chain(canary.map(|canary| &canary.decides))
+            parts.chain(shown.into_iter().flatten()).chain(guard())
         });
         let mode = match rule.point() {
             Point::Filter | Point::Score => EvaluationMode::PerNode,
             _ => EvaluationMode::PerPod,
         };
-        let times = match rule {
-            Rule::Victim(_) => Times::ForPodsOfNodes,
-            Rule::EvictionGuard(_) => Times::ForNodes,
+        let times = match rule.body {
+            Body::Victim(_) => Times::ForPodsOfNodes,
+            Body::EvictionGuard(_) => Times::ForNodes,
             _ => Times::Once,
         };
         self.times(parts, mode, times)

@@ -3,7 +3,7 @@
 use super::{Costs, Large, MOST_STEPS, MOST_STEPS_TOGETHER, RuleCost, Size, most_steps};
 use crate::diag::{Diagnostic, codes, with_commas};
 use crate::lang::language::fields::{PARTS, PartDef};
-use crate::lang::typed::{Policy, Rule};
+use crate::lang::typed::{Body, Policy, Rule};
 
 /// Reports rules that may take too many steps on a cluster of this size, texts and lists that may
 /// become too large, and rules that grow with the square of the cluster. False if a text or list
@@ -12,7 +12,7 @@ pub fn check(policy: &Policy, size: Size, diagnostics: &mut Vec<Diagnostic>) -> 
     let costs = Costs::new(policy, size);
     let mut fits = true;
     let mut together = 0u128;
-    let mut say = |name: &str, rule: Rule<'_>, cost: RuleCost, declared: Option<&str>| {
+    let mut say = |name: &str, rule: &Rule, cost: RuleCost, declared: Option<&str>| {
         if cost.steps <= MOST_STEPS {
             together = together.saturating_add(cost.steps);
         }
@@ -20,18 +20,18 @@ pub fn check(policy: &Policy, size: Size, diagnostics: &mut Vec<Diagnostic>) -> 
         judge((name, rule, policy.cel), cost, size, declared, diagnostics);
     };
     let mut asked = 0;
-    for rule in policy.rules() {
-        let name = match rule {
-            Rule::Gate(_)
-            | Rule::Prefilter(_)
-            | Rule::Reserve(_)
-            | Rule::Permit(_)
-            | Rule::EvictionGuard(_) => {
+    for rule in &policy.rules {
+        let name = match &rule.body {
+            Body::Gate(_)
+            | Body::Prefilter(_)
+            | Body::Reserve(_)
+            | Body::Permit(_)
+            | Body::EvictionGuard(_) => {
                 format!("the {}", rule.name())
             }
-            Rule::Never(_) | Rule::Victim(_) | Rule::Acts(_) => format!("the rule `{}`", rule.name()),
-            Rule::Queue(_) => "`queue by`".to_owned(),
-            Rule::Ledger(of) => format!("the ledger `{}`", of.name),
+            Body::Never(_) | Body::Victim(_) | Body::Acts(_) => format!("the rule `{}`", rule.name()),
+            Body::Queue(_) => "`queue by`".to_owned(),
+            Body::Ledger(_) => format!("the ledger `{}`", rule.name()),
             _ => format!("`{}`", rule.name()),
         };
         let cost = costs.rule(rule);
@@ -64,7 +64,7 @@ pub fn is_refused(policy: &Policy, diagnostics: &[Diagnostic]) -> bool {
 }
 
 /// The part of objects whose number makes a rule too costly: with few of them it would not be.
-fn smaller_objects(policy: &Policy, rule: Rule<'_>, size: Size) -> Option<&'static str> {
+fn smaller_objects(policy: &Policy, rule: &Rule, size: Size) -> Option<&'static str> {
     let fits =
         |row: &&PartDef| Costs::new(policy, size.with(row.part, FEW)).rule(rule).steps <= most_steps(rule);
     PARTS.iter().find(fits).map(|row| row.name)
@@ -79,7 +79,7 @@ const MOST_ASKED: usize = 8;
 /// The findings about a rule. They are placed at the rule, so that a comment above it can lift
 /// them; the expensive part may be in a let or def elsewhere.
 fn judge(
-    (name, rule, cel): (&str, Rule<'_>, bool),
+    (name, rule, cel): (&str, &Rule, bool),
     cost: RuleCost,
     size: Size,
     declared: Option<&str>,
@@ -154,7 +154,7 @@ fn judge(
 mod tests {
     use super::*;
     use crate::diag::SourceMap;
-    use crate::lang::typed::Score;
+    use crate::lang::typed::Point;
 
     /// The policies of a text and its diagnostics.
     fn compiled(text: &str, size: Size) -> (Vec<Policy>, Vec<Diagnostic>) {
@@ -172,8 +172,8 @@ mod tests {
         );
         let (policies, said) = compiled(&text, size);
         let policy = policies.first().unwrap_or_else(|| panic!("{said:?}"));
-        let score: &Score = &policy.scores[0];
-        Costs::new(policy, size).rule(Rule::Score(score)).steps
+        let score = policy.rules_at(Point::Score).next().unwrap();
+        Costs::new(policy, size).rule(score).steps
     }
 
     const SMALL: Size = Size::of(500, 10_000);

@@ -11,15 +11,21 @@ use crate::lang::language::fields::Eviction;
 use crate::lang::syntax::ast::Resolvable;
 use crate::lang::typed::reads::{Polarity, ReadOf, Reads};
 use crate::lang::typed::{
-    Act, Check, Expr, Ledger, LedgerId, Point, Policy, PrefilterStatement, Reason, Rule, RuleMut, Statement,
+    Act, Body, Check, Expr, Ledger, LedgerId, Point, Policy, PrefilterStatement, Reason, Rule, Rules,
+    Statement,
 };
 use walk::Walk;
 
 /// Fills in the reads of all statements, and whether evicting pods can help where they refuse.
 pub fn derive(policy: &mut Policy, diagnostics: &mut Vec<Diagnostic>) {
-    let found: Vec<Reads> = policy.rules().flat_map(|rule| reads_of(policy, rule)).collect();
+    let of_ledgers: Vec<Reads> = policy.ledgers.iter().map(|ledger| of_ledger(policy, ledger)).collect();
+    let found: Vec<Reads> = policy.rules.iter().flat_map(|rule| reads_of(policy, rule)).collect();
     let only_add: Vec<bool> = policy.ledgers.iter().map(Ledger::only_adds).collect();
-    for ((reads, reason), found) in policy.rules_mut().flat_map(places).zip(found) {
+    for (ledger, found) in policy.ledgers.iter_mut().zip(of_ledgers) {
+        ledger.reads = found;
+    }
+    for ((reads, reason), found) in policy.rules.iter_mut().flat_map(|rule| places(&mut rule.body)).zip(found)
+    {
         if let Some(reason) = reason {
             derive_reason(reason, eviction_helps(&found, &only_add), diagnostics);
         }
@@ -28,19 +34,23 @@ pub fn derive(policy: &mut Policy, diagnostics: &mut Vec<Diagnostic>) {
 }
 
 /// The reads of a rule's statements, or of the whole rule where it keeps them as one.
-fn reads_of(policy: &Policy, rule: Rule<'_>) -> Vec<Reads> {
+fn reads_of(policy: &Policy, rule: &Rule) -> Vec<Reads> {
     let up_if = |up| if up { Polarity::Up } else { Polarity::Down };
-    match rule {
+    match &rule.body {
         // Kept of the whole policy: see `deciding`.
-        Rule::Applies(_) | Rule::Mode(..) | Rule::Except(..) | Rule::Guard(_) => return Vec::new(),
-        Rule::Ledger(ledger) => return vec![of_ledger(policy, ledger)],
-        Rule::Queue(queue) => {
+        Body::Applies(_) | Body::Mode(_) | Body::DecidesWhen(_) | Body::Except(_) | Body::Missing(_) => {
+            return Vec::new();
+        }
+        // Kept in the table of ledgers.
+        Body::Ledger(_) => return Vec::new(),
+        Body::Queue(queue) => {
             let mut walk = Walk::new(policy);
             queue.keys.iter().for_each(|key| walk.expr(&key.value, up_if(key.descending)));
             return vec![walk.done()];
         }
-        Rule::Score(score) => {
+        Body::Score(score) => {
             let mut walk = Walk::new(policy);
+            rule.head.guard.iter().for_each(|leave| walk.expr(&leave.holds, Polarity::Any));
             for give in &score.gives {
                 give.when.iter().for_each(|when| walk.expr(when, Polarity::Any));
                 give.value.iter().for_each(|value| walk.expr(value, up_if(!score.reversed)));
@@ -68,9 +78,16 @@ fn reads_of(policy: &Policy, rule: Rule<'_>) -> Vec<Reads> {
             _ => true,
         };
         statement.condition().iter().for_each(|condition| walk.expr(condition, up_if(holding_helps)));
+        // A rule that leaves the pod alone refuses nothing, names no victim and writes nothing.
+        let alone_helps = match statement {
+            Statement::Victim(of) => of.protects,
+            Statement::Write(_) => false,
+            _ => true,
+        };
+        rule.head.guard.iter().for_each(|leave| walk.expr(&leave.holds, up_if(alone_helps)));
         walk.done()
     };
-    rule.statements().map(of_statement).collect()
+    rule.statements(policy).map(of_statement).collect()
 }
 
 /// What the entries of a ledger are made of: of placed pods, their namespaces and nodes.
@@ -85,32 +102,35 @@ fn of_ledger(policy: &Policy, ledger: &Ledger) -> Reads {
 
 /// Where the reads of [`reads_of`] are kept, in its order, each with the reason that depends on
 /// them.
-fn places(rule: RuleMut<'_>) -> Vec<(&mut Reads, Option<&mut Reason>)> {
+fn places(body: &mut Body) -> Vec<(&mut Reads, Option<&mut Reason>)> {
     fn check(of: &mut Check) -> (&mut Reads, Option<&mut Reason>) {
         (&mut of.reads, Some(&mut of.reason))
     }
-    match rule {
-        RuleMut::Ledger(of) => vec![(&mut of.reads, None)],
-        RuleMut::Gate(of) => vec![check(of)],
-        RuleMut::Queue(of) => vec![(&mut of.reads, None)],
-        RuleMut::Score(of) => vec![(&mut of.reads, None)],
-        RuleMut::Filter(of) => of.checks.iter_mut().map(check).collect(),
-        RuleMut::Prefilter(of) => {
+    match body {
+        Body::Applies(_) | Body::Mode(_) | Body::DecidesWhen(_) | Body::Except(_) | Body::Missing(_) => {
+            Vec::new()
+        }
+        Body::Ledger(_) | Body::Preempt => Vec::new(),
+        Body::Gate(of) => vec![check(of)],
+        Body::Queue(of) => vec![(&mut of.reads, None)],
+        Body::Score(of) => vec![(&mut of.reads, None)],
+        Body::Filter(of) => of.checks.iter_mut().map(check).collect(),
+        Body::Prefilter(of) => {
             let statements = of.statements.iter_mut().map(|statement| match statement {
                 PrefilterStatement::Check(of) => check(of),
                 PrefilterStatement::Only(of) => (&mut of.reads, None),
             });
             statements.collect()
         }
-        RuleMut::Reserve(of) => {
+        Body::Reserve(of) => {
             let writes = of.writes.iter_mut().map(|of| (&mut of.reads, None));
             of.checks.iter_mut().map(check).chain(writes).collect()
         }
         // Whether evictions help does not matter where they are decided.
-        RuleMut::Eviction(of) => vec![(&mut of.reads, None)],
-        RuleMut::Victim(of) => vec![(&mut of.reads, None)],
-        RuleMut::Acts(of) => of.acts.iter_mut().map(|act| (&mut act.reads, act.does.reason_mut())).collect(),
-        RuleMut::Permit(of) => {
+        Body::Never(of) | Body::EvictionGuard(of) => vec![(&mut of.reads, None)],
+        Body::Victim(of) => vec![(&mut of.reads, None)],
+        Body::Acts(of) => of.acts.iter_mut().map(|act| (&mut act.reads, act.does.reason_mut())).collect(),
+        Body::Permit(of) => {
             let waits = of.waits.iter_mut().map(|of| (&mut of.reads, Some(&mut of.reason)));
             of.checks.iter_mut().map(check).chain(waits).collect()
         }
@@ -125,15 +145,15 @@ pub fn reads_of_condition(policy: &Policy, condition: &Expr) -> Reads {
 }
 
 /// The reads of `applies when` and of lets with `missing`, which decide whether the policy applies.
-pub(in crate::lang) fn deciding(policy: &Policy) -> Reads {
-    let mut walk = Walk::new(policy);
-    let of_rule = |rule: &Rule<'_>| match rule {
-        Rule::Except(of, _) => of.rule.is_some(),
-        Rule::Mode(_, of) => of.is_some(),
+pub(in crate::lang) fn deciding(rules: Rules<'_>) -> Reads {
+    let mut walk = Walk::new(rules.policy);
+    let of_rules = |rule: &&Rule| match rule.body {
+        Body::Except(id) => rules.policy[id].rule.is_some(),
+        Body::DecidesWhen(_) => true,
         _ => false,
     };
-    let deciding = policy.rules_at(Point::Applies).filter(|rule| !of_rule(rule));
-    for statement in deciding.flat_map(Rule::statements) {
+    let deciding = rules.at(Point::Applies).filter(|rule| !of_rules(rule));
+    for statement in deciding.flat_map(|rule| rules.statements(rule)) {
         let looked_at = statement.condition().or(statement.value());
         looked_at.iter().for_each(|expr| walk.expr(expr, Polarity::Any));
     }

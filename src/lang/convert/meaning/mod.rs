@@ -13,8 +13,8 @@ use crate::diag::Span;
 use crate::lang::syntax::ast::Text;
 use crate::lang::typed::operation::{each_exposed_part, is_source};
 use crate::lang::typed::{
-    Act, Check, Does, Expr, ExprKind, Group, Let, Missing, Operation, Policy, Reason, ReasonPart, Rule,
-    Score, Statement, Target, WriteEntry,
+    Act, Body, Check, Does, Expr, ExprKind, Group, Leave, Let, Missing, Operation, Policy, Reason,
+    ReasonPart, Rule, Score, Statement, Target, WriteEntry,
 };
 use crate::lang::types::{CelType, Type};
 use reader::Reader;
@@ -85,11 +85,13 @@ fn parts(policy: &Policy, terms: &mut Terms) -> Option<Vec<Part>> {
     let mut statements = Statements { reader: Reader::new(policy, terms), parts: Vec::new() };
     statements.declarations();
     // Ledgers, and blocks of different extension points, have no order among each other.
-    let mut rules: Vec<Rule<'_>> = policy.rules().collect();
-    rules.sort_by_key(|rule| match rule {
-        Rule::Applies(_) | Rule::Mode(..) | Rule::Except(..) | Rule::Guard(_) => (0, "", None),
-        Rule::Ledger(of) => (1, &*of.name, None),
-        Rule::Acts(of) => (3, "", Some(of.point)),
+    let mut rules: Vec<&Rule> = policy.rules.iter().collect();
+    rules.sort_by_key(|rule| match &rule.body {
+        Body::Applies(_) | Body::Mode(_) | Body::DecidesWhen(_) | Body::Except(_) | Body::Missing(_) => {
+            (0, "", None)
+        }
+        Body::Ledger(_) => (1, rule.name(), None),
+        Body::Acts(of) => (3, "", Some(of.point)),
         _ => (2, "", None),
     });
     rules.into_iter().for_each(|rule| statements.rule(rule));
@@ -151,45 +153,50 @@ impl<'p> Statements<'p, '_> {
         self.put(&name, Some(rest), group.span);
     }
 
-    fn rule(&mut self, rule: Rule<'p>) {
-        let name = match rule {
+    fn rule(&mut self, rule: &'p Rule) {
+        let policy = self.reader.policy;
+        let name = match &rule.body {
             // Each statement for which it decides has it as a part.
-            Rule::Mode(_, Some(_)) => return,
-            Rule::Applies(conditions) => {
+            Body::DecidesWhen(_) => return,
+            Body::Applies(conditions) => {
                 let all = conditions.iter().map(|condition| self.reader.term(condition)).collect();
                 let all = self.reader.terms.and(all);
                 return self.put("applies", Some(all), rule.span());
             }
-            Rule::Except(of, holds) => {
+            Body::Except(id) => {
+                let of = &policy[*id];
                 let rule = of.rule.as_deref().unwrap_or("the policy");
                 let name = format!("exception of {rule} until {} because {}", of.until, of.because);
-                return self.expr(&name, &holds.value);
+                return self.expr(&name, &policy[of.holds].value);
             }
-            Rule::Score(score) => return self.score(score),
-            Rule::Ledger(of) => format!("ledger {}", of.name),
-            Rule::Filter(of) => format!("filter {}", of.name),
-            rule => rule.name().to_owned(),
+            Body::Score(score) => return self.score(rule, score),
+            Body::Ledger(_) => format!("ledger {}", rule.name()),
+            Body::Filter(_) => format!("filter {}", rule.name()),
+            _ => rule.name().to_owned(),
         };
-        for statement in rule.statements() {
-            let inside = matches!(rule, Rule::Prefilter(_) | Rule::Permit(_));
-            let mode = self.mode(&name, if inside { statement.span() } else { rule.span() });
+        for statement in rule.statements(policy) {
+            let mode = self.mode(&name, rule);
             self.statement(&format!("{name} ({mode})"), statement);
         }
     }
 
-    /// How far the rule at a place goes; for which pods is a part of its own.
-    fn mode(&mut self, name: &str, rule: Span) -> String {
+    /// How far a rule goes; which pods it leaves alone, and for which it decides, are parts of their own.
+    fn mode(&mut self, name: &str, rule: &'p Rule) -> String {
         let policy = self.reader.policy;
-        let word = policy.modes.of(rule).word();
-        let Some(of) = policy.modes.canary(rule) else { return word.to_owned() };
-        self.expr(&format!("{name} decides"), &of.decides);
-        format!("{word} else {}", of.otherwise.word())
+        for leave in rule.head.guard.iter().filter(|leave| leave.decides().is_none()) {
+            self.expr(&format!("{name} leaves alone"), &leave.holds);
+        }
+        let word = rule.head.mode.word();
+        let some = rule.head.guard.iter().find_map(Leave::decides);
+        let Some((decides, otherwise)) = some else { return word.to_owned() };
+        self.expr(&format!("{name} decides"), &policy[decides].value);
+        format!("{word} else {}", otherwise.word())
     }
 
     fn statement(&mut self, name: &str, statement: Statement<'p>) {
         match statement {
             Statement::Condition(of) => self.expr(name, of),
-            Statement::Guard(of) => self.guard(name, of),
+            Statement::Missing(of, _) => self.guard(name, of),
             Statement::Check(of) => self.check(name, of),
             Statement::LedgerKey(of) => self.expr(name, &of.key),
             Statement::Key(of) => {
@@ -268,11 +275,11 @@ impl<'p> Statements<'p, '_> {
     }
 
     /// The gives of a score: where no value is given the node is left out, and so it is by `give none`.
-    fn score(&mut self, score: &'p Score) {
-        let mode = self.mode(&score.name, score.span);
+    fn score(&mut self, rule: &'p Rule, score: &'p Score) {
+        let mode = self.mode(rule.name(), rule);
         let shape = (score.weight, score.normalize, score.reversed, score.prefer);
-        let name = format!("score {} {shape:?} ({mode})", score.name);
-        self.put(&name, None, score.span);
+        let name = format!("score {} {shape:?} ({mode})", rule.name());
+        self.put(&name, None, rule.span());
         let mut left_out: Vec<Term> = Vec::new();
         for give in &score.gives {
             let when = give.when.as_ref().map(|when| self.reader.term(when));

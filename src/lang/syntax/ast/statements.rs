@@ -54,23 +54,23 @@ pub enum StatementKind {
     Group(Group),
     /// `preempt { … }`
     Preempt(Block),
-    /// `ledger NAME: T by K { … }`; not built.
+    /// `ledger NAME: T by K { … }`
     Ledger(Ledger),
     /// `memo NAME: T by K ttl D`
     Memo(Memo),
-    /// `reserve { … }`; not built.
+    /// `reserve { … }`
     Reserve(Block),
-    /// `before bind { … }`; not built.
+    /// `before bind { … }`
     BeforeBind(Block),
-    /// `after bind { … }`; not built.
+    /// `after bind { … }`
     AfterBind(Block),
-    /// `after failure { … }`; not built.
+    /// `after failure { … }`
     AfterFailure(Block),
     /// `source NAME = metrics(…)`
     Source(SourceDecl),
     /// `mode …`
     Mode(Mode),
-    /// `except until … because … when …`; not built.
+    /// `except until … because … when …`
     Except(Except),
     /// Could not be read.
     Broken(Broken),

@@ -19,7 +19,7 @@ impl Part {
             Speaks::Refuses(rule, status) => {
                 return vec![WouldRefuse {
                     rule: Symbol::new(rule),
-                    mode: self.modes.policy.word(),
+                    mode: self.mode_before_rules().word(),
                     place: String::new(),
                     reason: status.message(),
                     nodes: None,
@@ -35,13 +35,12 @@ impl Part {
                 found.extend(self.once(h, ("prefilter", numbers::PREFILTER), check, context));
             }
         }
-        let onlys = of.policy.prefilters.iter().flat_map(|prefilter| prefilter.onlys());
-        if let Some(only) = onlys.last()
+        if let Some(only) = self.onlys().last()
             && self.left_by_prefilters(h, context, nodes).is_empty()
         {
             found.push(WouldRefuse {
                 rule: Symbol::new("prefilter"),
-                mode: self.modes.of(only.span).word(),
+                mode: only.mode.word(),
                 place: String::new(),
                 reason: format!("node(s) didn't satisfy plugin(s) [{}]", of.name()),
                 nodes: None,
@@ -49,14 +48,14 @@ impl Part {
         }
         let registers = self.rules.registers(context);
         let mut scan = ColumnScan::new(&of.policy, &of.statements.inputs, context, &registers);
-        for (at, (written, filter)) in of.policy.filters.iter().zip(&of.statements.filters).enumerate() {
+        for (at, filter) in of.statements.filters.iter().enumerate() {
             let rule = (numbers::filter(at), filter);
             let left = self.left_by(h, rule, &mut scan, nodes);
             let Some(first) = nodes.iter().find(|node| !left.contains(*node)) else { continue };
             found.push(WouldRefuse {
                 rule: filter.name.clone(),
-                mode: self.modes.of(written.span).word(),
-                place: written.checks.first().map_or("", |check| of.place(check.span)).to_owned(),
+                mode: filter.mode.word(),
+                place: filter.checks.first().map_or("", |check| of.place(check.check.span)).to_owned(),
                 reason: self.reason_on(h, rule, context, first, &registers),
                 nodes: Some(nodes.len() - left.len()),
             });
@@ -75,7 +74,7 @@ impl Part {
         let reason = self.refuses(h, (rule, check), &mut env, context)?;
         Some(WouldRefuse {
             rule: Symbol::new(name),
-            mode: self.modes.of(check.check.span).word(),
+            mode: check.mode.word(),
             place: self.rules.compiled.place(check.check.span).to_owned(),
             reason,
             nodes: None,

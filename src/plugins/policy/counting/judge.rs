@@ -4,7 +4,7 @@ use super::super::{numbers, refusal};
 use super::Part;
 use crate::framework::{Choice, Handle, Would, WouldEffect};
 use crate::lang::codegen::{
-    ColumnScan, CompiledCheck, CompiledFilter, CompiledPrefilter, CompiledScore, Env,
+    ColumnScan, CompiledCheck, CompiledFilter, CompiledOnly, CompiledPrefilter, CompiledScore, Env,
 };
 use crate::lang::eval::context::EvalContext;
 use crate::lang::syntax::ast::OnError;
@@ -80,7 +80,7 @@ impl Part {
         for check in checks {
             let Some(text) = self.refuses(h, (rule, check), &mut env, context) else { continue };
             judged.effect = WouldEffect::Waits;
-            let tells = self.tells(self.modes.of(check.check.span), || text);
+            let tells = self.tells(check.mode, || text);
             judged.tells = judged.tells.or(tells);
         }
         judged
@@ -113,12 +113,19 @@ impl Part {
             judged.effect = of_left(&left, choice);
         }
         if judged.effect == WouldEffect::Waits && judged.tells.is_none() {
-            let onlys = of.policy.prefilters.iter().flat_map(|prefilter| prefilter.onlys());
             let text = || format!("node(s) didn't satisfy plugin(s) [{}]", of.name());
-            let mut tells = onlys.filter_map(|only| self.tells(self.modes.of(only.span), text));
+            let mut tells = self.onlys().filter_map(|only| self.tells(only.mode, text));
             judged.tells = tells.next();
         }
         Some(judged)
+    }
+
+    /// `only nodes` of the prefilters.
+    pub(super) fn onlys(&self) -> impl Iterator<Item = &CompiledOnly> {
+        self.rules.compiled.statements.prefilters.iter().filter_map(|statement| match statement {
+            CompiledPrefilter::Only(only) => Some(only),
+            CompiledPrefilter::Check(_) => None,
+        })
     }
 
     /// The nodes that `only nodes` would leave, of these.
@@ -131,8 +138,7 @@ impl Part {
         let of = &self.rules.compiled;
         let mut env = Env::new(&of.policy, context, &[]);
         let mut left = nodes.clone();
-        for statement in &of.statements.prefilters {
-            let CompiledPrefilter::Only(only) = statement else { continue };
+        for only in self.onlys() {
             let chosen = only.when.as_ref().is_none_or(|when| when(&mut env));
             let names = if chosen { (only.nodes)(&mut env) } else { Value::Absent };
             self.rules.note_ignored(h, &mut env, numbers::PREFILTER);
@@ -189,12 +195,11 @@ impl Part {
         }
         let registers = self.rules.registers(context);
         let mut scan = ColumnScan::new(&of.policy, &of.statements.inputs, context, &registers);
-        let written = of.policy.filters.iter().zip(&of.statements.filters);
-        for (at, (policy, filter)) in written.enumerate() {
+        for (at, filter) in of.statements.filters.iter().enumerate() {
             let left = self.left_by(h, (numbers::filter(at), filter), &mut scan, &choice.feasible.nodes);
             let mut judged = Judged { effect: of_left(&left, choice), tells: None };
             if judged.effect == WouldEffect::Waits {
-                judged.tells = self.tells(self.modes.of(policy.span), || {
+                judged.tells = self.tells(filter.mode, || {
                     self.reason_on(h, (numbers::filter(at), filter), context, choice.node, &registers)
                 });
             }
@@ -267,8 +272,7 @@ impl Part {
                 continue;
             }
             judged.effect = WouldEffect::Waits;
-            let tells = self
-                .tells(self.modes.of(wait.wait.span), || refusal(of, &wait.wait.reason, context).message());
+            let tells = self.tells(wait.mode, || refusal(of, &wait.wait.reason, context).message());
             judged.tells = judged.tells.or(tells);
         }
         Some(judged)

@@ -1,8 +1,8 @@
 //! The rules of a policy that do not decide (`mode warn`, `mode audit`): what each would have done to a decision that was
 //! made without it.
 //!
-//! They are a policy of their own, of the same declarations ([`Policy::counting`](crate::lang::typed::Policy::counting)),
-//! so that the plugin of the policy has the rules that decide and nothing else. Each rule is counted for itself, as if it
+//! They are parts of the policy ([`Part::counting`](crate::lang::typed::Part::counting)), so that the plugin of the policy has
+//! the rules that decide and nothing else. Each rule is counted for itself, as if it
 //! alone had decided too. This file says what each rule would have done; `judge.rs` evaluates one rule, `explain.rs` names
 //! the rules that would refuse a pod.
 
@@ -14,7 +14,7 @@ use super::{PolicyPlugin, numbers, queued};
 use crate::framework::{Choice, Counting, Handle, PreemptionRules, Status, Would, WouldEffect, WouldRefuse};
 use crate::lang::eval::context::EvalContext;
 use crate::lang::policy_set::CompiledPolicy;
-use crate::lang::typed::{Mode, Modes};
+use crate::lang::typed::Mode;
 use crate::model::{NodeId, NodeSet, Symbol};
 use judge::Judged;
 
@@ -30,7 +30,6 @@ pub(super) struct Counter {
 struct Part {
     /// They alone, as if they decided.
     rules: PolicyPlugin,
-    modes: Modes,
     policy: Symbol,
 }
 
@@ -49,7 +48,6 @@ impl Counter {
     pub(super) fn of(compiled: &CompiledPolicy, exempt: &super::ExemptPods) -> Option<Box<Self>> {
         let parts = compiled.counts().iter().enumerate().map(|(at, counts)| Part {
             rules: PolicyPlugin { part: 1 + at, ..PolicyPlugin::new(counts.clone(), exempt.clone()) },
-            modes: counts.policy.modes.clone(),
             policy: Symbol::new(compiled.name()),
         });
         let parts: Vec<Part> = parts.collect();
@@ -59,9 +57,9 @@ impl Counter {
     /// The names of the filters, of the scores, and of the rules about evictions.
     pub(super) fn names(&self) -> impl Iterator<Item = Symbol> {
         self.parts.iter().flat_map(|part| {
-            let of = &part.rules.compiled.policy;
-            let filters = of.filters.iter().map(|filter| Symbol::from(&*filter.name));
-            let scores = of.scores.iter().map(|score| Symbol::from(&*score.name));
+            let of = &part.rules.compiled.statements;
+            let filters = of.filters.iter().map(|filter| filter.name.clone());
+            let scores = of.scores.iter().map(|score| score.name.clone());
             filters.chain(scores).chain(of.preempt.iter().map(|_| Symbol::new(PREEMPT)))
         })
     }
@@ -114,7 +112,7 @@ impl Part {
             (true, None) => {}
             (true, Some(_)) if !refusals => return Speaks::No,
             (true, Some(fault)) => {
-                let on_error = self.rules.compiled.policy.on_error;
+                let on_error = self.rules.compiled.rules().on_error();
                 let status = self.rules.failed(numbers::APPLIES, on_error, &fault, false);
                 return Speaks::Refuses("applies when", status);
             }
@@ -124,6 +122,11 @@ impl Part {
             Absent::Skip => Speaks::No,
             Absent::Refused(status) => Speaks::Refuses("missing", status),
         }
+    }
+
+    /// The mode of what refuses the pod before the rules are evaluated.
+    fn mode_before_rules(&self) -> Mode {
+        self.rules.compiled.rules().mode_before_rules()
     }
 
     fn would(&self, rule: &str, judged: Judged) -> Would {
@@ -155,7 +158,7 @@ impl Part {
             Speaks::Refuses(rule, status) => {
                 let judged = Judged {
                     effect: WouldEffect::Waits,
-                    tells: self.tells(self.modes.policy, || status.message()),
+                    tells: self.tells(self.mode_before_rules(), || status.message()),
                 };
                 out.push(self.would(rule, judged));
             }

@@ -1,0 +1,58 @@
+//! [`Leave`]: the pods that a rule leaves alone. What a rule leaves alone is its guard, beside its conditions, which stay as
+//! they are written: where a part of the guard holds, the rule says nothing about the pod.
+//!
+//! A guard reads the pod and its namespace, and it never fails.
+
+use super::{ExceptionId, Expr, ExprKind, LetId, Mode};
+use crate::diag::Span;
+use crate::lang::types::Type;
+use crate::lang::types::range::Range;
+
+/// A part of the guard of a rule.
+#[derive(Clone, Debug)]
+pub struct Leave {
+    /// Holds for the pods that are left alone.
+    pub holds: Expr,
+    /// Why they are.
+    pub by: LeftBy,
+}
+
+/// Why a rule leaves pods alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LeftBy {
+    /// An exception.
+    Exception(ExceptionId),
+    /// The rule decides for other pods: those for which this hidden `let` holds. For the ones left alone it has this mode.
+    Mode(LetId, Mode),
+}
+
+impl Leave {
+    /// By an exception, whose hidden `let` holds for the pods.
+    pub(super) fn by_exception(id: ExceptionId, (holds, span): (LetId, Span)) -> Self {
+        Self { holds: condition(ExprKind::Let(holds), span), by: LeftBy::Exception(id) }
+    }
+
+    /// By a mode, whose hidden `let` holds for the pods for which the rule decides.
+    pub(in crate::lang) fn by_mode((decides, span): (LetId, Span), otherwise: Mode) -> Self {
+        let holds = negated(&condition(ExprKind::Let(decides), span));
+        Self { holds, by: LeftBy::Mode(decides, otherwise) }
+    }
+
+    /// For which pods the rule decides, and its mode for the others; `None` of an exception.
+    pub fn decides(&self) -> Option<(LetId, Mode)> {
+        match self.by {
+            LeftBy::Exception(_) => None,
+            LeftBy::Mode(decides, otherwise) => Some((decides, otherwise)),
+        }
+    }
+}
+
+/// A condition.
+pub(super) fn condition(kind: ExprKind, span: Span) -> Expr {
+    Expr { kind, ty: Type::Bool, range: Range::of(&Type::Bool), span }
+}
+
+/// The place of a negation is not that of the condition: traces tell them apart.
+pub(super) fn negated(of: &Expr) -> Expr {
+    condition(ExprKind::Not(Box::new(of.clone())), of.span.at_end())
+}
