@@ -7,11 +7,11 @@ use crate::cli::output::Output;
 use crate::diag::SourceMap;
 use crate::dry_run::told::{Told, about_victim, applying, guards, never_evicts};
 use crate::framework::{Cycle, Framework, PluginId, Silent, Simulation, Verdict};
-use crate::lang::analysis::clock::{next_change, next_change_of};
+use crate::lang::analysis::clock::next_change_of;
 use crate::lang::eval::context::{EvalContext, Moved};
 use crate::lang::eval::trace::{Tracer, ValueTrace};
 use crate::lang::policy_set::place;
-use crate::lang::typed::{Body, Statement};
+use crate::lang::typed::{Body, Statement, Victim};
 use crate::model::{NodeInfo, PodInfo, Time};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -314,10 +314,9 @@ fn rule(
         && let Statement::Victim(of) = finding.statement
     {
         found.by.place = place(&subject.setup.policies.sources, of.span);
-        let ends = next_change_of(rules.policy, context, of, pod, &mut 0);
-        let guard = rules.guard(finding.rule);
-        let begins = guard.filter_map(|leave| next_change(rules.policy, context, &leave.holds, &mut 0));
-        found.until = begins.chain(ends).min();
+        let condition = rules.condition(finding.rule, finding.statement);
+        let of = condition.map(|condition| Victim { condition: condition.into_owned(), ..of.clone() });
+        found.until = of.and_then(|of| next_change_of(rules.policy, context, &of, pod, &mut 0));
         found.condition = tracer.condition(&finding);
     }
     found

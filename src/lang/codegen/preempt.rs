@@ -1,10 +1,10 @@
 //! `preempt`, lowered: what a policy says about the pods that may be evicted. `plugins::policy` asks for each pod and
 //! node of a simulation, so that nothing is computed beforehand.
 
-use super::rules::{CompiledCheck, fallible, guarded, once};
+use super::rules::{CompiledCheck, fallible, once};
 use super::{BoolFn, Env, Lowering};
 use crate::lang::analysis::steady::is_steady;
-use crate::lang::typed::{Body, Point, Rule, Rules, SlotId, Victim};
+use crate::lang::typed::{Body, Point, Rule, Rules, SlotId, Statement, Victim};
 use crate::lang::types::value::Value;
 use crate::model::PodInfo;
 
@@ -100,7 +100,7 @@ fn leaves(lowering: &mut Lowering<'_>, rules: Rules<'_>, rule: &Rule) -> Leaves 
 }
 
 fn naming(lowering: &mut Lowering<'_>, rules: Rules<'_>, rule: &Rule, victim: &Victim) -> CompiledVictim {
-    let condition = guarded(rules, rule, Some(&victim.condition), false);
+    let condition = rules.condition(rule, Statement::Victim(victim));
     let condition = condition.as_deref().unwrap_or(&victim.condition);
     CompiledVictim {
         slot: victim.slot,

@@ -14,14 +14,11 @@ use crate::lang::codegen::closures::{BoolFn, IntFn, ValueFn};
 use crate::lang::codegen::scores::{Column, Raw};
 use crate::lang::syntax::ast::{Normalize, OnError, WriteVerb};
 use crate::lang::typed::{
-    Body, Check, Expr, ExprKind, GroupId, LetId, Missing, Mode, Point, QueueKey, Reason, Rule, Rules, Score,
-    Statement, Wait, Write,
+    Body, Check, Expr, GroupId, LetId, Missing, Mode, Point, QueueKey, Reason, Rule, Rules, Score, Statement,
+    Wait, Write,
 };
-use crate::lang::types::Type;
-use crate::lang::types::range::Range;
 use crate::lang::types::value::{Fault, Value};
 use crate::model::{NodeId, NodeSet, Symbol, bits};
-use std::borrow::Cow;
 use std::sync::Arc;
 
 /// A let with `missing`: decided before the statements of the policy run.
@@ -422,7 +419,7 @@ fn prefilters(lowering: &mut Lowering<'_>, rules: Rules<'_>) -> Vec<CompiledPref
                     all.push(CompiledPrefilter::Check(Box::new(once(lowering, rules, rule, check))));
                 }
                 Statement::Only(only) => {
-                    let when = guarded(rules, rule, only.when.as_ref(), false);
+                    let when = rules.condition(rule, statement);
                     all.push(CompiledPrefilter::Only(CompiledOnly {
                         nodes: fallible_value(lowering, &only.nodes, only.on_error),
                         when: when.map(|when| fallible(lowering, &when, only.on_error, false)),
@@ -475,29 +472,6 @@ fn scores(lowering: &mut Lowering<'_>, rules: Rules<'_>, inputs: &mut ColumnInpu
     scores.map(|(rule, score)| scoring(lowering, (rules, rule), score, inputs)).collect()
 }
 
-/// A condition with the guard of its rule: where the guard holds, it is `alone`. `None`: there is no condition.
-///
-/// One expression, so that a scan tests 64 nodes at once, and what reads the pod alone is computed once for it.
-pub(super) fn guarded<'e>(
-    rules: Rules<'e>,
-    rule: &'e Rule,
-    condition: Option<&'e Expr>,
-    alone: bool,
-) -> Option<Cow<'e, Expr>> {
-    let span = condition.map_or(rule.span(), |condition| condition.span);
-    let at = |span, kind| Expr { kind, ty: Type::Bool, range: Range::of(&Type::Bool), span };
-    rules.guard(rule).fold(condition.map(Cow::Borrowed), |condition, leave| {
-        let holds = Box::new(leave.holds.clone());
-        let rest = condition.map(|condition| Box::new(condition.into_owned()));
-        let kind = match (alone, rest) {
-            (true, rest) => ExprKind::Or(holds, rest?),
-            (false, None) => ExprKind::Not(holds),
-            (false, Some(rest)) => ExprKind::And(Box::new(at(leave.holds.span, ExprKind::Not(holds))), rest),
-        };
-        Some(Cow::Owned(at(span, kind)))
-    })
-}
-
 /// A check that runs once per pod.
 pub(super) fn once(
     lowering: &mut Lowering<'_>,
@@ -505,16 +479,12 @@ pub(super) fn once(
     rule: &Rule,
     check: &Check,
 ) -> CompiledCheck {
-    let condition = condition_of(rules, rule, check);
+    let condition = rules.condition(rule, Statement::Check(check));
     let refuses = refusal(lowering, check, condition.as_deref());
     let constant = check.reason.constant().map(|text| Symbol::new(text));
     let may_fail = condition.as_ref().is_some_and(|condition| lowering.may_fail(condition));
     let (check, mode, range) = (check.clone(), rules.mode(rule), RangeBool::Constant(false));
     CompiledCheck { check, mode, refuses, range, constant, may_fail }
-}
-
-fn condition_of<'e>(rules: Rules<'e>, rule: &'e Rule, check: &'e Check) -> Option<Cow<'e, Expr>> {
-    guarded(rules, rule, check.condition.as_ref(), !check.refuses_when)
 }
 
 /// A check that runs for nodes.
@@ -524,7 +494,7 @@ fn of_a_node(
     check: &Check,
     inputs: &mut ColumnInputs,
 ) -> CompiledCheck {
-    let condition = condition_of(rules, rule, check);
+    let condition = rules.condition(rule, Statement::Check(check));
     let range = match condition.as_deref() {
         None => RangeBool::Constant(true),
         Some(condition) if lowering.may_fail(condition) => {
@@ -549,7 +519,7 @@ fn refusal(lowering: &mut Lowering<'_>, check: &Check, condition: Option<&Expr>)
 /// A write. It was proved that nothing of it fails.
 fn writing(lowering: &mut Lowering<'_>, rules: Rules<'_>, rule: &Rule, write: &Write) -> CompiledWrite {
     let entries = write.entries.iter();
-    let when = guarded(rules, rule, write.when.as_ref(), false);
+    let when = rules.condition(rule, Statement::Write(write));
     CompiledWrite {
         verb: write.verb,
         entries: entries.map(|entry| (Symbol::new(&entry.key), lowering.value(&entry.value))).collect(),
@@ -559,7 +529,7 @@ fn writing(lowering: &mut Lowering<'_>, rules: Rules<'_>, rule: &Rule, write: &W
 
 fn waiting(lowering: &mut Lowering<'_>, rules: Rules<'_>, rule: &Rule, wait: &Wait) -> CompiledWait {
     let members = wait.group.map(|group| members_of(lowering, rules.policy, group));
-    let until = guarded(rules, rule, Some(&wait.until), true);
+    let until = rules.condition(rule, Statement::Wait(wait));
     let until = until.as_deref().unwrap_or(&wait.until);
     CompiledWait {
         wait: wait.clone(),

@@ -3,7 +3,7 @@
 //! An exception is a hidden `let` that holds for these pods until then. [`Policy::except`] puts it into the guards of the
 //! rules that it is about.
 
-use super::guard::{Leave, condition};
+use super::guard::{Leave, condition_at};
 use super::{Body, ExceptionId, Expr, ExprKind, Head, LetId, Policy, Rule};
 use crate::diag::Span;
 use crate::lang::syntax::ast::Text;
@@ -119,7 +119,7 @@ impl Policy {
         let leave = Leave::by_exception(id, (exception.holds, span));
         self.exceptions.push(exception);
         if about == Excepted::Policy {
-            self.unless.push(condition(ExprKind::Not(Box::new(leave.holds.clone())), span));
+            self.unless.push(condition_at(span, ExprKind::Not(Box::new(leave.holds.clone()))));
         }
         for rule in self.rules.iter_mut().filter(|rule| about.is_about(rule)) {
             rule.head.guard.push(leave.clone());

@@ -29,12 +29,12 @@ pub enum LeftBy {
 impl Leave {
     /// By an exception, whose hidden `let` holds for the pods.
     pub(super) fn by_exception(id: ExceptionId, (holds, span): (LetId, Span)) -> Self {
-        Self { holds: condition(ExprKind::Let(holds), span), by: LeftBy::Exception(id) }
+        Self { holds: condition_at(span, ExprKind::Let(holds)), by: LeftBy::Exception(id) }
     }
 
     /// By a mode, whose hidden `let` holds for the pods for which the rule decides.
     pub(in crate::lang) fn by_mode((decides, span): (LetId, Span), otherwise: Mode) -> Self {
-        let holds = negated(&condition(ExprKind::Let(decides), span));
+        let holds = negated(&condition_at(span, ExprKind::Let(decides)));
         Self { holds, by: LeftBy::Mode(decides, otherwise) }
     }
 
@@ -47,12 +47,12 @@ impl Leave {
     }
 }
 
-/// A condition.
-pub(super) fn condition(kind: ExprKind, span: Span) -> Expr {
+/// A condition at a place.
+pub(super) fn condition_at(span: Span, kind: ExprKind) -> Expr {
     Expr { kind, ty: Type::Bool, range: Range::of(&Type::Bool), span }
 }
 
 /// The place of a negation is not that of the condition: traces tell them apart.
 pub(super) fn negated(of: &Expr) -> Expr {
-    condition(ExprKind::Not(Box::new(of.clone())), of.span.at_end())
+    condition_at(of.span.at_end(), ExprKind::Not(Box::new(of.clone())))
 }

@@ -3,9 +3,10 @@
 //!
 //! A part chooses among the rules of its policy. Declarations, and with them all ids, are those of the policy.
 
-use super::guard::{Leave, LeftBy, negated};
-use super::{Body, Expr, Head, LetId, Missing, Mode, Point, Policy, Rule, Statement};
+use super::guard::{Leave, LeftBy, condition_at, negated};
+use super::{Body, Expr, ExprKind, Head, LetId, Missing, Mode, Point, Policy, Rule, Statement};
 use crate::lang::syntax::ast::OnError;
+use std::borrow::Cow;
 
 /// Some rules of a policy.
 #[derive(Clone, Debug)]
@@ -185,6 +186,32 @@ impl<'p> Rules<'p> {
     pub fn guard(self, rule: &'p Rule) -> impl Iterator<Item = &'p Leave> {
         let counts = self.part.counts;
         rule.head.guard.iter().filter(move |leave| !counts || leave.decides().is_none())
+    }
+
+    /// The condition of a statement with the guard of its rule: where the guard holds, it is what lets the pod be. One
+    /// expression, so that a scan tests 64 nodes at once, and what reads the pod alone is computed once for it. `None`: there
+    /// is neither. What a score gives is not joined: its guard is evaluated first.
+    pub fn condition(self, rule: &'p Rule, statement: Statement<'p>) -> Option<Cow<'p, Expr>> {
+        let condition = statement.condition().map(Cow::Borrowed);
+        let alone = match statement {
+            Statement::Check(check) => !check.refuses_when,
+            Statement::Wait(_) => true,
+            Statement::Only(_) | Statement::Write(_) | Statement::Victim(_) => false,
+            _ => return condition,
+        };
+        let span = condition.as_ref().map_or(rule.span(), |condition| condition.span);
+        self.guard(rule).fold(condition, |condition, leave| {
+            let holds = Box::new(leave.holds.clone());
+            let rest = condition.map(|condition| Box::new(condition.into_owned()));
+            let kind = match (alone, rest) {
+                (true, rest) => ExprKind::Or(holds, rest?),
+                (false, None) => ExprKind::Not(holds),
+                (false, Some(rest)) => {
+                    ExprKind::And(Box::new(condition_at(leave.holds.span, ExprKind::Not(holds))), rest)
+                }
+            };
+            Some(Cow::Owned(condition_at(span, kind)))
+        })
     }
 
     /// How far a rule of the part may go.

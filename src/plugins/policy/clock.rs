@@ -60,27 +60,27 @@ impl Clocked {
             let is_simulated = matches!(rule.body, Body::Victim(_) | Body::EvictionGuard(_))
                 && rule.reads(policy).any(|reads| reads.clock && changed_by_evictions(reads));
             if let Body::Victim(of) = &rule.body {
-                let guard = rules.guard(rule).map(|leave| &leave.holds);
-                all.pod.extend(guard.filter(|part| reads_clock(policy, part)).cloned());
-                if reads_clock(policy, &of.condition) {
-                    match parts_of_time(policy, &of.condition) {
+                let condition = rules.condition(rule, Statement::Victim(of));
+                let condition = condition.as_deref().unwrap_or(&of.condition);
+                if reads_clock(policy, condition) {
+                    match parts_of_time(policy, condition) {
                         Some(parts) => all.pod.extend(parts.into_iter().cloned()),
                         None => {
-                            all.victims.push(of.clone());
+                            all.victims.push(Victim { condition: condition.clone(), ..of.clone() });
                             all.of_simulations |= is_simulated;
                         }
                     }
                 }
                 continue;
             }
-            let guard = || rules.guard(rule).map(|leave| &leave.holds);
             for statement in rules.statements(rule) {
                 // The duration of a wait is computed when it begins.
                 let value = match statement {
                     Statement::Missing(..) | Statement::Only(_) => statement.value(),
                     _ => None,
                 };
-                for expr in guard().chain(statement.condition()).chain(value) {
+                let condition = rules.condition(rule, statement);
+                for expr in condition.as_deref().into_iter().chain(value) {
                     if !reads_clock(policy, expr) {
                         continue;
                     }

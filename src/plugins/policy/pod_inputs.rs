@@ -9,7 +9,7 @@ use crate::lang::eval::interpret::Evaluator;
 use crate::lang::language::fields::ChangedBy;
 use crate::lang::policy_set::CompiledPolicy;
 use crate::lang::typed::walk;
-use crate::lang::typed::{self, Expr, ExprKind, GroupId, Point, Policy, Root};
+use crate::lang::typed::{self, Expr, ExprKind, GroupId, Point, Policy, Root, Statement};
 use crate::lang::types::convert;
 use crate::lang::types::value::Ordered;
 use crate::model::{IndexKey, Kinds};
@@ -24,17 +24,16 @@ impl PodInputs {
     pub(super) fn of(compiled: &CompiledPolicy) -> Self {
         let (policy, part) = (&compiled.policy, compiled.rules());
         let rules = || part.at(Point::Permit);
-        let guard = |rule| part.guard(rule).map(|leave| &leave.holds);
         let waits = rules().flat_map(|rule| rule.waits().iter().map(move |of| (rule, of)));
         let waits = waits.map(|(rule, of)| {
-            // A pod may be left alone from one moment to the next, whatever the members are.
-            let alone = guard(rule).next().is_some();
-            let distance = if alone { Distance::One } else { Distance::of(policy, &of.until) };
-            ConditionInputs::of(policy, guard(rule).chain([&of.until]), &of.reads, distance)
+            let until = part.condition(rule, Statement::Wait(of));
+            let until = until.as_deref().unwrap_or(&of.until);
+            ConditionInputs::of(policy, [until], &of.reads, Distance::of(policy, until))
         });
         let checks = rules().flat_map(|rule| rule.checks().map(move |of| (rule, of)));
         let checks = checks.map(|(rule, of)| {
-            ConditionInputs::of(policy, guard(rule).chain(&of.condition), &of.reads, Distance::One)
+            let condition = part.condition(rule, Statement::Check(of));
+            ConditionInputs::of(policy, condition.as_deref(), &of.reads, Distance::One)
         });
         Self { waits: waits.collect(), checks: checks.collect() }
     }
