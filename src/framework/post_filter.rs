@@ -48,7 +48,7 @@ impl Framework {
         answer
     }
 
-    /// The same without counts and times. `with` are rules about evictions beside those of the plugins.
+    /// Runs the PostFilter plugins without counts and times. `with` are rules about evictions beside those of the plugins.
     pub(super) fn ask_post_filters(
         &self,
         cycle: &Cycle,

@@ -61,7 +61,7 @@ impl PodMarks {
         PodInfo { annotations, labels, raw, ..pod.clone() }
     }
 
-    /// The same for the object as the API has it.
+    /// The object as the API has it, with the marks laid over it.
     fn laid_over_object(&self, object: &serde_json::Value) -> serde_json::Value {
         let annotations = self.annotations.iter().map(|(key, value)| ("annotations", key, &**value));
         let labels = self.labels.iter().map(|(key, value)| ("labels", key, value.as_str()));

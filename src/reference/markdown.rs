@@ -85,7 +85,7 @@ pub(super) fn without_marks(text: &str) -> String {
                 out.push_str(before);
                 out.push('[');
                 rest = after.get(1..).unwrap_or("");
-                // A bracket within code begins no link: the search goes on behind the code.
+                // A bracket within code begins no link: the search goes on after the code.
                 if before.matches('`').count() % 2 == 1 {
                     let end = rest.find('`').map_or(rest.len(), |end| end + 1);
                     out.push_str(rest.get(..end).unwrap_or(""));

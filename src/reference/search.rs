@@ -1,5 +1,5 @@
 //! Finds a word in every topic: the page of a statement, field, function or code, sections by their heading, rows of
-//! tables (metrics, flags, units), and where the texts speak of it in code.
+//! tables (metrics, flags, units), and where the texts mention it in code.
 
 use super::page::{Block, Page};
 use super::topics::{Content, Found, TOPICS, Topic};
@@ -22,7 +22,7 @@ pub struct Search {
     pub pages: Vec<Part>,
     /// Sections whose heading has the word, or whose tables have a row of it.
     pub sections: Vec<Part>,
-    /// Sections that speak of it in code; else in their text.
+    /// Sections that mention it in code; else in their text.
     pub mentions: Vec<Part>,
     /// The nearest words, if nothing was found.
     pub near: Vec<String>,
@@ -97,12 +97,12 @@ fn in_prose(words: &str) -> Vec<Part> {
     for topic in TOPICS {
         for (title, page) in sections(&topic.page()) {
             let says = |text: &str| is_within(&text.to_lowercase(), words);
-            let speaks = page.blocks.iter().any(|block| match block {
+            let mentions = page.blocks.iter().any(|block| match block {
                 Block::Text(text) | Block::Item(text) => says(text),
                 Block::Table { rows, .. } => rows.iter().flatten().any(|cell| says(cell)),
                 Block::Example { .. } | Block::Section { .. } => false,
             });
-            if speaks {
+            if mentions {
                 found.push(Part { topic, words: title.replace('`', ""), page });
             }
         }

@@ -165,7 +165,7 @@ fn help_finds_every_word() {
     // Words that are in no code are found in the text.
     for word in ["leader election", "metrics-server", "back-off"] {
         let (out, status, said) = run(&format!("bayplan help '{word}'"));
-        let says = out.to_lowercase().contains(&word.to_lowercase()) || out.contains("is spoken of in");
+        let says = out.to_lowercase().contains(&word.to_lowercase()) || out.contains("is mentioned in");
         assert!(status == Some(0) && says, "{word}: {said}{out}");
     }
     for (word, near) in [

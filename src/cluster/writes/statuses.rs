@@ -1,6 +1,6 @@
 //! Writes the status of PodGroups and ElasticQuotas, if `--write-status` names them: what the controllers of scheduler-plugins
 //! write. Every replica watches, the leader writes. `group_status` and `quota_status` say what a status should be,
-//! `status_writer` what is to be written of it now, and `effects` sends it behind everything about pods. A kind, a right
+//! `status_writer` what is to be written of it now, and `effects` sends it after everything about pods. A kind, a right
 //! or a policy that is missing is reported once, and nothing else waits for it.
 
 use super::calls::{StatusPatch, now_rfc3339};

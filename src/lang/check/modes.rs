@@ -128,8 +128,8 @@ impl<'a> Checker<'a> {
             if let Some(span) = spans.into_iter().find(wrong) {
                 let which = if modes.canary(span).is_some() { "pods of its own" } else { "all pods" };
                 let message = format!("this rule decides for {which}, and its policy for some");
-                let help = "such a rule may count for all pods (`audit`, `warn`) or be `off`; write one that decides for \
-                            other pods into another policy";
+                let help = "such a rule may count for all pods (`audit`, `warn`) or be `off`; move rules for other pods \
+                            into another policy";
                 self.mistake(&codes::WRONG_MODE, span, message, help);
             }
         }
@@ -145,8 +145,8 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// The same of rules. Their conditions become hidden lets, which [`Policy::deciding`](crate::lang::typed::Policy::deciding)
-    /// writes into the rules.
+    /// Checks the rules that decide for some pods. Their conditions become hidden lets, which
+    /// [`Policy::deciding`](crate::lang::typed::Policy::deciding) writes into the rules.
     fn canaries_of_rules(&mut self, policy: &'a ast::Policy, modes: &mut Modes) {
         let always = ("the rule decides for every pod", "the rule decides for no pod");
         let mut of_rule = |mode: &'a ast::Mode, rules: Vec<Span>| {
@@ -216,7 +216,7 @@ impl<'a> Checker<'a> {
     }
 }
 
-/// The modes that a rule says: behind its word, in its block, or as fields of a document.
+/// The modes that a rule says: after its word, in its block, or as fields of a document.
 fn written_of(statement: &ast::Statement) -> Vec<(&ast::Mode, Span)> {
     let inside = statement.kind.block().into_iter().flat_map(|block| &block.statements);
     let inside = inside.filter_map(|inner| match &inner.kind {

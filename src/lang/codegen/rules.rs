@@ -35,7 +35,7 @@ pub struct CompiledCheck {
     pub check: Check,
     /// Whether it refuses, for one node.
     refuses: BoolFn,
-    /// The same for 64 nodes.
+    /// Whether it refuses, for 64 nodes.
     range: RangeBool,
     /// The reason, when it is constant.
     pub constant: Option<Symbol>,

@@ -64,13 +64,13 @@ impl<'p, 'a> Evaluator<'p, 'a> {
         Self { policy, context, slots, lets, observer: None, steps: 0, fuse: u64::MAX, raised: None }
     }
 
-    /// The same, which tells an observer of every expression.
+    /// This evaluator, which tells an observer of every expression.
     pub fn observed(mut self, observer: &'p mut dyn Observer) -> Self {
         self.observer = Some(observer);
         self
     }
 
-    /// The same, which gives a fault when it took so many steps.
+    /// This evaluator, which gives a fault when it took so many steps.
     pub fn with_fuse(mut self, steps: u64) -> Self {
         self.fuse = steps;
         self

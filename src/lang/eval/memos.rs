@@ -215,7 +215,7 @@ mod tests {
             (value(&memo, "a", 99), value(&memo, "a", 100), value(&memo, "b", 0)),
             (Some(1), None, None)
         );
-        // The same value moves nothing and lasts longer; another one moves.
+        // An equal value moves nothing and lasts longer; another one moves.
         assert_eq!(remember(&mut memo, "a", Some(1), 50), 0);
         assert_eq!(value(&memo, "a", 149), Some(1));
         assert_eq!(remember(&mut memo, "a", Some(2), 60), 1);

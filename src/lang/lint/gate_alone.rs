@@ -41,7 +41,7 @@ fn parts<'p>(policy: &'p Policy, check: &'p Check) -> Parts<'p> {
     parts
 }
 
-/// The gate with a `prefilter` behind it that rejects by the same condition, in the policy language.
+/// The gate with a `prefilter` after it that rejects by the same condition, in the policy language.
 fn repeated(policy: &Policy, source: &Source, span: Span) -> Option<String> {
     let text = source.text().get(span.range()).filter(|_| !policy.cel)?;
     let rest = text.strip_prefix(WORD)?;

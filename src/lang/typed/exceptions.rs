@@ -42,9 +42,9 @@ pub enum Excepted {
     Named(Span),
     /// All `prefilter`, or the one at a place.
     Prefilters(Option<Span>),
-    /// The same of `reserve`.
+    /// All `reserve`, or the one at a place.
     Reserves(Option<Span>),
-    /// The same of `permit`.
+    /// All `permit`, or the one at a place.
     Permits(Option<Span>),
     /// The statements of all `preempt`, or of the one at a place.
     Preempts(Option<Span>),
@@ -224,7 +224,7 @@ impl Policy {
         self.leave_evictions(leave, is);
     }
 
-    /// The same of the statements of `preempt`: the pods are those that preempt.
+    /// Writes the exception into the statements of `preempt`: the pods are those that preempt.
     fn leave_evictions(&mut self, leave: &Leave, is: &dyn Fn(Span) -> bool) {
         let Some(preempt) = &mut self.preempt else { return };
         let checks = preempt.nevers.iter_mut().chain(&mut preempt.guards);

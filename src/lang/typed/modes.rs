@@ -53,7 +53,7 @@ pub struct Modes {
     /// Those that rules say themselves, by the place of the rule; of `prefilter`, `permit` and `preempt` by the place of each
     /// statement inside.
     pub rules: FxHashMap<Span, Mode>,
-    /// The pods of which the policy speaks in this mode. In a ledger every pod counts.
+    /// The pods to which the policy applies in this mode. In a ledger every pod counts.
     pub when: Option<Expr>,
     /// Its mode for the other pods.
     pub otherwise: Mode,

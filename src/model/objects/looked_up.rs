@@ -66,7 +66,7 @@ impl LookedUp {
         Ok(Self { kind: kind.clone(), metadata: kept, created, fields: Arc::new(fields) })
     }
 
-    /// The same object with less.
+    /// This object with fewer fields: those that `keep` names.
     pub fn projected(&self, keep: &Projection) -> Self {
         let mut less = self.clone();
         let keeps = |name: &str| keeps(&keep.fields, name);

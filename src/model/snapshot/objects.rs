@@ -249,7 +249,7 @@ impl Snapshot {
         self.objects.entry(&T::KIND, namespace, name)?.seen.typed.downcast_ref()
     }
 
-    /// The same of any kind. `None` also when the key has another UID.
+    /// An object of any kind as the API server has it, without assumptions. `None` also when the key has another UID.
     pub fn any_object_seen(&self, key: &ObjectKey) -> Option<&Arc<dyn ApiObject>> {
         Some(&self.objects.entry_of(key)?.seen.object)
     }

@@ -33,7 +33,7 @@ pub(super) fn asks_again(compiled: &CompiledPolicy) -> bool {
     rejects.any(|again| again) || compiled.policy.lets.iter().any(written)
 }
 
-/// Whether a policy, or a statement of its `preempt`, may begin to speak of a pod that does not change.
+/// Whether a policy, or a statement of its `preempt`, may begin to apply to a pod that does not change.
 pub(super) fn may_begin(compiled: &CompiledPolicy) -> bool {
     let policy = &compiled.policy;
     let Some(preempt) = &policy.preempt else { return false };

@@ -34,7 +34,7 @@ struct Part {
     policy: Symbol,
 }
 
-/// Whether the policy speaks of a pod.
+/// Whether the policy applies to a pod.
 enum Speaks {
     /// It leaves the pod alone.
     No,
