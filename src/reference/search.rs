@@ -117,15 +117,16 @@ fn unit_meant(wanted: &str) -> Option<String> {
     matches!(letter, "k" | "m" | "g" | "t" | "p" | "e").then(|| unit.to_owned())
 }
 
-/// The sections of a topic whose heading has a word or a number.
+/// The sections of a topic whose heading has a word or a number; one whose heading is the word has its parts.
 pub fn sections_of(topic: &Topic, word: &str) -> Vec<Page> {
     let wanted = plain(word);
-    let all = sections(&topic.page());
+    let page = topic.page();
+    let all = sections(&page);
     let numbered = |title: &str| title.split_once(". ").is_some_and(|(number, _)| number == word);
     let exact: Vec<Page> = all
         .iter()
         .filter(|(title, _)| numbered(title) || plain(title) == wanted)
-        .map(|(_, page)| page.clone())
+        .map(|(title, own)| with_parts(&page, title).unwrap_or_else(|| own.clone()))
         .collect();
     if !exact.is_empty() {
         return exact;
@@ -134,6 +135,19 @@ pub fn sections_of(topic: &Topic, word: &str) -> Vec<Page> {
         is_within(&plain(title), &wanted) || rows_of(page, &wanted).is_some()
     };
     all.into_iter().filter(within).map(|(_, page)| page).collect()
+}
+
+/// The section of a page under this heading, with its parts.
+fn with_parts(page: &Page, heading: &str) -> Option<Page> {
+    let is = |block: &Block| matches!(block, Block::Section { title, .. } if title == heading);
+    let at = page.blocks.iter().position(is)?;
+    let whole = matches!(page.blocks.get(at), Some(Block::Section { part: false, .. }));
+    let goes_on = |block: &&Block| match block {
+        Block::Section { part, .. } => whole && *part,
+        _ => true,
+    };
+    let blocks = page.blocks.get(at + 1..)?.iter().take_while(goes_on).cloned().collect();
+    Some(Page { title: heading.to_owned(), blocks })
 }
 
 /// The headings of a topic, for suggestions.
