@@ -1,5 +1,14 @@
 //! [`PreemptionRules`]: what a plugin says about the pods that may be evicted for a pod, and [`AppliedRules`]: the rules
 //! of all plugins of a profile that apply to the pod. The plugin that preempts asks them (`plugins/default_preemption`).
+//!
+//! Preemption rules can start to apply to a pod that does not change (`Framework::rules_to_begin`), since `victim`
+//! may name pods that priorities do not. So a failed attempt counts their plugins among those whose events may help
+//! the pod, and when a policy that names victims comes into service the queue tries the pods again to which it may
+//! apply (`Framework::evicts_more`).
+//!
+//! A promised node is kept from the pods that the promised pod may evict (`Framework::keeps_from`): pods of at most
+//! its own priority, and those that rules of the profile let it evict. Otherwise they would take the node and be
+//! evicted again.
 
 use super::candidates::sort_by_importance;
 use super::cycle_state::{CycleState, StateSlot};

@@ -1,4 +1,7 @@
 //! [`Status`]: why a plugin refused. It is the error side of every result of a plugin; success is `Ok`.
+//!
+//! A status has its reasons as one symbol: it is cheap to clone, and a plugin makes one without a context. Range
+//! forms of filters write words of 64 rows with the number of a status, so that a pass over nodes clones none.
 
 use super::plugin_id::PluginId;
 use crate::model::Symbol;

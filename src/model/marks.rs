@@ -1,6 +1,9 @@
 //! Annotations and labels that a binding adds to its pod. The API server copies those of a Binding to the pod in the
 //! transaction that sets the node.
 //!
+//! Marks are laid over the assumed pod (`snapshot/pods.rs`) and go when the pod loses its node or is seen bound. A
+//! pod that an extender binds is not bound with marks: the extender's protocol has no place for them.
+//!
 //! Source: `setPodNodeAndMetadata` in `pkg/registry/core/pod/storage/storage.go`; labels since Kubernetes 1.35
 //! (KEP-4742).
 

@@ -3,6 +3,8 @@
 //!
 //! One struct per statement, in the order of the typed tree. `plugins::policy` decides when they
 //! run and what their results mean to the framework.
+//!
+//! `onError` is decided here, at the statement, and nowhere else.
 
 use super::acts::{CompiledActs, acts, members_of};
 use super::columns::{ColumnInputs, ColumnScan, RangeBool, RangeFloat, RangeNumber};

@@ -3,6 +3,9 @@
 //! The closures of code generation must agree with it on every program (property test). `trace.rs`
 //! evaluates whole statements and shows the value of every part; `types::arithmetic` has the
 //! numbers, `getters.rs` the fields.
+//!
+//! Every expression around a fault of CEL is that fault; `&&`, `||`, `all` and `exists` absorb it, and
+//! `optional.ofValid` takes it in. `Evaluator::value` does this in one place.
 
 use super::context::EvalContext;
 use super::getters;

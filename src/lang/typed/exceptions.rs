@@ -2,6 +2,10 @@
 //!
 //! An exception is a hidden `let` that holds for these pods until then. [`Policy::except`] writes it into the conditions of
 //! what it is about, so that whatever evaluates or analyses a condition knows it.
+//!
+//! A condition `c` becomes `!E && c`, one that must be true `E || c`, so that hints, bounds, clocks, ledgers and both
+//! evaluators know nothing of exceptions. In `preempt` an exception is about the pod that preempts: where it applies,
+//! the statements name no victims.
 
 use super::{Check, Expr, ExprKind, Give, LetId, Policy, PrefilterStatement, Unless};
 use crate::diag::Span;

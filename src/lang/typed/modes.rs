@@ -1,5 +1,9 @@
 //! [`Mode`]: how far a policy and its rules may go, and the parts of a policy by it: the rules that decide, and those that
 //! only count what they would have done.
+//!
+//! A policy whose rules do not all decide is lowered in parts, each a policy of the same declarations, so that rules
+//! that only count cannot change a decision. The condition of a rule that decides for some pods is a hidden `let`.
+//! Indexes are those of the whole policy: a ledger is kept in every mode.
 
 use super::exceptions::Leave;
 use super::{Expr, ExprKind, LetId, Missing, Policy, PrefilterStatement, Rule};

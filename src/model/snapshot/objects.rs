@@ -4,6 +4,8 @@
 //! gone or another one of its name takes its place, and when the object is seen at or above the version that the write of
 //! it returned. A newer version of the object that another client wrote does not end it.
 //!
+//! There is one assumption for each pod and object, and a reload keeps it.
+//!
 //! Source: `pkg/scheduler/util/assumecache/assume_cache.go`, which drops an assumption with any newer version.
 
 use super::Snapshot;

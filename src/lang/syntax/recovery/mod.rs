@@ -4,6 +4,8 @@
 //! Called by `syntax::parse` after the grammar refused the whole file. Items begin in the first column,
 //! statements at their words; `grammar/README.md` has the rules. The result is used for diagnostics and for the
 //! names that it declares: a file with an error is never loaded.
+//!
+//! A missing `}` is reported where it is expected, with a label at the `{`.
 
 mod expected;
 mod familiar_mistakes;
