@@ -69,7 +69,7 @@ pub(super) struct Evictions {
     candidates: Vec<Candidate>,
     protected: Vec<Protected>,
     /// Why the pod evicts no other pod; or the guards that do not hold without the pods that may be evicted, each on the
-    /// first node of which it keeps them.
+    /// first node on which it keeps them.
     keeps: Vec<(Option<String>, Told)>,
 }
 

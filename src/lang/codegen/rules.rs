@@ -93,7 +93,7 @@ fn failed_or_ignored(env: &mut Env<'_, '_>, on_error: OnError, fault: Arc<Fault>
     kept.get_or_insert(fault);
 }
 
-/// A condition of which faults become an answer: `failed`.
+/// A condition whose faults become an answer: `failed`.
 pub(super) fn fallible(
     lowering: &mut Lowering<'_>,
     condition: &Expr,
@@ -108,7 +108,7 @@ pub(super) fn fallible(
     Box::new(move |env| condition.holds(env, failed))
 }
 
-/// A value of which a fault becomes absent, and is remembered.
+/// A value whose fault becomes absent, and is remembered.
 fn fallible_value(lowering: &mut Lowering<'_>, value: &Expr, on_error: OnError) -> ValueFn {
     let closure = lowering.value(value);
     if !lowering.may_fail(value) {

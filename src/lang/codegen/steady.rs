@@ -121,7 +121,7 @@ impl Summands {
 }
 
 impl Lowering<'_> {
-    /// An expression of which an attempt keeps the answers; `None` for all others.
+    /// An expression whose answers an attempt keeps; `None` for all others.
     pub(super) fn steady(&mut self, expr: &Expr) -> Option<ValueFn> {
         if !self.remembers_steady {
             return None;

@@ -247,11 +247,11 @@ struct Types {
     divisors: FxHashMap<Span, &'static str>,
     /// What CEL computes otherwise, and how.
     differing: FxHashMap<Span, &'static str>,
-    /// What it computes otherwise of numbers of which nothing is known, if they are at the end of their range.
+    /// What it computes otherwise from unknown numbers, if they are at the end of their range.
     at_the_end: Vec<NoTwin>,
     /// The defaults of params.
     defaults: FxHashMap<Text, (Constant, Type)>,
-    /// Places that might be absent, of which nothing is known.
+    /// Places that might be absent and about which nothing is known.
     unknown: Cell<Vec<Span>>,
 }
 

@@ -110,7 +110,7 @@ pub struct Kept {
     pub assumptions: usize,
     /// Names in the index of selectors.
     pub selectors: usize,
-    /// Nodes of which metrics are known.
+    /// Nodes with known metrics.
     pub metrics: usize,
 }
 
