@@ -109,8 +109,7 @@ fn anchors(text: &str) -> Vec<String> {
         let kept = kept.chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
         kept.map(|c| if c == ' ' { '-' } else { c }).collect()
     };
-    let headings =
-        text.lines().filter_map(|line| line.starts_with('#').then(|| line.trim_start_matches('#')));
+    let headings = text.lines().filter(|line| line.starts_with('#')).map(|line| line.trim_start_matches('#'));
     let named = text.split("<a id=\"").skip(1).filter_map(|rest| rest.split('"').next());
     headings.map(slug).chain(named.map(str::to_owned)).collect()
 }

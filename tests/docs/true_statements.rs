@@ -156,6 +156,7 @@ fn help_finds_every_word() {
     for (command, part) in [
         ("bayplan help language 11", "11. Time"),
         ("bayplan help language groups", "8. Groups"),
+        ("bayplan help language 8", "A LEDGER: SUMS BY KEY"),
         ("bayplan help codes", "BP0001"),
         ("bayplan help ci", "Recipes for CI"),
     ] {
