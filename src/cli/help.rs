@@ -200,7 +200,7 @@ fn found(
 
 /// The commands that print further parts.
 fn also(parts: &[&Part], alone: bool, word: &str, out: &Output) -> String {
-    let head = if alone { format!("{word} is spoken of in:") } else { "See also:".to_owned() };
+    let head = if alone { format!("{word} is mentioned in:") } else { "See also:".to_owned() };
     let mut text = format!("{head}\n");
     for part in parts.iter().take(LISTED) {
         let words = super::setup::quoted(&part.words);

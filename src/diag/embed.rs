@@ -114,7 +114,7 @@ pub(super) enum Edits {
     No,
 }
 
-/// The runs of equal bytes of `text` and `file[scalar]`, the byte of the file behind the scalar, and how it
+/// The runs of equal bytes of `text` and `file[scalar]`, the byte of the file after the scalar, and how it
 /// may be changed there.
 fn runs(file: &str, scalar: Range<usize>, text: &str) -> (Vec<Run>, usize, Edits) {
     let end = scalar.end.min(file.len());

@@ -227,7 +227,7 @@ fn apart(mut labels: Vec<Label>) -> Vec<Label> {
     kept
 }
 
-/// The name of the place of a span: the file, behind the object and the line in it for a text that
+/// The name of the place of a span: the file, after the object and the line in it for a text that
 /// lies in an object.
 pub(super) fn name(sources: &SourceMap, span: Span) -> String {
     let file = sources.file(span).map_or("", Source::name);

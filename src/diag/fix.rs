@@ -3,6 +3,9 @@
 //! Called by `cli`. A fix is applied whole or not at all. When its edits meet those of an earlier fix it
 //! is left for the next round. When they cannot be written where they belong (a line end within single
 //! quotes of YAML) it is not applied.
+//!
+//! What a fix changes is in its class (`FixClass`). A fix of a mistake is certain, since the text decides nothing
+//! yet; a fix of what compiles is certain only where the place that makes it says so.
 
 use super::{Diagnostic, Edit, FixClass, Source, SourceId, SourceMap, Span};
 use std::cell::Cell;

@@ -22,7 +22,7 @@ impl Default for Shape {
     }
 }
 
-/// A diagnostic with the texts that it speaks of.
+/// A diagnostic with the texts that it is about.
 #[derive(Debug)]
 pub struct Report<'a> {
     diagnostic: &'a Diagnostic,

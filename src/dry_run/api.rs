@@ -193,7 +193,7 @@ impl Api {
         self.objects.values().filter(|object| object.kind() == *kind).cloned().collect()
     }
 
-    /// What happened, oldest first. A watch of a kind that has seen the first `n` continues behind them.
+    /// What happened, oldest first. A watch of a kind that has seen the first `n` continues after them.
     pub fn log(&self) -> &[(Kind, WatchEvent)] {
         &self.log
     }

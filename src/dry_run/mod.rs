@@ -222,7 +222,7 @@ pub fn run(world: &World, profiles: Arc<Profiles>, options: &Options) -> Report 
     run_watched(world, profiles, options, None)
 }
 
-/// The same with an observer.
+/// Schedules the pending pods of a cluster; the observer sees every decision and every input.
 pub fn run_watched(
     world: &World,
     profiles: Arc<Profiles>,

@@ -81,7 +81,7 @@ impl Told {
     }
 }
 
-/// Named values in brackets, behind a blank: ` (used: 15, pool: 16)`.
+/// Named values in brackets, after a blank: ` (used: 15, pool: 16)`.
 pub fn values(details: &[(String, String)]) -> String {
     let shown: Vec<String> = details.iter().map(|(name, value)| format!("{name}: {value}")).collect();
     if shown.is_empty() { String::new() } else { format!(" ({})", shown.join(", ")) }

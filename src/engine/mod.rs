@@ -64,7 +64,7 @@ pub trait Decider: Send {
     ) -> Result<(), Status>;
     /// Its memory.
     fn memory(&self) -> &Memory;
-    /// The same, to be written.
+    /// Its memory, to be written.
     fn memory_mut(&mut self) -> &mut Memory;
     /// The cluster that plugins see.
     fn view<'s>(&self, s: &'s Snapshot) -> Cow<'s, Snapshot> {

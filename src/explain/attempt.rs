@@ -72,7 +72,7 @@ impl<'a> Attempt<'a> {
         self.choose(id).2
     }
 
-    /// The same, with the cluster and the attempt afterwards.
+    /// What Reserve and Permit on a node answer, with the cluster and the attempt afterwards.
     fn choose(&self, id: NodeId) -> (Snapshot, Cycle, Result<Vec<PluginId>, Status>) {
         let mut world = self.snapshot.fork();
         let mut cycle = self.cycle.clone();

@@ -41,7 +41,7 @@ pub struct Question<'a> {
     pub now: Time,
     /// How often filters may run again: [`TRIALS`], or fewer for one pod of many.
     pub trials: usize,
-    /// The same plugins where these policies and rules have exceptions for the pod.
+    /// The profile's plugins as they are once these policies and rules have exceptions for the pod.
     pub excepting: &'a dyn Fn(&[Exempted]) -> Option<Arc<Framework>>,
 }
 

@@ -177,7 +177,7 @@ fn with_line(text: &str, policy: &Policy, line: &str) -> Option<(String, usize)>
     Some((format!("{before}\n  {line}{rest}{after}"), at))
 }
 
-/// The brace that begins a body, behind comments.
+/// The brace that begins a body, after comments.
 fn body_of(text: &str) -> Option<usize> {
     let mut at = 0;
     loop {

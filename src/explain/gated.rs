@@ -29,7 +29,7 @@ pub fn gate(question: &Question) -> Option<Gate> {
     Some(Gate { helps: helps(question, &status), ..gate })
 }
 
-/// The same without what would help.
+/// Runs the PreEnqueue plugins and looks for no changes that help. `None`: they let the pod into the queue.
 pub fn held(question: &Question) -> Option<Gate> {
     Some(holds(question)?.0)
 }

@@ -43,7 +43,7 @@ pub struct Suggestion {
     pub waits_for: Vec<String>,
     /// The changes one by one.
     pub steps: Vec<Step>,
-    /// The same as data, in the same order.
+    /// The steps as data, in their order.
     #[serde(skip)]
     pub edits: Vec<Edit>,
 }

@@ -115,15 +115,15 @@ impl Framework {
         all
     }
 
-    /// The same of the rules from Reserve on, with the pod on its node.
+    /// What the rules from Reserve on would have done to the pod on its node.
     pub fn would_place(&self, cycle: &Cycle, snapshot: &Snapshot, node: NodeId, all: &mut Vec<Would>) {
         for (id, rules) in self.counting() {
             ask(all, |out| rules.placed(&cycle.handle(snapshot).for_plugin(id), node, out));
         }
     }
 
-    /// The same where the attempt ended without a node. `effect` compares the evictions that follow from an answer of
-    /// PostFilter with those of the attempt.
+    /// What the rules would have done where the attempt ended without a node. `effect` compares the
+    /// evictions that follow from an answer of PostFilter with those of the attempt.
     pub fn would_refuse(
         &self,
         cycle: &Cycle,

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 pub struct NodeToStatus {
     statuses: Vec<Status>,
     counts: Vec<usize>,
-    /// By word of 64 rows: which of them have the status of which number. Empty until the first refusal.
+    /// Per word of 64 rows: the number of each status and the mask of its rows. Empty until the first refusal.
     by_word: Vec<SmallVec<[(u32, u64); 2]>>,
     len: usize,
     absent: Option<Status>,

@@ -13,7 +13,7 @@ pub enum EventResource {
     Pod,
     /// A pod with a node.
     AssignedPod,
-    /// A pod of which this scheduler decided something that no watch has shown: it was assumed, it begins or stops waiting
+    /// A pod about which this scheduler decided something that no watch has shown: it was assumed, it begins or stops waiting
     /// at Permit, its binding was accepted, its nomination moved. Upstream has no such events; policies may wait for them.
     /// One that is forgotten is an [`AssignedPod`](Self::AssignedPod) that ends.
     DecidedPod,

@@ -45,7 +45,7 @@ impl<'a> Handle<'a> {
         self.cycle.pass_over(self.plugin, known, fault);
     }
 
-    /// The same view for another plugin.
+    /// This view for another plugin.
     pub fn for_plugin(self, plugin: PluginId) -> Self {
         Self { plugin, ..self }
     }
@@ -60,13 +60,13 @@ pub enum Act {
     Allow(PodKey, PluginId),
     /// Refuses a pod that waits at Permit.
     Reject(PodKey, Status),
-    /// The same because the attempt for another pod failed: its back-off is not cut short.
+    /// Refuses a pod that waits at Permit because the attempt for another pod failed: its back-off is not cut short.
     Release(PodKey, Status),
     /// Moves a pending pod to the active queue.
     Activate(PodKey),
     /// Values that an index keeps moved: the numbers of what did.
     Moved(Vec<u64>),
-    /// The same because an attempt failed: the back-off of those that it wakes is not cut short.
+    /// Values that an index keeps moved because an attempt failed: pods that this wakes keep all of their back-off.
     MovedByFailure(Vec<u64>),
     /// Moves an unschedulable pod as an event would that helps it.
     Wake(PodKey),

@@ -1,5 +1,8 @@
 //! [`Intent`]: what one field manager wants of an object, for server-side apply; [`Write`]: one write of a policy, or
 //! for one.
+//!
+//! All that the field manager `bayplan/POLICY` wants of an object, or of its status, is one intent, and so one call
+//! for each object, part and block. It has the UID: server-side apply would make an object again that is gone.
 
 use super::calls::{ApiCall, Part};
 use super::patch_body::PatchBody;

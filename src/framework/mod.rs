@@ -6,6 +6,8 @@
 //! binding cycle:     wait on Permit ► PreBind ► Bind ► PostBind          undo: Unreserve, in reverse order
 //! before the queue:  PreEnqueue, QueueSort                               after a refusal: EnqueueExtensions
 //! ```
+//!
+//! Not built, and without types here: group cycles and savepoints, remembered verdicts, allocation of devices.
 
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 

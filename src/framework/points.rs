@@ -224,7 +224,7 @@ pub struct Shortage {
 pub trait Filter: Sync {
     /// The definition: whether the pod fits on the node.
     fn filter(&self, h: &Handle, node: NodeInfo) -> Result<(), Status>;
-    /// The same for many nodes at once, over columns; writes only refusals. An `Error` status ends the attempt.
+    /// Whether the pod fits on each of many nodes, over columns; writes only refusals. An `Error` status ends the attempt.
     fn filter_range(&self, h: &Handle, nodes: &NodeSet, out: &mut Verdicts) {
         for id in nodes.iter() {
             if let Some(node) = h.snapshot.node(id)
@@ -382,7 +382,7 @@ pub struct PartialScore {
 pub trait Score: Sync {
     /// The definition: the raw score of a node that passed all filters.
     fn score(&self, h: &Handle, node: NodeInfo) -> Result<i64, Status>;
-    /// The same for many nodes at once, over columns; `out` is by row, with room for all rows of every word of
+    /// The raw scores of many nodes at once, over columns; `out` is by row, with room for all rows of every word of
     /// `nodes`. Other rows may be written too; they are ignored.
     fn score_range(&self, h: &Handle, nodes: &NodeSet, out: &mut [i64]) -> Result<(), Status> {
         for id in nodes.iter() {

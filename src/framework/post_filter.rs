@@ -22,7 +22,7 @@ pub struct PostFilterAnswer {
     pub message: String,
     /// The nomination that follows, if there are no candidates.
     pub promise: Promise,
-    /// The nodes of which the scheduler chooses one to evict pods from.
+    /// The nodes among which the scheduler chooses one to evict pods from.
     pub candidates: Vec<Candidate>,
     /// The reasons of the plugins before the one that found candidates: they count when extenders leave none of these.
     pub before: Vec<String>,
@@ -48,7 +48,7 @@ impl Framework {
         answer
     }
 
-    /// The same without counts and times. `with` are rules about evictions beside those of the plugins.
+    /// Runs the PostFilter plugins without counts and times. `with` are rules about evictions beside those of the plugins.
     pub(super) fn ask_post_filters(
         &self,
         cycle: &Cycle,

@@ -1,5 +1,14 @@
 //! [`PreemptionRules`]: what a plugin says about the pods that may be evicted for a pod, and [`AppliedRules`]: the rules
-//! of all plugins of a profile that speak of the pod. The plugin that preempts asks them (`plugins/default_preemption`).
+//! of all plugins of a profile that apply to the pod. The plugin that preempts asks them (`plugins/default_preemption`).
+//!
+//! Preemption rules can start to apply to a pod that does not change (`Framework::rules_to_begin`), since `victim`
+//! may name pods that priorities do not. So a failed attempt counts their plugins among those whose events may help
+//! the pod, and when a policy that names victims comes into service the queue tries the pods again to which it may
+//! apply (`Framework::evicts_more`).
+//!
+//! A promised node is kept from the pods that the promised pod may evict (`Framework::keeps_from`): pods of at most
+//! its own priority, and those that rules of the profile let it evict. Otherwise they would take the node and be
+//! evicted again.
 
 use super::candidates::sort_by_importance;
 use super::cycle_state::{CycleState, StateSlot};
@@ -19,7 +28,7 @@ pub type RuleFaults = Vec<Arc<RuleFault>>;
 /// Which pods may be evicted for the pod of the handle. Every answer is about the cluster as the handle and the node show
 /// it: pods that a simulation took away are gone.
 pub trait PreemptionRules: Sync {
-    /// Whether the rules speak of the pod that preempts.
+    /// Whether the rules apply to the pod that preempts.
     fn applies(&self, h: &Handle) -> bool;
     /// Whether they name the pods that may be evicted. Where the rules of no plugin do, pods of lower priority may be.
     fn names_victims(&self, h: &Handle) -> bool;
@@ -128,7 +137,7 @@ impl RuleNotes {
     }
 }
 
-/// The rules that speak of one pod that preempts, of all plugins at PostFilter, in the order of that point.
+/// The rules that apply to one pod that preempts, of all plugins at PostFilter, in the order of that point.
 #[derive(Default)]
 pub struct AppliedRules<'r> {
     all: SmallVec<[(PluginId, &'r dyn PreemptionRules); 2]>,
@@ -138,7 +147,7 @@ pub struct AppliedRules<'r> {
 }
 
 impl<'r> AppliedRules<'r> {
-    /// Of these plugins; those that do not speak of the pod are left out.
+    /// Of these plugins; those that do not apply to the pod are left out.
     pub fn of(rules: impl IntoIterator<Item = (PluginId, &'r dyn PreemptionRules)>, h: Handle) -> Self {
         let all: SmallVec<_> =
             rules.into_iter().filter(|(id, rules)| rules.applies(&h.for_plugin(*id))).collect();
@@ -152,7 +161,7 @@ impl<'r> AppliedRules<'r> {
         Self { all, namers, notes: RuleNotes::default() }
     }
 
-    /// Whether no rule speaks of the pod.
+    /// Whether no rule applies to the pod.
     pub fn is_empty(&self) -> bool {
         self.all.is_empty()
     }
@@ -312,7 +321,7 @@ impl<'r> AppliedRules<'r> {
 }
 
 impl Framework {
-    /// The rules that speak of the pod of the handle.
+    /// The rules that apply to the pod of the handle.
     pub fn preemption_rules(&self, h: Handle) -> AppliedRules<'_> {
         AppliedRules::of(self.eviction_rules(), h)
     }
@@ -384,7 +393,7 @@ impl Framework {
         points.any(|point| point.preempts() && !point.is_substitute())
     }
 
-    /// The plugins by whose rules more pods may be evicted for the pod of the handle once they begin to speak of it.
+    /// The plugins by whose rules more pods may be evicted for the pod of the handle once they begin to apply to it.
     pub(super) fn rules_to_begin(&self, h: Handle) -> PluginSet {
         let preempts = self.has_preemptor();
         let waits = |id: PluginId, rules: &dyn PreemptionRules| {

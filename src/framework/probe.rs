@@ -163,7 +163,7 @@ pub(super) struct Watch {
 }
 
 impl Framework {
-    /// The same framework, watched by a probe from its first attempt on.
+    /// Lets a probe watch this framework from its first attempt on.
     pub fn observe(&mut self, probe: &Arc<dyn Probe>) {
         let points = self.points();
         let scorers: Vec<PluginId> = points.score.iter().map(|scorer| scorer.plugin).collect();

@@ -1,6 +1,9 @@
 //! [`Profile`]: the plugins of a scheduler name, with their extension points, weights and arguments, and how a
 //! [`Framework`] is built from it. `config` reads profiles from files.
 //!
+//! A plugin that a profile enables for Filter or Score but not for PreFilter or PreScore works; upstream fails every
+//! pod of such a profile.
+//!
 //! Source: `pkg/scheduler/apis/config/v1/default_plugins.go` (`mergePlugins`),
 //! `pkg/scheduler/framework/runtime/framework.go` (`NewFramework`, `expandMultiPointPlugins`).
 

@@ -53,7 +53,7 @@ pub struct QueuedPodInfo {
     pub helped: bool,
     /// The PreEnqueue plugin that keeps it out.
     pub gating_plugin: Option<PluginId>,
-    /// The rules that do not decide of which its owner was told, with their policies.
+    /// Audit rules that were already reported to the owner of the pod, with their policies.
     pub told: Vec<(Symbol, Symbol)>,
 }
 

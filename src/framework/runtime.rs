@@ -205,7 +205,7 @@ impl Framework {
         }
     }
 
-    /// The same framework with extenders. Behind its plugins comes one that represents them among the plugins that
+    /// This framework with extenders. After its plugins comes one that represents them among the plugins that
     /// refused a pod.
     pub fn with_extenders(mut self, extenders: Arc<Extenders>) -> Self {
         if extenders.is_empty() {

@@ -12,7 +12,7 @@ pub const MAX_SCORE: i64 = 100;
 pub enum Scale {
     /// Scores as they are.
     As,
-    /// The same for all.
+    /// One score for all nodes.
     Constant(i64),
     /// Shares of the highest score.
     Max(i64),

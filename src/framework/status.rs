@@ -1,4 +1,7 @@
 //! [`Status`]: why a plugin refused. It is the error side of every result of a plugin; success is `Ok`.
+//!
+//! A status has its reasons as one symbol: it is cheap to clone, and a plugin makes one without a context. Range
+//! forms of filters write words of 64 rows with the number of a status, so that a pass over nodes clones none.
 
 use super::plugin_id::PluginId;
 use crate::model::Symbol;
@@ -130,31 +133,31 @@ impl Status {
         Self::new(Code::Error, reason)
     }
 
-    /// The same status; `helps_not`: no node that does not exist yet could pass either.
+    /// This status; `helps_not`: no node that does not exist yet could pass either.
     pub fn whatever_the_node(mut self, helps_not: bool) -> Self {
         self.no_node_helps = helps_not;
         self
     }
 
-    /// The same status, attributed to `plugin`.
+    /// This status, attributed to `plugin`.
     pub fn by(mut self, plugin: PluginId) -> Self {
         self.plugin = plugin;
         self
     }
 
-    /// The same status, attributed to a rule of the plugin.
+    /// This status, attributed to a rule of the plugin.
     pub fn of_rule(mut self, rule: u16) -> Self {
         self.rule = rule;
         self
     }
 
-    /// The same status, which comes from the fault of a rule.
+    /// This status, with the fault of a rule as its cause.
     pub fn because(mut self, fault: Arc<RuleFault>) -> Self {
         self.cause = Cause(Some(fault));
         self
     }
 
-    /// The same status, which comes from what `other` comes from.
+    /// This status, with the cause of `other`.
     pub fn because_of(mut self, other: &Self) -> Self {
         self.cause = other.cause.clone();
         self

@@ -62,7 +62,7 @@ impl Environment {
         Environment { rows: Rows::of_policies(), ..Environment::kubernetes(variables) }
     }
 
-    /// The same without a row: what the row changes is what it is in Kubernetes.
+    /// This environment without a row: what the row changes is what it is in Kubernetes.
     #[must_use]
     pub fn without(&self, row: Row) -> Self {
         Environment { rows: self.rows.without(row), variables: self.variables.clone() }

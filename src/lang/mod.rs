@@ -44,7 +44,7 @@ pub fn compile(source: &Source) -> (Vec<Policy>, Vec<Diagnostic>) {
     compile_with(source, &|_| Vec::new())
 }
 
-/// The same with the arguments of a profile, by the name of the policy.
+/// Compiles a text with the arguments of a profile, by the name of the policy.
 pub fn compile_with(
     source: &Source,
     arguments: &dyn Fn(&str) -> Vec<Argument>,
@@ -52,7 +52,7 @@ pub fn compile_with(
     compile_for(source, Size::default(), arguments)
 }
 
-/// The same for a cluster of a declared size.
+/// Compiles a text for a cluster of a declared size.
 pub fn compile_for(
     source: &Source,
     size: Size,
@@ -79,12 +79,13 @@ pub struct Given<'g> {
     pub exceptions: Option<&'g Outside>,
 }
 
-/// The same for all that can be given. An exception from another text with which a policy is refused is left out.
+/// Compiles a text with everything that can be given. An exception from another text with which a policy is refused is left
+/// out.
 pub fn compile_given(source: &Source, given: Given<'_>) -> (Vec<Policy>, Vec<Diagnostic>) {
     compile_within(source, given, &Budget::default())
 }
 
-/// The same with what it may take, which counts.
+/// Compiles a text within a budget, which counts what the texts of one set take together.
 pub fn compile_within(source: &Source, given: Given<'_>, budget: &Budget) -> (Vec<Policy>, Vec<Diagnostic>) {
     let (file, mistakes) = syntax::parse(source);
     let outside = given.exceptions.cloned().unwrap_or_default().with(&file, source);

@@ -16,7 +16,7 @@ pub fn amount(resource: &str, value: i64) -> String {
     amount_beside(resource, value, value)
 }
 
-/// The same beside another amount of the same resource, in the same unit: `0.5` beside `2` cpu,
+/// An amount in the unit of another amount of the resource: `0.5` beside `2` cpu,
 /// `500m` beside `250m`.
 pub fn amount_beside(resource: &str, value: i64, other: i64) -> String {
     if is_bytes(resource) {

@@ -219,7 +219,7 @@ mod tests {
         }
     }
 
-    /// The same, slowly: each number is a fraction of two whole numbers.
+    /// Computes a duration slowly: each number is a fraction of two whole numbers.
     fn slowly(parts: &[(u32, String, usize)]) -> Option<i64> {
         let mut nanoseconds = 0i128;
         for (whole, fraction, unit) in parts {

@@ -1,4 +1,7 @@
 //! [`Index`]: the state of a plugin between attempts. The snapshot keeps it and feeds it the changes that it asks for.
+//!
+//! An index has a key: plugin instance, declaration and arguments. Every policy is an instance of one Rust type, and
+//! two policies must not share state. A reload keeps an index whose key is unchanged.
 
 use super::changes::{Change, Delta, Moves};
 use super::precondition::PodPrecondition;

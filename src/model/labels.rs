@@ -33,7 +33,7 @@ impl Labels {
         self.0.is_empty()
     }
 
-    /// The same labels, as one copy with the equal labels of other pods.
+    /// These labels, as one copy with the equal labels of other pods.
     pub(super) fn shared(&self) -> Self {
         Self(LABELS.with(|table| table.same(self.0.clone())))
     }
@@ -111,7 +111,7 @@ impl Annotations {
         self.pairs.iter().map(|(key, value)| key.len() + value.len()).sum()
     }
 
-    /// The same, where those that were left out of `other` are left out too.
+    /// These annotations, where those that were left out of `other` are left out too.
     pub(super) fn with_left_out_of(self, other: &Self) -> Self {
         Self { left_out: other.left_out, ..self }
     }

@@ -1,6 +1,9 @@
 //! Annotations and labels that a binding adds to its pod. The API server copies those of a Binding to the pod in the
 //! transaction that sets the node.
 //!
+//! Marks are laid over the assumed pod (`snapshot/pods.rs`) and go when the pod loses its node or is seen bound. A
+//! pod that an extender binds is not bound with marks: the extender's protocol has no place for them.
+//!
 //! Source: `setPodNodeAndMetadata` in `pkg/registry/core/pod/storage/storage.go`; labels since Kubernetes 1.35
 //! (KEP-4742).
 
@@ -61,7 +64,7 @@ impl PodMarks {
         PodInfo { annotations, labels, raw, ..pod.clone() }
     }
 
-    /// The same for the object as the API has it.
+    /// The object as the API has it, with the marks laid over it.
     fn laid_over_object(&self, object: &serde_json::Value) -> serde_json::Value {
         let annotations = self.annotations.iter().map(|(key, value)| ("annotations", key, &**value));
         let labels = self.labels.iter().map(|(key, value)| ("labels", key, value.as_str()));

@@ -64,7 +64,7 @@ impl MetadataChange {
         metadata_problem(annotations, labels, 0)
     }
 
-    /// The same for a pod.
+    /// Why the API server would refuse the change of a pod; `None` if it may take it.
     pub fn problem_on_pod(&self) -> Option<String> {
         let mut annotations = self.annotations.iter();
         let problem =

@@ -58,7 +58,7 @@ pub struct Node {
 }
 
 impl Node {
-    /// A node of which only the name is known, from a pod that names it.
+    /// A node that only pods name: nothing but its name is known.
     pub fn placeholder(name: Symbol) -> Self {
         Self {
             name,

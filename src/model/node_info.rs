@@ -110,7 +110,7 @@ impl<'a> NodeInfo<'a> {
         Self { snapshot, row, id, overlay: None }
     }
 
-    /// The same node with an overlay on top.
+    /// This node with an overlay on top.
     pub fn with_overlay<'b>(self, overlay: &'b Overlay) -> NodeInfo<'b>
     where
         'a: 'b,

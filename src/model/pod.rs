@@ -122,7 +122,7 @@ pub struct PodInfo {
     pub scheduling_gates: Box<[Symbol]>,
     /// Effective request: upstream's `PodRequests`, with overhead (`component-helpers/resource/helpers.go`).
     pub requests: Resource,
-    /// The same of limits.
+    /// Effective limits, summed as `requests` are.
     pub limits: Resource,
     /// Request of CPU (millicores) with upstream's default for containers that name none; what a placed pod adds to its node in scores.
     pub nonzero_milli_cpu: i64,

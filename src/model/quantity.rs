@@ -433,7 +433,7 @@ impl std::ops::Add for Quantity {
     }
 }
 
-/// The same amount with the other sign.
+/// The amount with the other sign.
 impl std::ops::Neg for Quantity {
     type Output = Self;
     fn neg(self) -> Self {

@@ -54,7 +54,7 @@ impl Amounts {
         }
     }
 
-    /// The same as an object writes it.
+    /// The amounts as an object writes them.
     pub fn to_list(&self) -> ResourceList {
         ResourceList(self.0.iter().map(|(name, amount)| (name.clone(), Amount::Good(*amount))).collect())
     }

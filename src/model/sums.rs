@@ -24,7 +24,7 @@ impl Sums {
         })
     }
 
-    /// A pod comes to the node. One of which it cannot be read what it takes takes everything.
+    /// A pod comes to the node. A pod whose requests cannot be read takes everything.
     pub(super) fn add(&mut self, node: &Node, pod: &PodInfo) {
         self.requested.add(&pod.requests);
         self.nonzero.0 = self.nonzero.0.saturating_add(pod.nonzero_milli_cpu);

@@ -92,7 +92,7 @@ pub(super) struct Column<'a> {
     pub(super) weight: i64,
 }
 
-/// The same over the 64 rows of a word.
+/// A resource over the 64 rows of a word.
 #[derive(Clone, Copy)]
 pub(super) struct Block<'a> {
     pub(super) allocatable: &'a [i64; 64],

@@ -28,7 +28,7 @@ impl Trial {
         Self::with(plugin, objects)
     }
 
-    /// The same of a plugin that is made already.
+    /// A trial of a plugin that is made already.
     pub(super) fn with(plugin: Arc<dyn Plugin>, objects: Vec<Object>) -> Self {
         let id = PluginId(0);
         let points = Points {

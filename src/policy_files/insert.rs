@@ -113,7 +113,7 @@ mod tests {
     use super::super::policies_in;
     use super::*;
 
-    /// The file with `  except` as a line of its own behind the brace of each policy.
+    /// The file with `  except` as a line of its own after the brace of each policy.
     fn with_lines(file: &str) -> Vec<Option<String>> {
         let mut sources = SourceMap::new();
         let id = sources.add("x.yaml", file);

@@ -56,14 +56,14 @@ fn find<'t>(tree: &'t Tree, new: &Replacement) -> Option<&'t TreeEntry> {
     entries.iter().find(|entry| ours && entry.key == new.old_key)
 }
 
-/// The byte behind a scalar, without the white space that ends a block.
+/// The byte after a scalar, without the white space that ends a block.
 fn end(file: &str, value: &Tree) -> Option<usize> {
     let inside = file.get(value.at.start..value.at.end)?;
     Some(value.at.start + inside.trim_end().len())
 }
 
-/// The byte behind the entry, and the entry as it is written: a block below a key of a block, else a text of JSON. A
-/// comment behind the key or the value stays.
+/// The byte after the entry, and the entry as it is written: a block below a key of a block, else a text of JSON. A
+/// comment after the key or the value stays.
 fn written(file: &str, entry: &TreeEntry, new: &Replacement) -> Option<(usize, String)> {
     let end = end(file, &entry.value)?;
     let line = file.get(..entry.key_at.start)?.rfind('\n').map_or(0, |end| end + 1);

@@ -46,7 +46,7 @@ pub(super) fn page() -> Page {
          a reason `{path}` is replaced, and `{{` is a brace.",
     );
     page.text(
-        "A comment right above an item is its description, as `///` is in the policy language, and behind a \
+        "A comment right above an item is its description, as `///` is in the policy language, and after a \
          blank line it is a note, such as a licence; the annotation \
          `kubernetes.io/description` describes the policy as well. `# bayplan: allow(LINT) because REASON` above an item \
          silences a finding. Quote an expression that begins with a bracket or `!`, or that holds `: ` or ` #`: `'…'`, \

@@ -10,8 +10,10 @@ pub(super) fn page(text: &str) -> Page {
     while let Some(line) = lines.next() {
         if let Some(title) = line.strip_prefix("# ") {
             page.title = title.to_owned();
-        } else if let Some(title) = line.strip_prefix("##") {
-            page.section(title.trim_start_matches('#').trim());
+        } else if let Some(title) = line.strip_prefix("## ") {
+            page.section(title.trim());
+        } else if let Some(title) = line.strip_prefix("### ") {
+            page.part(title.trim());
         } else if let Some(fence) = line.trim_start().strip_prefix("```") {
             let _ = fence;
             let mut inside = String::new();
@@ -65,10 +67,14 @@ fn cells(row: &str) -> Vec<String> {
     row.split('|').map(|cell| cell.trim().replace('\u{1}', "|")).collect()
 }
 
-/// A text without what only Markdown needs: links become their words, and bold words are plain.
+/// A text without what only Markdown needs: links become their words, bold words are plain, and anchors go.
 pub(super) fn without_marks(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
+    if let Some((_, words)) = text.strip_prefix("- <a ").and_then(|anchor| anchor.split_once("</a>")) {
+        out.push_str("- ");
+        rest = words;
+    }
     while let Some(open) = rest.find('[') {
         let link = rest.get(open + 1..).and_then(|after| {
             let (words, target) = after.split_once("](")?;
@@ -85,7 +91,7 @@ pub(super) fn without_marks(text: &str) -> String {
                 out.push_str(before);
                 out.push('[');
                 rest = after.get(1..).unwrap_or("");
-                // A bracket within code begins no link: the search goes on behind the code.
+                // A bracket within code begins no link: the search goes on after the code.
                 if before.matches('`').count() % 2 == 1 {
                     let end = rest.find('`').map_or(rest.len(), |end| end + 1);
                     out.push_str(rest.get(..end).unwrap_or(""));
@@ -104,11 +110,11 @@ mod tests {
 
     #[test]
     fn a_guide_becomes_plain_text() {
-        let text = "# A guide\n\nSee **the** [page](x.md#y) and `a[0](b)`\nof it.\n\n## 1. Part\n\n- one\n  more\n- two\n\n```bay\nlet a = 1\n```\n\n| a | b |\n|---|---|\n| `x` | y \\| z |\n";
+        let text = "# A guide\n\nSee **the** [page](x.md#y) and `a[0](b)`\nof it.\n\n## 1. Part\n\n- one\n  more\n- <a id=\"z\"></a>two\n\n### A part of it\n\n```bay\nlet a = 1\n```\n\n| a | b |\n|---|---|\n| `x` | y \\| z |\n";
         let plain = page(text).plain(60);
         assert_eq!(
             plain,
-            "A guide\n\n  See the page and `a[0](b)` of it.\n\n1. PART\n\n  - one more\n  - two\n\n    let a = 1\n\n  A  B\n  x  y | z\n"
+            "A guide\n\n  See the page and `a[0](b)` of it.\n\n1. PART\n\n  - one more\n  - two\n\nA PART OF IT\n\n    let a = 1\n\n  A  B\n  x  y | z\n"
         );
     }
 }

@@ -21,6 +21,8 @@ pub enum Block {
         title: String,
         /// The fragment of links, such as `bp0104`.
         anchor: Option<String>,
+        /// It is a part of the section before it.
+        part: bool,
     },
     /// A paragraph.
     Text(String),
@@ -52,13 +54,19 @@ impl Page {
 
     /// Adds a section.
     pub fn section(&mut self, title: impl Into<String>) -> &mut Self {
-        self.blocks.push(Block::Section { title: title.into(), anchor: None });
+        self.blocks.push(Block::Section { title: title.into(), anchor: None, part: false });
+        self
+    }
+
+    /// Adds a part of the section before it, with a heading of its own.
+    pub fn part(&mut self, title: impl Into<String>) -> &mut Self {
+        self.blocks.push(Block::Section { title: title.into(), anchor: None, part: true });
         self
     }
 
     /// Adds a section that links can name by `anchor`.
     pub fn section_at(&mut self, title: impl Into<String>, anchor: impl Into<String>) -> &mut Self {
-        self.blocks.push(Block::Section { title: title.into(), anchor: Some(anchor.into()) });
+        self.blocks.push(Block::Section { title: title.into(), anchor: Some(anchor.into()), part: false });
         self
     }
 
@@ -112,11 +120,11 @@ impl Page {
         for block in &self.blocks {
             text.push('\n');
             match block {
-                Block::Section { title, anchor } => {
+                Block::Section { title, anchor, part } => {
                     if let Some(anchor) = anchor {
                         let _ = writeln!(text, "<a id=\"{anchor}\"></a>");
                     }
-                    let _ = writeln!(text, "## {title}");
+                    let _ = writeln!(text, "{} {title}", if *part { "###" } else { "##" });
                 }
                 Block::Text(paragraph) => {
                     let _ = writeln!(text, "{}", wrapped(paragraph, MARKDOWN_WIDTH, ""));

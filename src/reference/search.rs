@@ -1,5 +1,5 @@
 //! Finds a word in every topic: the page of a statement, field, function or code, sections by their heading, rows of
-//! tables (metrics, flags, units), and where the texts speak of it in code.
+//! tables (metrics, flags, units), and where the texts mention it in code.
 
 use super::page::{Block, Page};
 use super::topics::{Content, Found, TOPICS, Topic};
@@ -22,7 +22,7 @@ pub struct Search {
     pub pages: Vec<Part>,
     /// Sections whose heading has the word, or whose tables have a row of it.
     pub sections: Vec<Part>,
-    /// Sections that speak of it in code; else in their text.
+    /// Sections that mention it in code; else in their text.
     pub mentions: Vec<Part>,
     /// The nearest words, if nothing was found.
     pub near: Vec<String>,
@@ -97,12 +97,12 @@ fn in_prose(words: &str) -> Vec<Part> {
     for topic in TOPICS {
         for (title, page) in sections(&topic.page()) {
             let says = |text: &str| is_within(&text.to_lowercase(), words);
-            let speaks = page.blocks.iter().any(|block| match block {
+            let mentions = page.blocks.iter().any(|block| match block {
                 Block::Text(text) | Block::Item(text) => says(text),
                 Block::Table { rows, .. } => rows.iter().flatten().any(|cell| says(cell)),
                 Block::Example { .. } | Block::Section { .. } => false,
             });
-            if speaks {
+            if mentions {
                 found.push(Part { topic, words: title.replace('`', ""), page });
             }
         }
@@ -117,15 +117,16 @@ fn unit_meant(wanted: &str) -> Option<String> {
     matches!(letter, "k" | "m" | "g" | "t" | "p" | "e").then(|| unit.to_owned())
 }
 
-/// The sections of a topic whose heading has a word or a number.
+/// The sections of a topic whose heading has a word or a number; one whose heading is the word has its parts.
 pub fn sections_of(topic: &Topic, word: &str) -> Vec<Page> {
     let wanted = plain(word);
-    let all = sections(&topic.page());
+    let page = topic.page();
+    let all = sections(&page);
     let numbered = |title: &str| title.split_once(". ").is_some_and(|(number, _)| number == word);
     let exact: Vec<Page> = all
         .iter()
         .filter(|(title, _)| numbered(title) || plain(title) == wanted)
-        .map(|(_, page)| page.clone())
+        .map(|(title, own)| with_parts(&page, title).unwrap_or_else(|| own.clone()))
         .collect();
     if !exact.is_empty() {
         return exact;
@@ -134,6 +135,19 @@ pub fn sections_of(topic: &Topic, word: &str) -> Vec<Page> {
         is_within(&plain(title), &wanted) || rows_of(page, &wanted).is_some()
     };
     all.into_iter().filter(within).map(|(_, page)| page).collect()
+}
+
+/// The section of a page under this heading, with its parts.
+fn with_parts(page: &Page, heading: &str) -> Option<Page> {
+    let is = |block: &Block| matches!(block, Block::Section { title, .. } if title == heading);
+    let at = page.blocks.iter().position(is)?;
+    let whole = matches!(page.blocks.get(at), Some(Block::Section { part: false, .. }));
+    let goes_on = |block: &&Block| match block {
+        Block::Section { part, .. } => whole && *part,
+        _ => true,
+    };
+    let blocks = page.blocks.get(at + 1..)?.iter().take_while(goes_on).cloned().collect();
+    Some(Page { title: heading.to_owned(), blocks })
 }
 
 /// The headings of a topic, for suggestions.

@@ -144,7 +144,30 @@ pub static TOPICS: &[Topic] = &[
         file: "json.md",
         content: Content::Table { page: json::page, look_up: json::look_up, word: "KIND" },
     },
-    guide("running", "the scheduler in a cluster", "running.md", include_str!("../../docs/running.md")),
+    guide(
+        "running",
+        "which pages are about the scheduler in a cluster",
+        "running.md",
+        include_str!("../../docs/running.md"),
+    ),
+    guide(
+        "install",
+        "the scheduler in a cluster: manifests, rights, flags; commands on a live cluster",
+        "install.md",
+        include_str!("../../docs/install.md"),
+    ),
+    guide(
+        "cluster-policies",
+        "policies in a cluster: in service or not, and why",
+        "cluster-policies.md",
+        include_str!("../../docs/cluster-policies.md"),
+    ),
+    guide(
+        "behaviour",
+        "what the scheduler does, and how it differs from kube-scheduler",
+        "behaviour.md",
+        include_str!("../../docs/behaviour.md"),
+    ),
     guide(
         "feature-gates",
         "the feature gates of Kubernetes that it takes",

@@ -13,8 +13,8 @@
 //! by others before or between two leaders is lost: the admission rule in `deploy/` leaves marks to the scheduler.
 //!
 //! What is written is computed again at every try. The work ends, counted, when the plugin or the pod is gone. Marks that
-//! were found, as after a restart, are worked off slowly while pods are placed: there may be many, and each costs the
-//! API server what a binding costs.
+//! were found, as after a restart, are worked off slowly while pods are placed, and at most 32 at once: there may be many, and each
+//! costs the API server what a binding costs.
 
 use super::Scheduler;
 use super::calls::{Owner, object_key};

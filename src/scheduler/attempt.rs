@@ -11,6 +11,8 @@
 //!
 //! `cycle.rs` has the steps; here is what waits, and how it ends early.
 //!
+//! What extenders answer is read as names of nodes.
+//!
 //! Source: `pkg/scheduler/schedule_one.go`, `findNodesThatPassExtenders`, `prioritizeNodes`.
 
 use super::Scheduler;

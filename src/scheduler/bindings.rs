@@ -76,7 +76,7 @@ impl Bindings {
         self.interested.since(since, snapshot)
     }
 
-    /// The first pod of a class; the first one behind `after`.
+    /// The first pod of a class; the first one after `after`.
     pub(super) fn next_of(&self, class: &WaitClass, after: Option<&PodKey>) -> Option<PodKey> {
         let pods = self.classes.get(class)?;
         match after {

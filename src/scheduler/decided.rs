@@ -1,6 +1,11 @@
 //! What this scheduler decides about a pod moves what rules read of it before a watch shows it: its node, its marks,
 //! whether it waits at Permit, whether it is bound, its nomination. Pods in the queue receive it as an event;
 //! those that wait at Permit, and sort keys, read the log. Where no rule reads it, an event costs one lookup.
+//!
+//! In-tree plugins do not register for these events and wait for the watch, as upstream; policies register beside
+//! placed pods. Yet a pod whose binding waits wakes the pods that in-tree plugins refused
+//! (`EventResource::WaitingPod`): it may wait at Permit for the very pod that wants to be near it. Such a wake is
+//! after the full back-off, since what the woken pod does may end the wait.
 
 use super::Scheduler;
 use super::queue::Scope;

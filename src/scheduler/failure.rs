@@ -1,6 +1,11 @@
 //! Handles a failed attempt: requeues the pod, sets, keeps or removes its nomination, and reports the failure by event
 //! and condition.
 //!
+//! Plugins act after failed attempts (`Plugin::failure`), once the pod is in the queue again. A pod that the failure
+//! of another one released or woke keeps all of its back-off (`QueuedPodInfo::full_backoff`): otherwise two gangs
+//! without room for both would try each other's pods without end, because pods leave back-off early when the active
+//! queue is empty.
+//!
 //! Source: `pkg/scheduler/schedule_one.go`, `handleSchedulingFailure`.
 
 use super::Scheduler;

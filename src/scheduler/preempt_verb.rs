@@ -13,7 +13,7 @@ use crate::framework::{
 };
 use crate::model::{Snapshot, Symbol, Time};
 
-/// Upstream's text for a preemption of which extenders left nothing.
+/// Upstream's text for a preemption whose candidates extenders refused.
 const NONE_LEFT: &str = "preemption: no candidate node for preemption";
 
 impl Scheduler {

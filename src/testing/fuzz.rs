@@ -278,7 +278,7 @@ fn schemas(data: &[u8]) {
     });
 }
 
-/// The lines of `eval --batch`, in either language: one answer for each line behind the first that is not blank.
+/// The lines of `eval --batch`, in either language: one answer for each line after the first that is not blank.
 fn batch(data: &[u8]) {
     with_stack(|| [Language::Cel, Language::Policy].iter().for_each(|of| answered(data, *of)));
 }

@@ -20,7 +20,8 @@ pub fn documents(text: &str) -> (Vec<Tree>, Vec<YamlError>) {
     documents_with(text, Limits::Own)
 }
 
-/// The same with limits, for texts of other users: deep nesting and repeated aliases are refused.
+/// Reads every document of a stream with the limits for texts of other users: deep nesting and repeated aliases are
+/// refused.
 pub fn limited_documents(text: &str) -> (Vec<Tree>, Vec<YamlError>) {
     documents_with(text, Limits::Others)
 }

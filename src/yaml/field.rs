@@ -18,7 +18,7 @@ pub struct FieldError {
 }
 
 impl FieldError {
-    /// The same with what to do about it.
+    /// This error with what to do about it.
     pub fn with_help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
         self

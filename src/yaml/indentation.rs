@@ -32,7 +32,7 @@ pub(super) fn block_above(text: &str, at: usize) -> Option<At> {
         if words.is_empty() || words.starts_with('#') {
             continue;
         }
-        // The fields of an item are indented behind its dash.
+        // The fields of an item are indented after its dash.
         let dash = line.len() - words.len();
         let content = if words.starts_with("- ") { dash + indentation(words.get(1..)?) + 1 } else { dash };
         if content <= wanted || words.starts_with("---") {

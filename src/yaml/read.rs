@@ -73,7 +73,7 @@ pub fn document(text: &str, booleans: Booleans) -> Result<Tree, YamlError> {
 }
 
 /// Reads every document of a stream as JSON values without places; empty documents are `null`.
-/// `is_json` decides which format an error speaks of when both readers fail.
+/// `is_json` decides the format that an error is about when both readers fail.
 pub fn values(text: &str, is_json: bool) -> Result<Vec<Value>, YamlError> {
     let start = text.trim_start_matches('\u{feff}').trim_start();
     let mut as_json = None;

@@ -1,4 +1,4 @@
-//! `!` where a value begins: in YAML it begins a tag, which takes the words behind it away, and in an expression it
+//! `!` where a value begins: in YAML it begins a tag, which takes the words after it away, and in an expression it
 //! negates. Documents with expressions are read as they are meant, and each such place is a mistake.
 
 use super::documents::limited_documents;

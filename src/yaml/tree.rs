@@ -150,7 +150,7 @@ impl Tree {
         }
     }
 
-    /// The same as JSON, without the places. Numbers that JSON cannot write are `null`.
+    /// The tree as JSON, without the places. Numbers that JSON cannot write are `null`.
     pub fn to_json(&self) -> serde_json::Value {
         match &self.value {
             TreeValue::Null => serde_json::Value::Null,

@@ -266,7 +266,7 @@ fn every_command_has_help_with_an_example() {
     }
 }
 
-/// Input that no command may choke on: what it is, the bytes, and what the message speaks of.
+/// Input that no command may choke on: what it is, the bytes, and what the message mentions.
 fn bad_clusters() -> Vec<(&'static str, Vec<u8>, &'static str)> {
     let pod =
         |spec: &str| format!("apiVersion: v1\nkind: Pod\nmetadata: {{name: p}}\nspec: {spec}\n").into_bytes();

@@ -251,7 +251,7 @@ fn the_schema_takes_good_documents_and_refuses_those_of_a_wrong_shape() {
         let (_, said) = bayplan::lang::compile(sources.get(id).unwrap());
         let shape = said.iter().any(|said| said.code.id == "BP0506" || said.code.id == "BP0901");
         // What only the reader sees: a text that is empty, a type or an end of a range that cannot be read. Of a number
-        // beyond its limits the reader speaks of the limits.
+        // beyond its limits the reader mentions the limits.
         let inside = ["empty-expressions", "params", "language-version"]
             .iter()
             .any(|name| path.ends_with(format!("{name}.yaml")));

@@ -93,7 +93,7 @@ fn a_config_map_for_exceptions_has_no_policy() {
         let ended = bayplan_in(&folder, &["lint", "map.yaml"]);
         assert!(!ended.out.contains("BP0503"), "{}", ended.out);
     }
-    // Exceptions, also those that speak of policies.
+    // Exceptions, also those that mention policies.
     let speaks = format!("// This policy has two exceptions.\n{ELSEWHERE}")
         .replace("the web", "policy nodes: the web");
     let folder = folder(&[("map.yaml", &map("exceptions", "a.bay", &speaks)), ("nodes.bay", POLICY)]);

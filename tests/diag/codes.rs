@@ -5,7 +5,7 @@ use bayplan::diag::{Code, Diagnostic, SourceMap, codes};
 use std::path::PathBuf;
 use std::process::Command;
 
-/// A cluster for BP03, which the examples there speak of.
+/// A cluster for BP03, which the examples there mention.
 const CLUSTER: &str = "\
 apiVersion: v1
 kind: Node

@@ -1,9 +1,9 @@
-//! Plain English in all of `src`: strings and comments have none of the turns of phrase that hide subject
-//! and verb.
+//! Plain English in all of `src` and on the pages: strings, comments and Markdown have none of the turns of phrase
+//! that hide subject and verb.
 
 use std::path::{Path, PathBuf};
 
-/// Phrases that no string and no comment may contain, and what to write instead.
+/// Phrases that no string, no comment and no page may contain, and what to write instead.
 const PATTERNS: &[(&str, &str)] = &[
     (" is no ", "is not a"),
     (" are no ", "are not"),
@@ -34,7 +34,13 @@ const PATTERNS: &[(&str, &str)] = &[
     (" in vain", "without effect"),
     (" shall ", "must"),
     (" any more", "name the state"),
+    (" speak of ", "apply to, be about, mention"),
+    (" speaks of ", "applies to, is about, mentions"),
+    (" spoken of", "mentioned"),
 ];
+
+/// What no comment may begin with: an editor and rustdoc show it alone, without the item before it.
+const BEGINNING: (&str, &str) = ("The same ", "what it is");
 
 /// Phrases that no string may contain; in a comment, "`None` when there is no such row" is fine.
 const IN_STRINGS: &[(&str, &str)] = &[("there is no ", "… does not exist, … has no …, … is not supported")];
@@ -42,12 +48,12 @@ const IN_STRINGS: &[(&str, &str)] = &[("there is no ", "… does not exist, … 
 /// Phrases that contain a pattern and are good English.
 const ALLOWED: &[&str] = &["there is no ", "there are no ", " stands for", " stand for"];
 
-fn files(folder: &Path, found: &mut Vec<PathBuf>) {
+fn files(folder: &Path, ending: &str, found: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() {
-            files(&path, found);
-        } else if path.extension().is_some_and(|ending| ending == "rs") {
+            files(&path, ending, found);
+        } else if path.extension().is_some_and(|of| of == ending) {
             found.push(path);
         }
     }
@@ -114,20 +120,51 @@ fn found(line: &str, more: &[(&'static str, &'static str)]) -> Vec<(&'static str
     always.chain(more.iter().filter(|(pattern, _)| padded.contains(pattern))).copied().collect()
 }
 
+/// Whether a comment begins with [`BEGINNING`].
+fn begins_badly(comment: &str) -> bool {
+    comment.trim_start_matches(['/', '!', ' ']).starts_with(BEGINNING.0)
+}
+
 #[test]
 fn strings_and_comments_are_plain_english() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let mut paths = Vec::new();
-    files(&root, &mut paths);
+    files(&root, "rs", &mut paths);
     paths.sort();
     let mut wrong = String::new();
     for path in paths {
         let text = std::fs::read_to_string(&path).unwrap();
         let code = text.split("#[cfg(test)]").next().unwrap_or("");
         for (at, (comment, string)) in prose(code).iter().enumerate() {
-            for (pattern, better) in found(comment, &[]).into_iter().chain(found(string, IN_STRINGS)) {
+            let begins = begins_badly(comment).then_some(BEGINNING);
+            for (pattern, better) in
+                found(comment, &[]).into_iter().chain(found(string, IN_STRINGS)).chain(begins)
+            {
                 let place = path.strip_prefix(&root).unwrap().display();
                 wrong.push_str(&format!("src/{place}:{}: `{}`: write `{better}`\n", at + 1, pattern.trim()));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "\n{wrong}");
+}
+
+/// Markdown of the root and of `docs`, `examples` and `policies`, without the list of changes.
+#[test]
+fn pages_are_plain_english() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut paths: Vec<PathBuf> =
+        ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"].iter().map(|name| root.join(name)).collect();
+    for folder in ["docs", "examples", "policies"] {
+        files(&root.join(folder), "md", &mut paths);
+    }
+    paths.sort();
+    assert!(paths.len() > 30, "{paths:?}");
+    let mut wrong = String::new();
+    for path in paths {
+        for (at, line) in std::fs::read_to_string(&path).unwrap().lines().enumerate() {
+            for (pattern, better) in found(line, &[]) {
+                let place = path.strip_prefix(root).unwrap().display();
+                wrong.push_str(&format!("{place}:{}: `{}`: write `{better}`\n", at + 1, pattern.trim()));
             }
         }
     }
@@ -144,4 +181,6 @@ fn comments_and_strings_are_told_from_code() {
     assert_eq!(found(&lines[0].0, &[]), [(" truths", "bools")]);
     assert_eq!(found("`None` when there is no such row", &[]), []);
     assert_eq!(found("there is no such row", IN_STRINGS).len(), 1);
+    assert!(begins_badly("/ The same for nodes."));
+    assert!(!begins_badly("/ Another name for the same node."));
 }

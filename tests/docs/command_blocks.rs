@@ -1,5 +1,5 @@
-//! Documents with commands: every command block runs and prints what is written below it, and links
-//! lead to files.
+//! Documents with commands: every command block runs and prints what is written below it, links lead to files and
+//! sections, and paths that pages about the code name exist.
 
 use super::{blocks, documents, run, run_in};
 use crate::support::repository;
@@ -102,16 +102,90 @@ fn the_set_up_of_the_readme_is_two_commands_that_exist() {
     assert!(makefile.contains("\ntest:"));
 }
 
+/// The anchors of a page: its headings as GitHub names them, and `<a id="…">`.
+fn anchors(text: &str) -> Vec<String> {
+    let slug = |heading: &str| -> String {
+        let kept = heading.trim().to_lowercase();
+        let kept = kept.chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
+        kept.map(|c| if c == ' ' { '-' } else { c }).collect()
+    };
+    let headings = text.lines().filter(|line| line.starts_with('#')).map(|line| line.trim_start_matches('#'));
+    let named = text.split("<a id=\"").skip(1).filter_map(|rest| rest.split('"').next());
+    headings.map(slug).chain(named.map(str::to_owned)).collect()
+}
+
 #[test]
-fn links_of_the_readmes_lead_somewhere() {
-    for document in documents() {
+fn links_lead_to_files_and_their_sections() {
+    let mut documents = documents();
+    documents.extend(["ARCHITECTURE.md", "CONTRIBUTING.md"].map(repository));
+    let mut sections = 0;
+    for document in documents {
         let text = std::fs::read_to_string(&document).unwrap();
         for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
-            if !link.starts_with("http") && !link.starts_with('#') {
-                let file = link.split('#').next().unwrap();
-                let target = document.parent().unwrap().join(file);
-                assert!(target.exists(), "{}: {link}", document.display());
+            if link.starts_with("http") || link.contains(' ') {
+                continue;
+            }
+            let (file, section) = link.split_once('#').unwrap_or((link, ""));
+            let target = match file {
+                "" => document.clone(),
+                file => document.parent().unwrap().join(file),
+            };
+            assert!(target.exists(), "{}: {link}", document.display());
+            if !section.is_empty() {
+                let page = std::fs::read_to_string(&target).unwrap();
+                let known = anchors(&page);
+                assert!(known.iter().any(|anchor| anchor == section), "{}: {link}", document.display());
+                sections += 1;
             }
         }
     }
+    assert!(sections > 100, "{sections}");
+}
+
+/// Links to the sections that `docs/running.md` had before it became three pages lead on.
+#[test]
+fn old_sections_of_running_lead_on() {
+    let page = std::fs::read_to_string(repository("docs/running.md")).unwrap();
+    let known = anchors(&page);
+    for old in [
+        "install",
+        "policies",
+        "what-authors-of-policies-can-do",
+        "pods-that-name-another-scheduler",
+        "switch-a-policy-off-and-on",
+        "leave-pods-alone-for-a-time",
+        "commands-on-a-live-cluster",
+        "what-it-does-to-your-cluster",
+        "extenders",
+        "policies-for-an-unmodified-kube-scheduler",
+        "preemption",
+        "marks-on-bound-pods",
+        "status-of-podgroups-and-elasticquotas",
+        "flags",
+        "memory",
+        "health-and-metrics",
+        "logs",
+    ] {
+        assert!(known.iter().any(|anchor| anchor == old), "{old}");
+    }
+}
+
+/// The files and folders that the two pages about the code name: from the root, or below `src`.
+#[test]
+fn paths_that_pages_about_the_code_name_exist() {
+    let mut named = 0;
+    for name in ["ARCHITECTURE.md", "CONTRIBUTING.md"] {
+        let text = std::fs::read_to_string(repository(name)).unwrap();
+        for word in text.split('`').skip(1).step_by(2) {
+            let is_path = word.contains('/')
+                && word.chars().all(|c| c.is_ascii_alphanumeric() || "_-./".contains(c))
+                && !word.starts_with('/');
+            if is_path {
+                let exists = |root: &str| repository(root).join(word).exists();
+                assert!(exists("") || exists("src"), "{name}: `{word}` is not there");
+                named += 1;
+            }
+        }
+    }
+    assert!(named > 60, "{named}");
 }

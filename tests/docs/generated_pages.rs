@@ -39,7 +39,7 @@ fn generated_pages_are_what_the_tables_say() {
 fn the_page_of_metrics_is_what_the_table_says() {
     let mut page = String::from(
         "# Metrics\n\nServed on `/metrics` of the secure port. This page is made from the table in\n\
-         `src/cluster/port/metrics.rs`; [running the scheduler](running.md#health-and-metrics) lists the differences\n\
+         `src/cluster/port/metrics.rs`; [behaviour](behaviour.md#health-and-metrics) lists the differences\n\
          from kube-scheduler.\n\n",
     );
     use bayplan::cluster::port::metrics::{HealthMetrics, Metrics};
@@ -97,7 +97,7 @@ fn the_page_of_feature_gates_is_what_the_table_says() {
 #[test]
 fn the_command_that_saves_a_cluster_has_all_kinds() {
     let command = bayplan::dry_run::dump::command();
-    for page in ["docs/running.md", "docs/ci.md"] {
+    for page in ["docs/install.md", "docs/ci.md"] {
         let text = std::fs::read_to_string(repository(page)).unwrap().replace("\\\n", "");
         assert!(text.contains(&command), "{page}: {command}");
     }

@@ -61,7 +61,7 @@ const OF_OBJECTS: [(&str, &str); 14] = [
     ),
 ];
 
-/// Rules behind the choice of a node.
+/// Rules after the choice of a node.
 pub(super) const LATE: [(&str, &str); 6] = [
     ("late-vision", "reserve { reject \"no share\" when node.labels[\"team\"] != \"vision\" }"),
     ("late-loud", "permit { reject \"loud\" when node.labels[\"loud\"] == \"true\" }"),
@@ -336,7 +336,7 @@ impl Brute {
         }
     }
 
-    /// The change that a printed proposal speaks of.
+    /// The change that a printed proposal is about.
     pub(super) fn read(text: &str, effects: &BTreeMap<String, String>) -> Self {
         let words: Vec<&str> = text.split(' ').collect();
         let pair = |word: &str| word.split_once('=').map(|(key, value)| (key.to_owned(), value.to_owned()));

@@ -284,7 +284,7 @@ fn suggestions_hold_at_the_pods_turn() {
     assert!(followed > 20 && after_others > 3, "{followed} {after_others}");
 }
 
-/// The cluster at a pod's turn: the pods before it run on their nodes, the pods behind it are not
+/// The cluster at a pod's turn: the pods before it run on their nodes, the pods after it are not
 /// there.
 fn at_turn(objects: &[Value], decisions: &[Value], pod: &str, before: &[Value]) -> Vec<Value> {
     let mut turn = objects.to_vec();

@@ -1,4 +1,4 @@
-//! Suggestions for pods that rules behind the choice of a node concern: each is made on the objects, and the whole
+//! Suggestions for pods that rules after the choice of a node concern: each is made on the objects, and the whole
 //! cluster is scheduled again.
 
 use super::changes::{Bench, Brute, LATE, ask, pick, random_cluster};

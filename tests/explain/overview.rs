@@ -94,7 +94,7 @@ fn every_division_adds_up_to_all_nodes() {
         if told["state"] == "waits" {
             waiting += 1;
             let event = told["message"].as_str().unwrap();
-            // What follows speaks of preemption.
+            // What follows is about preemption.
             let reasons = event.split_once(": ").unwrap().1;
             let reasons = reasons.split_once(". ").map_or(reasons, |(reasons, _)| reasons);
             let counts = reasons.split(", ");

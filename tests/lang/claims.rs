@@ -95,7 +95,7 @@ fn a_value_is_narrowed_however_it_is_spelt() {
 
 #[test]
 fn a_condition_narrows_the_variable_that_it_is_about() {
-    // The same spelling names another variable behind the first macro.
+    // The same spelling names another variable after the first macro.
     let text = r#"node.pods.exists(p, has(p.labels["a"])) && node.pods.exists(p, p.labels["a"] < "b")"#;
     assert_eq!(found(text), ["BP0105"]);
     let text = r#"node.pods.exists(p, has(p.labels["a"]) && p.labels["a"] < "b")"#;

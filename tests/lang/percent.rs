@@ -3,7 +3,7 @@
 use bayplan::diag::{Diagnostic, FixClass, SourceMap};
 use bayplan::lang;
 
-/// What is said of a condition on nodes behind declarations of its policy, in the policy language.
+/// What is said of a condition on nodes after declarations of its policy, in the policy language.
 fn said_of(declared: &str, condition: &str) -> Vec<Diagnostic> {
     let text = format!(
         "/// A.\npolicy p {{\n  applies to all pods\n  {declared}\n  filter f {{ require {condition} else \"node(s) too full\" }}\n}}\n"

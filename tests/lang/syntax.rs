@@ -212,7 +212,7 @@ fn with_fault(text: &str, dice: &mut Dice) -> (String, usize, &'static str) {
     };
     let mut out = text.to_owned();
     out.replace_range(start..end, &replaced);
-    // what was put behind a token is where the fault is
+    // what was put after a token is where the fault is
     let at = if kind == "stray" { start + word.len() } else { start };
     (out, at, kind)
 }

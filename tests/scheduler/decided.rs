@@ -313,6 +313,6 @@ fn a_policy_that_names_victims_wakes_waiting_pods_when_it_comes_into_service() {
         run.pass(30);
         assert_eq!(run.deleted.len(), evicted, "{policy}: {:?}", run.attempts);
         let others = run.attempts.iter().filter(|name| *name == "other").count();
-        assert_eq!(others, 1, "the policy does not speak of it: {:?}", run.attempts);
+        assert_eq!(others, 1, "the policy does not apply to it: {:?}", run.attempts);
     }
 }

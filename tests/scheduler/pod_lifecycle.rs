@@ -318,7 +318,7 @@ fn a_claim_or_volume_that_does_not_exist_is_named() {
 }
 
 #[test]
-fn volumes_that_constrain_nothing_are_not_spoken_of() {
+fn volumes_that_constrain_nothing_are_not_mentioned() {
     let plain =
         pod("p").set("spec.volumes", json!([{"name": "a", "emptyDir": {}}, {"name": "b", "configMap": {}}]));
     assert!(!event_of(plain, &[]).contains("not checked"));

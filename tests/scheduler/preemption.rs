@@ -398,7 +398,7 @@ fn a_policy_preempts_where_default_preemption_is_disabled() {
     steps.cycles();
     steps.serve();
     assert_eq!(steps.pod("high").node_name.as_deref(), Some("n1"));
-    // Without a policy that speaks of the pod nothing is evicted.
+    // Without a policy that applies to the pod nothing is evicted.
     let steps = start(
         "policy other { applies when pod.labels[\"team\"] == \"x\" preempt { guard node.ready else \"no\" } }",
     );

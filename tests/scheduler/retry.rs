@@ -84,7 +84,7 @@ fn a_throttled_read_keeps_its_place_before_the_bind() {
     let mut steps = Steps::new(with(vec![Arc::new(Slow)]), objects);
     steps.cycles();
     steps.reply(too_many(Duration::from_seconds(10)));
-    // The nomination of the binding waits behind the read.
+    // The nomination of the binding waits after the read.
     for _ in 0..9 {
         steps.wait(Duration::from_seconds(1));
         assert!(steps.open.is_empty(), "{:?}", steps.open);

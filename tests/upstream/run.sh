@@ -11,7 +11,10 @@
 # package runs that starts a scheduler. What cannot run is in `skipped.txt`:
 # one test or subtest a line, with the reason. Called by `make test-upstream`.
 #
-# PACKAGES and TESTS (a regular expression) choose less than all.
+# PACKAGES and TESTS (a regular expression) choose less than all, as in
+# `PACKAGES=scheduler/taint TESTS=TestName run.sh BINARY -v`. With
+# BAYPLAN_KEEP_LOGS=1 our logs are kept. TMPDIR on a file system in memory
+# makes it faster.
 set -eu
 
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)

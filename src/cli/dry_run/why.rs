@@ -14,7 +14,7 @@ pub(crate) fn why(record: &DecisionRecord, how: &How) -> String {
     why_within(record, how, false)
 }
 
-/// The same; `cut` shortens long names, since the line must fit a terminal.
+/// Why the pod is where it is, or why it waits; `cut` shortens long names, since the line must fit a terminal.
 pub(crate) fn why_within(record: &DecisionRecord, how: &How, cut: bool) -> String {
     match &record.decision {
         Decision::Error { message } => format!("error: {message}"),
@@ -97,7 +97,7 @@ pub(crate) fn reasons(message: &str) -> String {
         return message.strip_suffix('.').unwrap_or(message).to_owned();
     };
     let list = list.strip_suffix('.').unwrap_or(list);
-    // What follows the reasons speaks of claims and preemption.
+    // What follows the reasons is about claims and preemption.
     let list = list.split_once(". ").map_or(list, |(list, _)| list);
     let counted = |part: &str| -> Option<usize> { part.split_once(' ')?.0.parse().ok() };
     let mut reasons: Vec<String> = Vec::new();

@@ -1,5 +1,5 @@
 //! Which pods could be evicted for a pod that waits, and which are protected by which rule, until when: where policies of
-//! its profile speak of evictions. Below the line about preemption, and in JSON.
+//! its profile have rules about evictions. Below the line about preemption, and in JSON.
 
 use super::node::Subject;
 use super::{refusals, tree};
@@ -69,7 +69,7 @@ pub(super) struct Evictions {
     candidates: Vec<Candidate>,
     protected: Vec<Protected>,
     /// Why the pod evicts no other pod; or the guards that do not hold without the pods that may be evicted, each on the
-    /// first node of which it keeps them.
+    /// first node on which it keeps them.
     keeps: Vec<(Option<String>, Told)>,
 }
 
@@ -81,7 +81,7 @@ pub(crate) struct Account {
 }
 
 impl Evictions {
-    /// `None`: no policy speaks of evictions for this pod.
+    /// `None`: no policy has rules about evictions for this pod.
     pub(super) fn of(subject: &Subject<'_>, framework: &Arc<Framework>) -> Option<Self> {
         let mut cycle = Cycle::new(Arc::new(subject.pod.clone()), framework.clone(), subject.now);
         // A pod that PreFilter refuses may fit without others.
@@ -190,7 +190,7 @@ impl Evictions {
         text
     }
 
-    /// The same for programs, all pods named.
+    /// The rules that keep pods as JSON, with the names of all pods.
     pub(super) fn json(&self, sources: &SourceMap) -> Value {
         let keeps: Vec<Value> =
             self.keeps.iter().map(|(node, told)| refusals::to_json(told, node.as_deref(), sources)).collect();
@@ -278,13 +278,13 @@ pub(super) fn on_node(subject: &Subject<'_>, framework: &Arc<Framework>, node: N
 }
 
 impl Account {
-    /// The lines, behind those of the filters of the node.
+    /// The lines, after those of the filters of the node.
     pub(super) fn text(&self, sources: &SourceMap, out: &Output, text: &mut String) {
         refusals::heading(&self.told, self.pod.as_deref(), out, text);
         refusals::body(&self.told, sources, out, text);
     }
 
-    /// The same for programs.
+    /// The account as JSON.
     pub(super) fn json(&self, sources: &SourceMap) -> Value {
         let mut json = refusals::to_json(&self.told, None, sources);
         if let Some(json) = json.as_object_mut() {

@@ -134,7 +134,7 @@ pub(crate) struct HeldBecause {
     pub(crate) reason: String,
     /// When time alone opens it.
     pub(crate) at: Option<Time>,
-    /// The same in words.
+    /// That instant in words.
     pub(crate) opens: Option<String>,
 }
 

@@ -121,7 +121,7 @@ impl Refusals {
         text
     }
 
-    /// The same for programs: the statements, and the members.
+    /// The refusals as JSON: the statements, and the members of the group.
     pub(super) fn json(&self, sources: &SourceMap) -> Option<(Value, Value)> {
         let told: Vec<Value> =
             self.told.iter().map(|(node, told)| to_json(told, node.as_deref(), sources)).collect();

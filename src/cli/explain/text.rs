@@ -209,7 +209,7 @@ fn lacks(refusal: &Refusal) -> String {
     }
 }
 
-/// Changes that help, each of which was tried.
+/// Changes that help; each was tried.
 pub(crate) fn helps(found: &Suggestions, all: bool, out: &Output) -> String {
     let stopped =
         if found.cut_short { "\n  The search ended before every pair of changes was tried.\n" } else { "" };

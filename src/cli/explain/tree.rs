@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 /// Blanks between the word `false` and the text.
 const WORD: usize = 9;
 
-/// Draws a condition, each line behind `indent` blanks.
+/// Draws a condition, each line after `indent` blanks.
 pub(crate) fn draw(sources: &SourceMap, shown: &ValueTrace, indent: usize, out: &Output) -> String {
     let mut text = String::new();
     let drawing = Drawing { sources, out, indent };
@@ -17,7 +17,7 @@ pub(crate) fn draw(sources: &SourceMap, shown: &ValueTrace, indent: usize, out: 
     text
 }
 
-/// The same with each part's values to its right instead of below it: for lists of many conditions.
+/// Draws a condition with each part's values to its right instead of below it: for lists of many conditions.
 pub(crate) fn draw_beside(sources: &SourceMap, shown: &ValueTrace, indent: usize, out: &Output) -> String {
     let mut lines = Vec::new();
     let drawing = Drawing { sources, out, indent };
@@ -47,7 +47,7 @@ struct Line {
     reached: bool,
 }
 
-/// The same as JSON.
+/// A condition and its parts as JSON.
 pub(crate) fn to_json(sources: &SourceMap, shown: &ValueTrace) -> Value {
     let parts: Vec<Value> = shown.parts.iter().map(|part| to_json(sources, part)).collect();
     json!({

@@ -150,7 +150,7 @@ struct Found<'a> {
     suggestions: Effort,
 }
 
-/// A field whose keys or values are names: of which kind of object, and which.
+/// A field whose keys or values name objects: the kind of these objects, and the field.
 #[derive(Clone, Copy)]
 struct Place {
     kind: &'static str,

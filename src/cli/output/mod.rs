@@ -165,7 +165,7 @@ impl Output {
         self.stdout.write_raw(json(value).as_bytes())
     }
 
-    /// Drawn diagnostics on stdout, without a line end behind them.
+    /// Drawn diagnostics on stdout, without a line end after them.
     pub fn draw(&mut self, drawn: &Drawn) -> std::io::Result<()> {
         self.stdout.write_raw(drawn.as_str().as_bytes())
     }
@@ -229,7 +229,7 @@ impl Output {
         }
     }
 
-    /// The same on stderr.
+    /// A text that consists of our own words only, on stderr.
     pub fn trusted_on_stderr(&mut self, text: &[u8]) -> std::io::Result<()> {
         self.stderr.write_raw(text)
     }

@@ -3,6 +3,9 @@
 //!
 //! A style is a mark in the text until it is written: [`open`] and [`CLOSE`] make one with a number that
 //! is drawn once per process, so that no text that was read can hold one.
+//!
+//! Line ends are escaped where a text becomes part of a line: in cells of tables, in `Output::paint` and
+//! `Output::part`. `tests/cli/escapes.rs` tries every command and format.
 
 use crate::diag::escape;
 use std::borrow::Cow;

@@ -187,13 +187,13 @@ impl Request {
         Self { method, path: path.into(), content, body, timeout: Self::TIMEOUT, as_user: None }
     }
 
-    /// The same request in the name of a user, which needs the right to impersonate it.
+    /// This request in the name of a user, which needs the right to impersonate it.
     pub fn in_the_name_of(mut self, user: String) -> Self {
         self.as_user = Some(user);
         self
     }
 
-    /// The same request with another timeout.
+    /// This request with another timeout.
     pub fn within(mut self, timeout: Duration) -> Self {
         self.timeout = timeout;
         self
@@ -242,22 +242,22 @@ impl Api {
         &self.credentials
     }
 
-    /// The same connections with these limits for all classes.
+    /// A client over the connections of this one, with these limits for all classes.
     pub fn limited_by(&self, limits: Limits) -> Self {
         Self { limits: Arc::new(limits), ..self.clone() }
     }
 
-    /// The same connections and limits, for calls of another class.
+    /// A client over the connections and limits of this one, for calls of another class.
     pub fn for_class(&self, class: Class) -> Self {
         Self { class, ..self.clone() }
     }
 
-    /// The same limits with connections of its own, which no other call can occupy or break.
+    /// A client with the limits of this one and connections of its own, which no other call can occupy or break.
     pub async fn with_own_connections(&self) -> Result<Self, ConnectError> {
         Ok(Self { credentials: Arc::new(self.credentials.beside().await?), ..self.clone() })
     }
 
-    /// The same connections with an observer of their calls.
+    /// A client over the connections of this one, with an observer of its calls.
     pub fn observed_by(&self, observer: Arc<dyn Observer>) -> Self {
         Self { observer: Some(observer), ..self.clone() }
     }

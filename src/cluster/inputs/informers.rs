@@ -274,7 +274,8 @@ impl Informers {
         self.shared.too_old()
     }
 
-    /// The same, with those of kinds that policies look up: these hold up only the pods of such policies.
+    /// The watches that are too old, with those of kinds that policies look up: these hold up only the pods of such
+    /// policies.
     pub fn stale_for_any(&self) -> Vec<(String, Duration)> {
         let of_table = self.stale().into_iter().map(|(resource, age)| (resource.to_owned(), age));
         of_table.chain(named(self.shared.look_ups.too_old())).collect()
@@ -338,7 +339,7 @@ impl Informers {
     }
 }
 
-/// The same by the names of the kinds.
+/// Ages of watches by the names of their kinds, as text.
 fn named(kinds: Vec<(KindName, Duration)>) -> impl Iterator<Item = (String, Duration)> {
     kinds.into_iter().map(|(kind, age)| (kind.to_string(), age))
 }

@@ -1,6 +1,9 @@
 //! Watches of the kinds that policies look up. They begin and end with the policies, and none of them holds up anything
 //! but the policies that need it: a kind that the API server does not have, or that we may not list, is tried again, and
 //! its policies wait.
+//!
+//! A watch that keeps more fields runs beside the one whose objects are decided on, and takes its place with its
+//! first list.
 
 use super::kinds;
 use super::objects::{Looked, Slim};

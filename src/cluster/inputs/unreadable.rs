@@ -37,7 +37,7 @@ impl Unreadable {
     pub(in crate::cluster) fn read<T: Slim>(&mut self, object: &T) -> Option<Object> {
         let (read, problem, what) = match object.parse() {
             Ok(seen) => (Some(seen.object), seen.problem, "this object counts with what can be read of it"),
-            Err(problem) => (None, Some(problem), "left out an object of which nothing can be read"),
+            Err(problem) => (None, Some(problem), "left out an object that cannot be read at all"),
         };
         match problem {
             None if self.now.is_empty() => {}

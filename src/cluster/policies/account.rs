@@ -1,5 +1,8 @@
 //! The account in whose name policies write. The scheduler impersonates it, so that RBAC decides about each write of a
 //! policy by the rights of this account: those that the scheduler has for its own work are never a policy's.
+//!
+//! The account writes what a policy writes (`PatchBody::is_of_policy`) and its events about objects that it looked up
+//! (`EventRecord::is_of_policy`). Only what a Binding takes along has the rights of the scheduler.
 
 use crate::cluster::api::client::ApiError;
 use crate::cluster::inputs::watch::rule;

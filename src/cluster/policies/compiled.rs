@@ -267,7 +267,7 @@ fn defined<'t>(statement: &'t ast::Statement, sources: &'t SourceMap) -> Option<
     Some((&name.text, sources.text(statement.span)))
 }
 
-/// The same as a document, which a line `---` separates from the one before.
+/// The stand-in of a policy as a document, which a line `---` separates from the one before.
 fn held_document(
     object: &str,
     policy: &ast::Policy,

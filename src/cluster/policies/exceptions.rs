@@ -14,7 +14,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 /// exceptions of the one before.
 pub type ExceptionTexts = BTreeMap<ObjectName, Texts>;
 
-/// The same, shared with the compiler of the store.
+/// Texts with exceptions that are shared with the compiler of the store.
 pub type SharedExceptions = Arc<RwLock<Arc<ExceptionTexts>>>;
 
 /// Adds the texts of other objects to those of an object; their exceptions with those of its own texts.

@@ -317,7 +317,7 @@ metrics! {
     policy_override: Gauges<2> = "bayplan_policy_override" ["policy", "kind"] Alpha
         "Overrides of policies that hold, with a sample of value 1 for each; kind is suspend or rollback";
     policy_mode_due: Gauges<1> = "bayplan_policy_mode_due" ["policy"] Alpha
-        "1 if a day is over until which a mode of the policy, or of a rule of it, is meant, 0 before; only for policies with such a day";
+        "1 once the `until` date of a mode of the policy, or of one of its rules, has passed, 0 before; only for policies with such a date";
     policy_exception_end: FloatGauges<2> = "bayplan_policy_exception_end_seconds" ["policy", "exception"] Alpha
         "When an exception of the policy, or of a rule of it, ends, in seconds since the Unix epoch; exception is the rule, or policy, and the reason";
     rule_refusals: Counters<2> = "bayplan_rule_refusals_total" ["policy", "rule"] Alpha

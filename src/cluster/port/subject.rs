@@ -1,6 +1,6 @@
 //! The user that a client certificate names, as in Kubernetes: the common name is the user, the
 //! organizations are the groups. The TLS handshake has verified the certificate before (`serve`).
-//! The same parser as in that verification finds the subject; `yasna` decodes it.
+//! The parser of that verification finds the subject; `yasna` decodes it.
 
 use k8s_openapi::api::authentication::v1::UserInfo;
 use rustls::pki_types::CertificateDer;

@@ -119,7 +119,7 @@ fn compared<T: OfKind>() -> Collection {
 
 async fn list_of<T: OfKind>(api: &Api) -> Result<Vec<Object>, ApiError> {
     let (objects, _) = watch::list::<T>(api, &compared::<T>()).await?;
-    // The cache leaves out objects of which nothing can be read, too.
+    // The cache leaves out objects that cannot be read at all, too.
     Ok(objects.into_iter().filter_map(|object| Some(object.parse().ok()?.object)).collect())
 }
 

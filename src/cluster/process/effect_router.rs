@@ -94,7 +94,7 @@ impl EffectRouter {
         Self { effects, events, metrics, in_flight, extenders: None, started, took, suspended: None }
     }
 
-    /// The same router, which hands questions to extenders to `asker`.
+    /// This router, which hands questions to extenders to `asker`.
     pub fn asking(self, asker: Option<Asker>) -> Self {
         Self { extenders: asker, ..self }
     }

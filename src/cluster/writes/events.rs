@@ -65,7 +65,7 @@ struct Pending {
     last_seen: Time,
     /// Whether it is in the count of its series.
     counted: bool,
-    /// The same name in all tries, so that a lost answer does not make a second event.
+    /// The name of the event, equal in all tries, so that a lost answer does not make a second event.
     name: String,
     /// How often it waited for a retry, and how often because of a failure.
     pauses: u32,
@@ -118,7 +118,7 @@ impl Events {
         }
     }
 
-    /// The same, where events of policies are written in the name of this user.
+    /// These events, with those of policies written in the name of a user.
     pub(super) fn of_policies_as(self, user: String) -> Self {
         Self { policies: user, ..self }
     }

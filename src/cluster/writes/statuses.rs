@@ -1,7 +1,11 @@
 //! Writes the status of PodGroups and ElasticQuotas, if `--write-status` names them: what the controllers of scheduler-plugins
-//! write. Every replica watches, the leader writes. `group_status` and `quota_status` say what a status should be,
-//! `status_writer` what is to be written of it now, and `effects` sends it behind everything about pods. A kind, a right
-//! or a policy that is missing is reported once, and nothing else waits for it.
+//! write. Every replica watches, the leader writes. `group_status` and `quota_status` compute a status,
+//! `status_writer` decides when to write it, and `effects` sends it after everything about pods. A kind, a right or a policy
+//! that is missing is reported once, and nothing else waits for it.
+//!
+//! Statuses are beside the scheduler, since they need pods that have ended, which it does not read. What a quota uses is not
+//! computed a second time: `Plugin::sum` gives the sum of a ledger by name and key, and the task reads it on the scheduling
+//! thread when the snapshot has changed.
 
 use super::calls::{StatusPatch, now_rfc3339};
 use super::effects::Effects;

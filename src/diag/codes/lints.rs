@@ -410,7 +410,7 @@ policy named {
         "a comparison is false where both sides are absent, and that favours the node"
         "An absent value equals nothing, not even another absent value. Where `==` must be false for a node to pass \
          or to score higher, a node without the label passes or scores higher, also for a pod without it: in `reject … \
-         when`, behind `!` and `!=`, in a count that must be small, and in the `when` of a `give` that gives less. If \
+         when`, after `!` and `!=`, in a count that must be small, and in the `when` of a `give` that gives less. If \
          that is meant, write `has(a) && a == b`. Otherwise refuse nodes without the label, or name a default: `(a ?? \
          \"\") == (b ?? \"\")`."
         bad r#"

@@ -28,7 +28,7 @@ pub struct Code {
     pub example_file: &'static str,
     /// A text with this mistake and no other one.
     pub bad: &'static str,
-    /// The same text as it should be.
+    /// The text of `bad` without the mistake.
     pub good: &'static str,
 }
 

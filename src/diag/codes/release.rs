@@ -6,7 +6,7 @@ codes! {
         "The statement, function or field belongs to the language, but this release cannot execute it. It refuses the policy \
          instead of ignoring it."
         bad r#"
-/// Refuses pods of which a container is not ready.
+/// Refuses pods with a container that is not ready.
 policy ready {
   filter ready { require pod.containers.all(c, c.status == "ready") else "a container is not ready" }
 }

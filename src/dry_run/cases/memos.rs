@@ -74,7 +74,7 @@ impl Given {
         self.in_its_type(policies).map(|_| ())
     }
 
-    /// The same for a pod of the case, as it begins.
+    /// The value that the memo has for a pod of the case as the case begins.
     pub(super) fn of_a_pod(&self, world: &World, bench: &Bench) -> Result<Remembered, Box<Diagnostic>> {
         let Known { policy, memo, value } = self.in_its_type(bench.policies)?;
         let Some(value) = value else {

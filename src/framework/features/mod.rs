@@ -88,7 +88,7 @@ impl Features {
         self.0 & 1 << gate as u64 != 0
     }
 
-    /// The same with another value of one gate.
+    /// These gates with another value of one of them.
     #[must_use]
     pub fn with(self, gate: Gate, on: bool) -> Self {
         let bit = 1 << gate as u64;

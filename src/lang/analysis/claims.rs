@@ -1,4 +1,7 @@
 //! What only one policy in service may do: order the queue, write a key of an object.
+//!
+//! Of two policies with one claim, or one name, the one in service stays (`Store::owner`); else the older one comes
+//! first.
 
 use crate::diag::{Diagnostic, Span, codes};
 use crate::lang::syntax::ast::{Text, WriteVerb};

@@ -30,7 +30,7 @@ pub fn next_change(policy: &Policy, context: EvalContext<'_>, expr: &Expr, work:
     clock.next
 }
 
-/// The same of the condition of a `victim` or `protect`, for a pod.
+/// When time alone may change the condition of a `victim` or `protect` for a pod; `None`: never.
 pub fn next_change_of(
     policy: &Policy,
     context: EvalContext<'_>,

@@ -195,7 +195,7 @@ fn why(source: &Expr) -> String {
     }
 }
 
-/// The same with how to write it so that it cannot fail.
+/// A diagnostic with how to write the expression so that it cannot fail.
 fn with_way_out(said: Diagnostic, source: &Expr) -> Diagnostic {
     let (operation, args) = match &source.kind {
         ExprKind::Dynamic(operation, args) => (operation, args),

@@ -85,8 +85,7 @@ impl Found {
                 if moves || def.name == "nominated" {
                     let owner = def.owner.name();
                     let message = format!("a ledger cannot follow `{owner}.{}`", def.name);
-                    let help = "it changes without a change of the pod, its namespace or its node, and a ledger is \
-                                kept from their own fields";
+                    let help = "ledgers only follow changes of the pod, its namespace and its node";
                     self.said
                         .push(Diagnostic::new(&codes::NOT_SEEN_HERE, expr.span, message).with_help(help));
                 }

@@ -203,7 +203,9 @@ impl Checker<'_> {
             && verb == "choose between"
             && let Some(default) = super::expr::default_text(a)
         {
-            help = format!("both sides have one type: `{default}` is a value of `{a}`");
+            help = format!(
+                "both sides must have the same type: write a value of `{a}`, for example `{default}`"
+            );
         }
         if !help.is_empty() {
             diagnostic = diagnostic.with_help(help);

@@ -220,7 +220,7 @@ pub(super) fn check_outside(
 
 /// An exception of another text with which its policy is refused.
 pub(in crate::lang) fn with_which_it_is_refused(of: &OutsideException, said: &[Diagnostic]) -> Diagnostic {
-    let message = format!("the policy `{}` is refused with this exception, which is left out", of.policy);
+    let message = format!("this exception is ignored: with it the policy `{}` does not compile", of.policy);
     let why = said.iter().find(|said| said.is_error()).map(|said| said.message.clone());
     let said = Diagnostic::new(&codes::EXCEPTION_WITHOUT_EFFECT, of.span, message);
     said.with_help(why.unwrap_or_else(|| "make its condition simpler".to_owned()))

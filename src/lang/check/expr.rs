@@ -341,7 +341,7 @@ impl Checker<'_> {
         self.value_in(expr, None)
     }
 
-    /// The same; `example` writes the whole expression with a value in the place of the absent one.
+    /// A value where one is wanted; `example` writes the whole expression with a value in the place of an absent one.
     pub(super) fn value_in(&mut self, mut expr: Expr, example: Option<&dyn Fn(&str) -> String>) -> Expr {
         if !expr.ty.is_optional() {
             return expr;

@@ -222,7 +222,7 @@ impl Checker<'_> {
         }
     }
 
-    /// A field of which no type is known.
+    /// A field without a known type.
     pub(super) fn untyped_field(&mut self, object: Expr, name: &ast::Name, span: Span) -> Expr {
         let kind = ExprKind::ApiField(Box::new(object), name.text.clone());
         self.make(kind, Type::Dyn, span)

@@ -139,7 +139,7 @@ impl Checker<'_> {
         slots
     }
 
-    /// The condition and the body of the macro. A body behind a condition is checked with the facts
+    /// The condition and the body of the macro. A body after a condition is checked with the facts
     /// that the condition shows.
     fn macro_parts(&mut self, row: &MacroDef, parts: &[ast::Arg]) -> (Option<Expr>, Option<Expr>) {
         match (row.parts, parts) {

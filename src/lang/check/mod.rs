@@ -95,7 +95,7 @@ pub fn check(
     check_all((file, source, used), (arguments, schemas, outside), false, budget, said)
 }
 
-/// The same where nothing is concluded from the values of params: for any arguments that a profile may give, as far as the
+/// Checks a file and concludes nothing from the values of params: for any arguments that a profile may give, as far as the
 /// policy compiles for them.
 pub fn check_for_any_arguments(
     (file, source, used): (&ast::File, &Source, &[UsedFile<'_>]),
@@ -375,7 +375,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// The same with kinds beside those of Kubernetes.
+    /// This checker with kinds beside those of Kubernetes.
     fn with(self, schemas: &'a Schemas) -> Self {
         Checker { schemas, ..self }
     }

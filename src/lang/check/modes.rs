@@ -155,8 +155,8 @@ impl<'a> Checker<'a> {
             if let Some(span) = spans.into_iter().find(wrong) {
                 let which = if rules.some.contains_key(&span) { "pods of its own" } else { "all pods" };
                 let message = format!("this rule decides for {which}, and its policy for some");
-                let help = "such a rule may count for all pods (`audit`, `warn`) or be `off`; write one that decides for \
-                            other pods into another policy";
+                let help = "such a rule may count for all pods (`audit`, `warn`) or be `off`; move rules for other pods \
+                            into another policy";
                 self.mistake(&codes::WRONG_MODE, span, message, help);
             }
         }
@@ -245,7 +245,7 @@ impl<'a> Checker<'a> {
     }
 }
 
-/// The modes that a rule says: behind its word, in its block, or as fields of a document.
+/// The modes that a rule says: after its word, in its block, or as fields of a document.
 fn written_of(statement: &ast::Statement) -> Vec<(&ast::Mode, Span)> {
     let inside = statement.kind.block().into_iter().flat_map(|block| &block.statements);
     let inside = inside.filter_map(|inner| match &inner.kind {

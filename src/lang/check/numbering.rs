@@ -278,7 +278,7 @@ impl Numbering<'_> {
         seen
     }
 
-    /// An index behind its object. What is made of constants is the constant.
+    /// An index after its object. What is made of constants is the constant.
     fn number_of_index(&mut self, index: &Expr, walk: &mut Walk) -> Option<ValueId> {
         match constant(index, self.tables) {
             Some(value) => {

@@ -410,7 +410,7 @@ impl<'a> Checker<'a> {
         self.report(diagnostic);
     }
 
-    /// Runs `f` in a frame of its own; gives what it made and what it looked at.
+    /// Runs `f` in a frame of its own; returns the result and the names that it used.
     pub(super) fn in_frame<R>(&mut self, place: Place, f: impl FnOnce(&mut Self) -> R) -> (R, Names) {
         let fact_scope = self.frame.fact_scope;
         let mut frame = Frame::new(place, fact_scope);

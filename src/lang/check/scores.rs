@@ -242,7 +242,7 @@ impl<'a> Checker<'a> {
             && self.constant(first).is_some()
         {
             let help = match normalize {
-                Normalize::None => "it moves no pod to another node: read something of `node`",
+                Normalize::None => "use a field of `node` in it, so that the scores of nodes differ",
                 _ => "values that are all equal give every node the same",
             };
             self.mistake(

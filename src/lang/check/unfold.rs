@@ -18,7 +18,7 @@ const MOST_PARTS: u64 = 20_000;
 /// Most levels of one expression with everything written out that it names.
 const MOST_LEVELS: u64 = 1_000;
 
-/// Most statements of a block: what each of them shows holds in those behind it.
+/// Most statements of a block: what each of them shows holds in those after it.
 const MOST_STATEMENTS: usize = 1_000;
 
 /// Most groups, ledgers and memos of a policy: each is an index.
@@ -38,7 +38,7 @@ impl Measure {
         self.parts > MOST_PARTS || self.levels > MOST_LEVELS
     }
 
-    /// The same beside another.
+    /// The measure of two expressions side by side.
     fn beside(self, other: Measure) -> Measure {
         Measure { parts: self.parts.saturating_add(other.parts), levels: self.levels.max(other.levels) }
     }

@@ -1,6 +1,8 @@
 //! Closures of what may fail: an operation of CEL raises its fault in the environment, closures around it go
 //! on with any value, and the statement asks at the end. Only what absorbs faults looks at them: `&&`, `||`,
 //! `all`, `exists`, and `cel.bind`, whose value counts where it is read.
+//!
+//! Closures of what cannot fail are those of the policy language.
 
 use super::closures::{BoolFn, ValueFn, as_value, bind};
 use super::values::each;

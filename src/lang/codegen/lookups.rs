@@ -3,6 +3,8 @@
 //! Tables and answers live in [`Tables`] of an `Env`, as long as one pass over the nodes for one pod,
 //! and are built on first use. The whole condition decides whether an element belongs, so a table may
 //! hold too many elements and never too few. `values.rs` lowers the expressions themselves.
+//!
+//! They do not use an `Index` of the snapshot, and the evaluation of a single node iterates.
 
 use super::{Env, Lowering};
 use crate::lang::analysis::index::{answer_keys, equalities, is_looked_up};

@@ -179,7 +179,7 @@ impl<'p> Lowering<'p> {
         self.registers
     }
 
-    /// The same with or without registers.
+    /// Lowers with or without registers.
     fn hoist<T>(&mut self, on: bool, lower: impl FnOnce(&mut Self) -> T) -> T {
         let before = std::mem::replace(&mut self.hoisting, on);
         let lowered = lower(self);

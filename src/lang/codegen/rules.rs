@@ -3,6 +3,8 @@
 //!
 //! One struct per statement, in the order of the typed tree. `plugins::policy` decides when they
 //! run and what their results mean to the framework.
+//!
+//! `onError` is decided here, at the statement, and nowhere else.
 
 use super::acts::{CompiledActs, acts, members_of};
 use super::columns::{ColumnInputs, ColumnScan, RangeBool, RangeFloat, RangeNumber};
@@ -39,7 +41,7 @@ pub struct CompiledCheck {
     pub mode: Mode,
     /// Whether it refuses, for one node.
     refuses: BoolFn,
-    /// The same for 64 nodes.
+    /// Whether it refuses, for 64 nodes.
     range: RangeBool,
     /// The reason, when it is constant.
     pub constant: Option<Symbol>,
@@ -95,7 +97,7 @@ fn failed_or_ignored(env: &mut Env<'_, '_>, on_error: OnError, fault: Arc<Fault>
     kept.get_or_insert(fault);
 }
 
-/// A condition of which faults become an answer: `failed`.
+/// A condition whose faults become an answer: `failed`.
 pub(super) fn fallible(
     lowering: &mut Lowering<'_>,
     condition: &Expr,
@@ -110,7 +112,7 @@ pub(super) fn fallible(
     Box::new(move |env| condition.holds(env, failed))
 }
 
-/// A value of which a fault becomes absent, and is remembered.
+/// A value whose fault becomes absent, and is remembered.
 fn fallible_value(lowering: &mut Lowering<'_>, value: &Expr, on_error: OnError) -> ValueFn {
     let closure = lowering.value(value);
     if !lowering.may_fail(value) {

@@ -1,5 +1,7 @@
 //! Answers that hold for a whole attempt, for the expressions that `analysis::steady` finds: preemption asks the same of
 //! every victim on every node, each time in another simulation.
+//!
+//! A sum of a ledger over a list keeps its summands, and a simulation changes those whose keys it moved.
 
 use super::closures::{ValueFn, as_value};
 use super::operators::Sum;
@@ -119,7 +121,7 @@ impl Summands {
 }
 
 impl Lowering<'_> {
-    /// An expression of which an attempt keeps the answers; `None` for all others.
+    /// An expression whose answers an attempt keeps; `None` for all others.
     pub(super) fn steady(&mut self, expr: &Expr) -> Option<ValueFn> {
         if !self.remembers_steady {
             return None;

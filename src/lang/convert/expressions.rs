@@ -173,7 +173,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// The same of a let.
+    /// Whether the policy language may have no value for a let, so that CEL needs other words.
     pub(super) fn let_may_be_absent(&self, of: &Let) -> bool {
         match self.to {
             To::Cel { types, .. } => types.let_may_be_absent(&of.value),

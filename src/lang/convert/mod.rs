@@ -60,7 +60,7 @@ impl NoTwin {
         NoTwin { help: Some(help.into()), ..self }
     }
 
-    /// The same as a diagnostic.
+    /// The reason as a diagnostic.
     pub fn diagnostic(&self) -> Diagnostic {
         let said = Diagnostic::new(&codes::NO_TWIN, self.span, &self.why);
         match &self.help {
@@ -231,11 +231,11 @@ fn statement_named(source: &Source, name: &str) -> Option<Span> {
 #[derive(Default)]
 struct Types {
     absent: FxHashMap<Span, bool>,
-    /// The same of the values of lets, wherever a condition shows that they are there.
+    /// Whether values of lets may be absent, wherever a condition shows that they are there.
     lets: FxHashMap<Span, bool>,
     /// Whole numbers that are widened to floats.
     widened: FxHashSet<Span>,
-    /// The same, and constants that are floats.
+    /// Whole numbers that are widened to floats, and constants that are floats.
     floats: FxHashSet<Span>,
     /// Constant amounts as literals of the policy language: quantities of CEL beside a unit.
     amounts: FxHashMap<Span, String>,
@@ -247,11 +247,11 @@ struct Types {
     divisors: FxHashMap<Span, &'static str>,
     /// What CEL computes otherwise, and how.
     differing: FxHashMap<Span, &'static str>,
-    /// What it computes otherwise of numbers of which nothing is known, if they are at the end of their range.
+    /// What it computes otherwise from unknown numbers, if they are at the end of their range.
     at_the_end: Vec<NoTwin>,
     /// The defaults of params.
     defaults: FxHashMap<Text, (Constant, Type)>,
-    /// Places that might be absent, of which nothing is known.
+    /// Places that might be absent and about which nothing is known.
     unknown: Cell<Vec<Span>>,
 }
 

@@ -100,7 +100,7 @@ impl<'a> EvalContext<'a> {
         }
     }
 
-    /// The same context for a node.
+    /// This context for a node.
     pub fn on(self, node: NodeInfo<'a>) -> Self {
         Self { node: Some(node), ..self }
     }
@@ -233,7 +233,7 @@ impl<'a> EvalContext<'a> {
         metrics.load(node, source.window).filter(|load| metrics.age(load) <= source.max_age)
     }
 
-    /// The same, computed of the samples.
+    /// What the node of this name used over a window, computed from the samples.
     pub fn load_recomputed(&self, node: &Symbol, source: &Source) -> Option<Load> {
         let metrics = self.snapshot.metrics();
         metrics.recomputed(node, source.window).filter(|load| metrics.age(load) <= source.max_age)

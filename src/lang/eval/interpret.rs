@@ -3,6 +3,9 @@
 //! The closures of code generation must agree with it on every program (property test). `trace.rs`
 //! evaluates whole statements and shows the value of every part; `types::arithmetic` has the
 //! numbers, `getters.rs` the fields.
+//!
+//! Every expression around a fault of CEL is that fault; `&&`, `||`, `all` and `exists` absorb it, and
+//! `optional.ofValid` takes it in. `Evaluator::value` does this in one place.
 
 use super::context::EvalContext;
 use super::getters;
@@ -64,13 +67,13 @@ impl<'p, 'a> Evaluator<'p, 'a> {
         Self { policy, context, slots, lets, observer: None, steps: 0, fuse: u64::MAX, raised: None }
     }
 
-    /// The same, which tells an observer of every expression.
+    /// This evaluator, which tells an observer of every expression.
     pub fn observed(mut self, observer: &'p mut dyn Observer) -> Self {
         self.observer = Some(observer);
         self
     }
 
-    /// The same, which gives a fault when it took so many steps.
+    /// This evaluator, which gives a fault when it took so many steps.
     pub fn with_fuse(mut self, steps: u64) -> Self {
         self.fuse = steps;
         self

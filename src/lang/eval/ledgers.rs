@@ -4,7 +4,11 @@
 //! `plugins::policy` makes an index for each ledger, with the closures of `codegen::ledgers`; the snapshot keeps it,
 //! and both evaluators read it. In a simulation a sum is that of the index with the pods that were moved. An entry
 //! lives as long as its pod has a node, so that what tenants write as a key is kept no longer than their pods. It
-//! remembers which objects it looked up, there or not, and is made again when one of them changes.
+//! remembers the objects that it looked up, including missing ones, and is made again when one of them changes.
+//!
+//! Sums have 128 bits, and what each placed pod adds is in parts that forks share. Log records are numbered by ledger
+//! and key, so that pods wake when a sum that they read moves. A ledger counts its pods again at the end of an
+//! exception (`Index::next_end`, `Index::expire`). An index with a `PodPrecondition` gets no other change of a pod.
 
 use super::amounts::Amount;
 use super::context::{EvalContext, Moved};

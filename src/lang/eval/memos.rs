@@ -3,6 +3,12 @@
 //! `plugins::policy` makes an index for each memo and writes it in `after failure` and `after bind`. It is not derived:
 //! a rebuild keeps it, and a restart forgets it. Times are the scheduler's monotonic time, so that a step of the wall
 //! clock moves no end. The scheduler removes values whose time is over (`Snapshot::expire`), which tells waiting pods.
+//!
+//! The key of the index names what the memo means (`meaning.rs`), so that a reload keeps the values. An end is a
+//! change like any other: log records and one event with the numbers of the keys (`EventResource::Memo`) reach pods
+//! that wait or were refused, and no decision reads the clock for it. What a failed attempt moves is
+//! `Act::MovedByFailure`: pods that it wakes keep all of their back-off, or pods that remember what they read would
+//! spin.
 
 use super::context::EvalContext;
 use super::interpret::Evaluator;
@@ -215,7 +221,7 @@ mod tests {
             (value(&memo, "a", 99), value(&memo, "a", 100), value(&memo, "b", 0)),
             (Some(1), None, None)
         );
-        // The same value moves nothing and lasts longer; another one moves.
+        // An equal value moves nothing and lasts longer; another one moves.
         assert_eq!(remember(&mut memo, "a", Some(1), 50), 0);
         assert_eq!(value(&memo, "a", 149), Some(1));
         assert_eq!(remember(&mut memo, "a", Some(2), 60), 1);

@@ -1,5 +1,9 @@
 //! The reference evaluator: it defines what a policy means. Slow and obvious; `codegen` must agree
 //! with it.
+//!
+//! The two evaluators share tables, not code: values and numbers (`lang/types`), the getter of each field and the
+//! body of each function, which are rows with tests of their own. Operators, comparisons, loops, lookups and groups
+//! are implemented twice, so that the property test compares two implementations.
 
 pub mod amounts;
 pub mod budget;

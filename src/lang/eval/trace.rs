@@ -268,7 +268,7 @@ impl<'p> Iterator for Tracer<'p, '_> {
                 },
                 Statement::Missing(of, _) => self.evaluator.value(&of.value).is_absent(),
                 Statement::Check(check) => refuses(check, holds),
-                Statement::Give(_) => reach == Reach::Evaluated && holds.unwrap_or(true),
+                Statement::Give(_) => holds.unwrap_or(true),
                 Statement::Victim(_) => holds == Some(true),
                 Statement::LedgerKey(_)
                 | Statement::Add(_)

@@ -479,7 +479,7 @@ static SCORE: ObjectDef = ObjectDef {
         ),
         field("reversed", Shape::Bool, "With `true` 100 minus the value."),
         needed("expression", Shape::Expression, "The value of the node."),
-        needed("gives", Shape::List(&GIVE), "Values, of which the first counts whose condition holds."),
+        needed("gives", Shape::List(&GIVE), "Values; the first whose condition is true is used."),
         MODE,
         ENFORCE_WHEN,
         MODE_UNTIL,

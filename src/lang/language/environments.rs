@@ -160,7 +160,7 @@ impl Rows {
         self.0 & bit(row) != 0
     }
 
-    /// The same without a row.
+    /// These rows without one of them.
     #[must_use]
     pub fn without(self, row: Row) -> Self {
         Rows(self.0 & !bit(row))

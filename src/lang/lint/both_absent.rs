@@ -278,7 +278,7 @@ fn is_root(policy: &Policy, expr: &Expr) -> bool {
     matches!(resolve_alias(policy, expr).kind, ExprKind::Root(_))
 }
 
-/// Whether `has(…)` of an expression is known to hold behind `&&`: a name, its fields, and entries under constant keys.
+/// Whether `has(…)` of an expression is known to hold after `&&`: a name, its fields, and entries under constant keys.
 fn is_path(policy: &Policy, expr: &Expr) -> bool {
     match &expr.kind {
         ExprKind::Root(_) | ExprKind::Slot(_) => true,

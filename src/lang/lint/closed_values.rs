@@ -1,4 +1,4 @@
-//! The lint `unknown-value`: a field of which all values are known is compared with another one.
+//! The lint `unknown-value`: a field whose values are all known is compared with another value.
 //!
 //! Called by `lint` for every policy without a mistake. The values are in the rows of the fields.
 

@@ -1,7 +1,6 @@
-//! The lints `mode-due` and `exception-ends`: the day until which a mode was meant is over, and an exception ends soon or is
-//! over, or
-//! has no end to speak of. They need the present instant, so commands that know it call [`due`] beside the other lints. Comments are applied
-//! before: a day that one allows is forgotten.
+//! The lints `mode-due` and `exception-ends`: the day until which a mode was meant is over, and an exception ends soon, is
+//! over, or has an end that is far away. They need the present instant, so commands that know it call [`due`] beside the
+//! other lints. Comments are applied before: a day that one allows is forgotten.
 
 use crate::diag::{Diagnostic, codes};
 use crate::lang::typed::{Exception, Policy, Until};

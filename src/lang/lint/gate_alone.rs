@@ -35,7 +35,7 @@ pub(super) fn check(policy: &Policy, source: &Source, diagnostics: &mut Vec<Diag
     }
 }
 
-/// The gate with a `prefilter` behind it that rejects by the same condition, in the policy language.
+/// The gate with a `prefilter` after it that rejects by the same condition, in the policy language.
 fn repeated(policy: &Policy, source: &Source, span: Span) -> Option<String> {
     let text = source.text().get(span.range()).filter(|_| !policy.cel)?;
     let rest = text.strip_prefix(WORD)?;

@@ -8,7 +8,7 @@ use crate::diag::{Diagnostic, Source, codes};
 use crate::lang::analysis::stage::depends;
 use crate::lang::typed::{Point, Policy, Rule};
 
-/// Reports checks behind the choice of a node that depend on the node and that no filter makes before.
+/// Reports checks after the choice of a node that depend on the node and that no filter makes before.
 pub(super) fn check(policy: &Policy, source: &Source, diagnostics: &mut Vec<Diagnostic>) {
     let of =
         |point| policy.rules_at(point).flat_map(move |rule| rule.checks().map(move |check| (rule, check)));

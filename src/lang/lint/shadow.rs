@@ -82,7 +82,7 @@ fn refusals<'p>(
             diagnostics.push(said(
                 &codes::SHADOWED_RULE,
                 check.span,
-                "this refuses nothing that is not refused before",
+                "an earlier statement already refuses everything that this one does",
                 earlier.span,
                 "this refuses all of it",
                 "remove it, or move it before the other where its reason should be shown",
@@ -91,7 +91,7 @@ fn refusals<'p>(
     }
 }
 
-/// Of the gives of a score; those behind one without a condition are another lint's.
+/// Of the gives of a score; those after one without a condition are another lint's.
 fn gives(policy: &Policy, score: &Score, diagnostics: &mut Vec<Diagnostic>) {
     let parts: Vec<(Span, Parts<'_>)> = score
         .gives

@@ -182,7 +182,7 @@ impl Site<'_> {
         plain.then(|| words.split_whitespace().collect::<Vec<_>>().join(" "))
     }
 
-    /// The same as an operand of a comparison.
+    /// The text of a part as an operand of a comparison: in brackets where it needs them.
     fn operand(&self, expr: &Expr) -> Option<String> {
         let words = self.words(expr)?;
         let loose = matches!(expr.kind, ExprKind::Binary(_) | ExprKind::Conditional(_));

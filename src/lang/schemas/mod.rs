@@ -96,7 +96,7 @@ pub fn fields_of(name: &KindName, schema: &Value) -> Option<Arc<Structure>> {
     Reading::new(None).root(name, schema)
 }
 
-/// The same of a description whose schemas refer to others by `#/components/schemas/NAME`.
+/// The fields of a kind in a description whose schemas refer to others by `#/components/schemas/NAME`.
 pub fn fields_of_described(name: &KindName, schema: &Value, others: &Value) -> Option<Arc<Structure>> {
     Reading::new(Some(others)).root(name, schema)
 }

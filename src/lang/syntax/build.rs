@@ -59,7 +59,7 @@ impl<'a> Builder<'a> {
         self.span(self.base + pair.start(), self.base + pair.end())
     }
 
-    /// The place of a pair that may run over white space behind it: it ends with its last token.
+    /// The place of a pair that may run over white space after it: it ends with its last token.
     fn tight(&self, pair: &Node<'_>) -> Span {
         let span = self.place(pair);
         let end = self.last_token(span.end as usize).map_or(span.end as usize, |token| token.end);

@@ -122,7 +122,7 @@ fn has_blank_line(between: &str) -> bool {
     between.split('\n').take(lines.saturating_sub(1)).skip(1).any(|line| line.trim().is_empty())
 }
 
-/// `allow(slug, …) because …` behind `bayplan:`.
+/// `allow(slug, …) because …` after `bayplan:`.
 fn allow(source: &Source, remark: &Remark, rest: &str) -> Result<Allow, String> {
     let rest = rest.trim();
     let inner = rest.strip_prefix("allow").map(str::trim_start).and_then(|rest| rest.strip_prefix('('));

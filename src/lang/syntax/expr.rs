@@ -185,7 +185,7 @@ impl<'a> Builder<'a> {
         }
         let span = object.span.to(end);
         if optional && args.is_some() {
-            let help = Some("write `.` before a method, or `.optMap(v, …)` behind the field".to_owned());
+            let help = Some("write `.` before a method, or `.optMap(v, …)` after the field".to_owned());
             return self.refuse(&codes::SYNTAX, field.span, "`.?` takes a field, not a method", help);
         }
         let kind = match args {

@@ -19,7 +19,7 @@ pub(super) struct Entry {
     pub(super) rule: Rule,
     pub(super) start: u32,
     pub(super) end: u32,
-    /// The entry behind its last part.
+    /// The entry after its last part.
     pub(super) next: u32,
 }
 

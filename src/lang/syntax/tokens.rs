@@ -131,7 +131,7 @@ pub(super) fn scan(text: &str) -> Scan {
     out
 }
 
-/// The byte of the line end at or behind `at`.
+/// The byte of the line end at or after `at`.
 fn line_end(bytes: &[u8], at: usize) -> usize {
     bytes.iter().skip(at).position(|&b| b == b'\n').map_or(bytes.len(), |long| at + long)
 }

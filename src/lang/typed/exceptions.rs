@@ -1,7 +1,8 @@
 //! [`Exception`]: pods that a policy, or one of its rules, leaves alone up to the end of a day.
 //!
 //! An exception is a hidden `let` that holds for these pods until then. [`Policy::except`] puts it into the guards of the
-//! rules that it is about.
+//! rules that it is about. In `preempt` an exception is about the pod that preempts: where it applies, the rule names no
+//! victims.
 
 use super::guard::{Leave, condition_at};
 use super::{Body, ExceptionId, Expr, ExprKind, Head, LetId, Policy, Rule};

@@ -1,4 +1,6 @@
 //! [`Mode`]: how far a policy and its rules may go. `parts.rs` divides a policy by it.
+//!
+//! Ledgers, groups and memos have no mode: their indexes are those of the whole policy, whatever its rules may do.
 
 use super::{Body, Expr, Point, Policy};
 use crate::diag::Span;

@@ -198,9 +198,9 @@ pub struct Semver {
     pub minor: u64,
     /// `Z` of `X.Y.Z`
     pub patch: u64,
-    /// The identifiers behind `-`.
+    /// The identifiers after `-`.
     pub pre_release: Vec<PreRelease>,
-    /// The identifiers behind `+`.
+    /// The identifiers after `+`.
     pub build: Vec<String>,
 }
 

@@ -351,7 +351,7 @@ impl Hash for Ordered<'_> {
 }
 
 impl PartialEq for Value<'_> {
-    /// The same value in the same form: tests and the typed tree tell `1` from `1.0`.
+    /// Equal in value and form: tests and the typed tree tell `1` from `1.0`.
     fn eq(&self, other: &Self) -> bool {
         std::mem::discriminant(self) == std::mem::discriminant(other) && self.order(other) == Ordering::Equal
     }

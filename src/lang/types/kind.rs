@@ -38,7 +38,7 @@ impl Hash for ObjectKind {
 }
 
 impl ObjectKind {
-    /// A kind of which only the name is known.
+    /// A kind known by its name alone.
     pub fn unknown(name: KindName) -> Self {
         Self { name, plural: None, namespaced: None, fields: None }
     }

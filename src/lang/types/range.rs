@@ -129,7 +129,7 @@ impl Range {
         self.ends().is_some_and(|(lo, _)| lo >= 0.0)
     }
 
-    /// The same numbers as floats.
+    /// The numbers of this range as floats.
     pub fn widen(self) -> Range {
         match self {
             Range::Whole { lo, hi, nonzero } => Range::Real { lo: lo as f64, hi: hi as f64, nonzero },

@@ -1,6 +1,9 @@
 //! Columns of node labels. A column exists for each key that a pod, plugin or policy wants. Wants are counted, and
 //! the 64 columns that lost their last holder most recently are kept. No plugin depends on a column: without one, it
 //! reads the labels of the nodes.
+//!
+//! Pods of our profiles without a node (`Plugin::wants`), plugins and policies (`Reads::label_keys`) want keys. All
+//! columns together have a limit, since tenants name labels freely.
 
 use crate::model::held::Held;
 use crate::model::labels::Labels;

@@ -3,6 +3,10 @@
 //!
 //! Samples have instants of the scheduler's monotonic time: how old one is follows from the two wall clocks at the poll
 //! that brings it, and a step of a clock moves no sample that is known.
+//!
+//! Each node has a ring of samples; what rules read of a window is computed when a poll brings a sample, and
+//! `Metrics::recomputed` defines it. The age of a sample is that at the last poll, so that nothing but a poll, or the
+//! end of a node, changes what a rule reads.
 
 mod read;
 #[cfg(test)]

@@ -1,5 +1,8 @@
 //! [`KINDS`]: the kinds of objects that the core knows, one row each. Watches, files, rights, readiness, the API server
 //! in memory and the simulation read the table.
+//!
+//! A kind costs one row here and one file: a struct with the fields that are read (`Typed`), whose equality says
+//! whether an update makes a record and an event. `Plugin::kinds` says which kinds are watched.
 
 use super::super::changes::Kinds;
 use super::super::node::Node;

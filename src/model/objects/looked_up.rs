@@ -1,6 +1,11 @@
 //! [`LookedUp`]: an object of a kind that policies look up, with only what they read.
 //!
 //! A kind of the table that policies look up too is kept twice: as its struct for plugins, and as this for policies.
+//!
+//! `Kind::LookedUp` has no row in the table. Only the paths that `lang/analysis/keeps.rs` derives are kept and
+//! compared, and an event of an object helps a pod if its policy reads a path that differs. Types come from
+//! `lang/language/fields/kinds.txt`, from CustomResourceDefinitions (`lang/schemas`) or from the API server
+//! (`cluster/inputs/kinds.rs`).
 
 use super::super::labels::{Annotations, Labels};
 use super::super::merge_patch::merge;
@@ -66,7 +71,7 @@ impl LookedUp {
         Ok(Self { kind: kind.clone(), metadata: kept, created, fields: Arc::new(fields) })
     }
 
-    /// The same object with less.
+    /// This object with fewer fields: those that `keep` names.
     pub fn projected(&self, keep: &Projection) -> Self {
         let mut less = self.clone();
         let keeps = |name: &str| keeps(&keep.fields, name);

@@ -1,5 +1,5 @@
 //! Slim serde types with only the fields that are read, for files and watches: a file for each kind, and one file for the
-//! kinds of which only the selector is read. The cache never holds a full `k8s_openapi` object. Also [`Object`], which
+//! kinds that are read for their selector alone. The cache never holds a full `k8s_openapi` object. Also [`Object`], which
 //! drivers hand to the core. [`KINDS`] is the table of kinds.
 //!
 //! An object that the API server would have refused is an [`ObjectError`]; unknown fields are skipped unread.

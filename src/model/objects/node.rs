@@ -12,7 +12,7 @@ use super::{ObjectError, decode, selectors};
 use serde::Deserialize;
 use std::sync::Arc;
 
-/// The key of the taint of a node of which it cannot be read what it has.
+/// The key of the taint of a node whose allocatable amounts cannot be read.
 pub const UNREADABLE: &str = "bayplan.dev/unreadable";
 
 /// `v1.Node`, as far as we read it.

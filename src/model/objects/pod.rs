@@ -79,7 +79,7 @@ pub struct Spec {
     pub affinity: Affinity,
 }
 
-/// Something of which only the name counts.
+/// Something that counts by its name alone.
 #[derive(Clone, PartialEq, Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct Named {

@@ -1,4 +1,4 @@
-//! The kinds of which only the selector of their pods is read: Services and controllers. Default spreading keeps the pods
+//! The kinds that are read for the selector of their pods alone: Services and controllers. Default spreading keeps the pods
 //! of each apart. Of controllers the disruption controller of the API server in memory reads the replicas, too.
 
 use super::super::labels::{LabelSelector, Labels};

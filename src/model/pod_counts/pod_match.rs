@@ -54,7 +54,7 @@ impl PodMatch {
         self.takes_namespace(&pod.namespace, || namespace) && self.matches_in_namespace(pod)
     }
 
-    /// The same, with the namespaces of the cluster.
+    /// Whether a pod is counted, with the labels of its namespace taken from the cluster.
     pub(in crate::model) fn matches_among(&self, pod: &PodInfo, namespaces: &Namespaces) -> bool {
         self.takes_namespace(&pod.namespace, || labels_of(namespaces, &pod.namespace))
             && self.matches_in_namespace(pod)

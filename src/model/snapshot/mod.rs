@@ -110,7 +110,7 @@ pub struct Kept {
     pub assumptions: usize,
     /// Names in the index of selectors.
     pub selectors: usize,
-    /// Nodes of which metrics are known.
+    /// Nodes with known metrics.
     pub metrics: usize,
 }
 
@@ -304,13 +304,13 @@ impl Snapshot {
         index.downcast_ref().ok_or(IndexError::Absent)
     }
 
-    /// The same to be written by its owner, outside the stream of changes.
+    /// An index that its owner writes, outside the stream of changes.
     pub fn index_mut<T: Index>(&mut self, key: &IndexKey) -> Option<&mut T> {
         let index: &mut dyn Any = self.indexes.get_mut(key)?;
         index.downcast_mut()
     }
 
-    /// The same to be written by its owner, who reports what moved. Returns the numbers of the groups that did.
+    /// Lets the owner of an index write it and report what moved. Returns the numbers of the groups that did.
     pub fn write_index<T: Index>(
         &mut self,
         key: &IndexKey,

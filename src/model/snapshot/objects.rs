@@ -4,6 +4,8 @@
 //! gone or another one of its name takes its place, and when the object is seen at or above the version that the write of
 //! it returned. A newer version of the object that another client wrote does not end it.
 //!
+//! There is one assumption for each pod and object, and a reload keeps it.
+//!
 //! Source: `pkg/scheduler/util/assumecache/assume_cache.go`, which drops an assumption with any newer version.
 
 use super::Snapshot;
@@ -249,7 +251,7 @@ impl Snapshot {
         self.objects.entry(&T::KIND, namespace, name)?.seen.typed.downcast_ref()
     }
 
-    /// The same of any kind. `None` also when the key has another UID.
+    /// An object of any kind as the API server has it, without assumptions. `None` also when the key has another UID.
     pub fn any_object_seen(&self, key: &ObjectKey) -> Option<&Arc<dyn ApiObject>> {
         Some(&self.objects.entry_of(key)?.seen.object)
     }

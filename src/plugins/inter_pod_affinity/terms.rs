@@ -52,7 +52,8 @@ pub(super) fn pods_of_all(terms: &[Arc<PodAffinityTerm>], snapshot: &Snapshot) -
     Some(matches.fold(first, |all, of| both(all, of, snapshot)))
 }
 
-/// The same where it does not depend on the labels of namespaces which namespaces the terms have in common.
+/// The pods that all of these terms are about, where the namespaces that the terms have in common do not depend on labels
+/// of namespaces.
 pub(super) fn pods_known_beforehand(terms: &[Arc<PodAffinityTerm>], snapshot: &Snapshot) -> Option<PodMatch> {
     let matches: Vec<PodMatch> = terms.iter().map(|term| PodMatch::of_term(term)).collect();
     let some = || matches.iter().filter(|of| !of.all_namespaces);

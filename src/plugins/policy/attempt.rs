@@ -111,8 +111,8 @@ impl PolicyPlugin {
         self.applies_or_fails(context, None).0
     }
 
-    /// The same, with the fault of `applies when`; then the policy applies and refuses. A fault that is to be ignored is
-    /// noted in the attempt of `h`.
+    /// Whether the policy applies to the pod, and the fault of `applies when`; with a fault it applies and refuses. A
+    /// fault that is to be ignored is noted in the attempt of `h`.
     pub(super) fn applies_or_fails(
         &self,
         context: EvalContext<'_>,
@@ -265,7 +265,7 @@ impl PolicyPlugin {
         }
     }
 
-    /// The same, for the reference evaluator, which many nodes ask.
+    /// The context of the reference evaluator, which many nodes ask.
     pub(super) fn explained<'a>(&self, h: &Handle<'a>, attempt: Option<&'a Attempt>) -> EvalContext<'a> {
         let collections = attempt.map(|attempt| &attempt.collections);
         EvalContext { collections, ..self.context(h, attempt) }
@@ -289,7 +289,7 @@ impl PolicyPlugin {
             return;
         }
         let Some(attempt) = slot.get_mut::<Attempt>() else { return };
-        // Rules that count may speak of pods of which those that decide do not.
+        // Rules that count may apply to pods to which those that decide do not.
         if !attempt.applies && !self.counts_evictions() {
             return;
         }

@@ -15,7 +15,7 @@ use crate::model::{NodeInfo, Time};
 /// full minute is used.
 const EVALUATIONS: usize = 20_000;
 
-/// The same for the parts of conditions.
+/// How many parts of conditions are evaluated for a pod; beyond it the next full minute is used.
 const WORK: u64 = 250_000;
 
 /// The conditions of a policy that read the clock.

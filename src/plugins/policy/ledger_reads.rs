@@ -72,7 +72,8 @@ pub(super) fn is_of_the_pod(policy: &Policy, expr: &Expr) -> bool {
     reads_only_the_pod(policy, expr, false)
 }
 
-/// The same; with `queued` also fields that stay as they are while the pod is queued.
+/// Whether an expression depends on fields of the pod and its namespace alone; with `queued` also on fields that stay as
+/// they are while the pod is queued.
 pub(super) fn reads_only_the_pod(policy: &Policy, expr: &Expr, queued: bool) -> bool {
     match &expr.kind {
         ExprKind::Root(Root::Pod | Root::Namespace) => true,

@@ -86,7 +86,7 @@ pub struct PolicyPlugin {
     part: usize,
     /// Preemption asks its prefilters again: one may let the pod pass once others are evicted.
     asks_again: bool,
-    /// Its rules about evictions may begin to speak of a pod that does not change.
+    /// Its rules about evictions may begin to apply to a pod that does not change.
     may_begin: bool,
     /// The names of the rules that refuse or fail: those of [`numbers`], then the filters, then the scores.
     rules: Vec<Symbol>,
@@ -190,7 +190,7 @@ impl PolicyPlugin {
         }
     }
 
-    /// The same plugin, which applies to no pod.
+    /// This plugin, suspended: it applies to no pod.
     pub fn suspended(self) -> Self {
         Self { suspended: true, counter: None, ..self }
     }
@@ -390,7 +390,7 @@ fn refusal(compiled: &CompiledPolicy, reason: &Reason, context: EvalContext<'_>)
     if reason.resolvable { Status::unschedulable(text) } else { Status::unresolvable(text) }
 }
 
-/// The same of a check; a constant reason is not interned again.
+/// A refusal by a check; a constant reason is not interned again.
 fn refusal_of(compiled: &CompiledPolicy, check: &CompiledCheck, context: EvalContext<'_>) -> Status {
     match &check.constant {
         Some(text) if check.reason().resolvable => Status::unschedulable(text.clone()),

@@ -32,7 +32,7 @@ pub(super) fn asks_again(compiled: &CompiledPolicy) -> bool {
     rejects.any(|again| again) || compiled.statements.guards.iter().any(written)
 }
 
-/// Whether a policy, or a statement of its `preempt`, may begin to speak of a pod that does not change.
+/// Whether a policy, or a statement of its `preempt`, may begin to apply to a pod that does not change.
 pub(super) fn may_begin(compiled: &CompiledPolicy) -> bool {
     let (policy, rules) = (&compiled.policy, compiled.rules());
     let mut of = rules.at(Point::PostFilter).peekable();

@@ -142,7 +142,7 @@ impl Capacities {
         }
     }
 
-    /// The same as [`Capacities::suffice`], by the values of the node under [`Capacities::keys`].
+    /// Whether the capacities suffice ([`Capacities::suffice`]), by the values of the node under [`Capacities::keys`].
     pub(super) fn suffice_by<'v>(
         &self,
         bytes: i64,

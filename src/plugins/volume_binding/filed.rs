@@ -90,7 +90,7 @@ impl<'a> Filed<'a> {
         }
     }
 
-    /// The same as [`Candidates::first`], for the node of a row with these labels.
+    /// The first candidate ([`Candidates::first`]) for the node of a row with these labels.
     pub(super) fn first(
         &self,
         row: usize,

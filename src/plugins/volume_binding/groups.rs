@@ -1,4 +1,6 @@
 //! [`Groups`]: nodes that are alike in the labels that decide about a pod's delayed claims.
+//!
+//! Claims that wait for a node are decided once for each group.
 
 use crate::model::{DomainColumn, Requirement, SelectorOperator, Snapshot, Symbol};
 use rustc_hash::FxHashSet;

@@ -175,7 +175,7 @@ pub(in crate::plugins) fn csi_volume(volume: &PersistentVolume) -> Result<Option
     Ok(Some(plugin.volume(handle)))
 }
 
-/// The same of a volume that a pod names itself.
+/// The CSI volume of an in-tree volume that a pod names itself.
 pub(in crate::plugins) fn inline_csi_volume(source: &VolumeSource) -> Result<Option<CsiVolume>, String> {
     use VolumeSource as S;
     let Some(plugin) = InTree::of_inline(source).filter(|plugin| plugin.is_migrated()) else {

@@ -1,4 +1,6 @@
 //! [`LabelRows`]: the nodes on which a requirement on a label holds, a word of 64 rows at a time.
+//!
+//! Affinities of bound volumes are compared over columns of topology domains, not node by node.
 
 use crate::model::{DomainColumn, Requirement, SelectorOperator, Symbol, rows_where};
 use smallvec::SmallVec;

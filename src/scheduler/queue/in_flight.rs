@@ -25,7 +25,7 @@ pub(super) enum Since<'a> {
 pub(super) struct InFlight {
     /// The number of the first event for each pod; `None`: events were dropped.
     pods: FxHashMap<PodKey, Option<u64>>,
-    /// The same by beginning.
+    /// The pods in the order of their first events.
     begins: BTreeMap<(u64, PodKey), ()>,
     events: VecDeque<(ClusterEvent, Scope)>,
     /// The number of the oldest event that is kept.

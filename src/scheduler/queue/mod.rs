@@ -734,7 +734,7 @@ impl SchedulingQueue {
         self.in_flight.events()
     }
 
-    /// The same by label, and the number of pods in flight as `PodPopped`.
+    /// The number of events kept for pods in flight by label, and the number of these pods as `PodPopped`.
     pub(super) fn in_flight_by_label(&self) -> BTreeMap<String, usize> {
         self.in_flight.by_label()
     }

@@ -1,5 +1,8 @@
 //! Keeps the queue in the order of its sort keys. Keys that read what changed are computed again when the next pod is
 //! popped, so that many changes between two attempts cost one computation for each pod, or class of pods.
+//!
+//! Log records since the last attempt find the pods, by the numbers of groups, sums and memos
+//! (`QueueSort::interest`). The simulation calls `SchedulingQueue::misplaced` after each step.
 
 use super::{Entry, Place, Queued, SchedulingQueue};
 use crate::framework::Interest;

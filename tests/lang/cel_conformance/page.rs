@@ -5,7 +5,7 @@ use std::sync::Mutex;
 /// Tests write one section each, at the same time.
 static PAGE: Mutex<()> = Mutex::new(());
 
-/// The section of this heading ends with this text, behind a line of `<!-- counted -->`.
+/// The section of this heading ends with this text, after a line of `<!-- counted -->`.
 pub(super) fn published(heading: &str, text: &str) {
     const MARK: &str = "<!-- counted -->\n";
     let _one = PAGE.lock().unwrap_or_else(|poisoned| poisoned.into_inner());

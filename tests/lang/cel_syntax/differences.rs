@@ -46,7 +46,7 @@ const EXPRESSIONS: &[(&str, &str)] = &[
     ),
     ("google.protobuf.Int32Value{value: 1} == 1", "Neither has messages."),
     ("authorizer.group(\"\").check(\"get\").allowed()", "Neither has what belongs to a request."),
-    ("node.ready /* x */ && true", "Comments of CEL are those behind `//`."),
+    ("node.ready /* x */ && true", "Comments of CEL are those after `//`."),
 ];
 
 /// A text for each reason of [`DIFFERENCES`], in its order.

@@ -79,7 +79,7 @@ fn entries<'t>(text: &str, tree: &'t Tree, flow: bool, found: &mut Vec<Entry<'t>
     }
 }
 
-/// The end of a value without the white space behind it.
+/// The end of a value without the white space after it.
 fn end(text: &str, tree: &Tree) -> usize {
     let close = |end: usize| text[end..].find(['}', ']']).map_or(end, |at| end + at + 1);
     match &tree.value {

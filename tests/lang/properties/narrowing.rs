@@ -1,7 +1,7 @@
 //! Narrowing claims no value that is not there: on random types with absent elements at every depth, through
 //! every form of narrowing.
 //!
-//! Each policy is written twice. In one a value with its default (`P ?? 7`) stands behind the condition that
+//! Each policy is written twice. In one a value with its default (`P ?? 7`) stands after the condition that
 //! narrows it, where the checker may drop the default. In the other the value goes through a def, which narrows
 //! nothing. Both decide alike, closures decide as the reference evaluator, and nothing that the types promise is
 //! absent.

@@ -2,6 +2,10 @@
 //! needs is at hand, else the one that served before it, else a stand-in that makes its pods wait.
 //! Objects are judged one by one: no object holds up another. Pure; called by `source` and
 //! `listing`.
+//!
+//! A policy without its objects makes its pods wait, unless a text of it has all that it reads, not older than
+//! `--watch-max-age`. Its stand-in is made when no text can serve, whatever served before a restart, and selects as
+//! the text does. A stand-in that cannot tell its pods is about all pods if the policy was in service.
 
 use super::compiled::waits_for;
 use super::store::{Compiled, Held, Store, Version};

@@ -66,7 +66,7 @@ impl Extent {
         Extent::Many { count, of: Arc::new(of), key: Some(Arc::new(key)), nodes: false }
     }
 
-    /// The largest value of a type of which nothing else is known.
+    /// The largest value of a type where nothing else is known.
     pub(super) fn of_type(ty: &Type, size: Size) -> Self {
         let some = || Steps::new(u128::from(size.of_object(Part::Terms)));
         match ty.present() {

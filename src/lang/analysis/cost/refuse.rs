@@ -91,15 +91,19 @@ fn judge(
         let (message, help) = match large.what {
             Large::Text => (
                 format!("this text may have {number} bytes"),
-                format!("a computed text has at most {limit} bytes: `substring(0, n)` of its parts"),
+                format!(
+                    "computed text is limited to {limit} bytes; shorten its parts with `substring(0, n)`"
+                ),
             ),
             Large::List => (
                 format!("this list may have {number} elements"),
-                format!("a computed list has at most {limit} elements: `take(n)` of its parts"),
+                format!("a computed list is limited to {limit} elements; shorten its parts with `take(n)`"),
             ),
             Large::Kept => (
                 format!("this may keep {number} bytes of texts and lists"),
-                format!("at most {limit} bytes: `substring(0, n)` of the texts, or fewer of them"),
+                format!(
+                    "the limit is {limit} bytes; shorten the texts with `substring(0, n)`, or keep fewer of them"
+                ),
             ),
         };
         let found = Diagnostic::new(&codes::VALUE_TOO_LARGE, large.span, message).with_help(help);
@@ -119,18 +123,18 @@ fn judge(
     let steps = with_commas(cost.steps);
     let (nodes, pods) = (with_commas(size.nodes.into()), with_commas(size.pods.into()));
     let of_objects =
-        declared.map(|part| format!("objects count with many {part}: `--size {part}=N` declares fewer"));
+        declared.map(|part| format!("the bound assumes many {part}; lower it with `--size {part}=N`"));
     let cheaper = if let Some(of_objects) = &of_objects {
         of_objects
     } else if cost.of_texts {
         "an annotation may have 262,144 bytes and a label 63: match a label, or once per pod"
     } else if cel {
-        "an `==` between something of the elements and something of the node makes them a lookup if neither side can be an \
+        "compare a field of an element with a field of the node by `==` to get a lookup, if neither side can be an \
          error: `s.?node.?labels[?\"rack\"] == node.labels[?\"rack\"]`; a ledger `by: [pod.namespace, node.labels[?\"rack\"].orValue(\"\")]` \
          counts pods by what they and their node are, a `group` keeps pods by a value, `take(n)` bounds a collection"
     } else {
-        "an `==` between something of the elements and something of the node makes them a lookup, a `ledger` counts pods by \
-         what they and their node are, a `group` keeps pods by a value, `take(n)` bounds a collection"
+        "compare a field of an element with a field of the node by `==` to get a lookup; a `ledger` counts pods by what \
+         they and their node are, a `group` keeps pods by a value, `take(n)` bounds a collection"
     };
     if cost.steps > most {
         let message = format!("{name} may take {steps} steps for one pod on {nodes} nodes with {pods} pods");

@@ -34,7 +34,7 @@ impl Size {
         at.and_then(|at| self.parts.get(at)).copied().unwrap_or_default()
     }
 
-    /// The same size, but for the number of one part.
+    /// This size with another number of one part.
     pub fn with(mut self, part: Part, number: u32) -> Self {
         let at = PARTS.iter().position(|row| row.part == part);
         if let Some(known) = at.and_then(|at| self.parts.get_mut(at)) {

@@ -30,7 +30,7 @@ pub(super) struct Walk<'p> {
     known: Known,
     /// Lets that were walked over, and in which direction.
     lets: FxHashSet<(LetId, Polarity)>,
-    /// The same of groups.
+    /// Groups that were walked over, and in which direction.
     groups: FxHashSet<(GroupId, Polarity)>,
     /// Defs that were walked over: with which objects and in which direction, and the directions in
     /// which they read their parameters.

@@ -330,7 +330,7 @@ impl Checker<'_> {
         self.make(ExprKind::Dynamic(Operation::Exact(ty), vec![value]), of, span)
     }
 
-    /// The same expression as the policy language has it: what has no value is absent.
+    /// The expression as the policy language has it: what has no value is absent.
     fn that_may_be_absent(&mut self, expr: Expr) -> Expr {
         let Expr { kind, ty, range, span } = expr;
         match kind {

@@ -99,7 +99,7 @@ impl Checker<'_> {
             return known;
         }
         if let Some(name) = qualified(whole).filter(|name| is_message_type(name)) {
-            let message = format!("`{name}` is not known here: no value is a message of `google.protobuf`");
+            let message = format!("`{name}` is unknown: protobuf messages are not supported");
             let help = "of its types only `google.protobuf.Duration` and `google.protobuf.Timestamp` are names; \
                         `duration(…)` and `timestamp(…)` make values, numbers and texts need no wrapper";
             return self.cel_mistake(&codes::UNKNOWN_NAME, span, message, help);

@@ -109,7 +109,7 @@ impl Inference {
         self.assign_all(&[(left, right)])
     }
 
-    /// The same for several pairs: all of them, or nothing is bound.
+    /// Whether the first type of each pair fits the second one; binds variables for all pairs or for none.
     pub(super) fn assign_all(&mut self, pairs: &[(&Type, &Type)]) -> bool {
         self.trail.clear();
         let fits = pairs.iter().all(|(left, right)| self.unify(left, right));

@@ -97,7 +97,7 @@ impl Checker<'_> {
         }
     }
 
-    /// The same through the entry of all expressions, which counts them.
+    /// Checks an expression through the entry of all expressions, which counts them.
     fn cel_expr_counted(&mut self, of: &ast::Expr) -> Expr {
         self.expr(of, None)
     }
@@ -130,7 +130,7 @@ impl Checker<'_> {
         self.cel_truth(expr)
     }
 
-    /// The same of a typed expression.
+    /// A typed expression that must be true or false.
     pub(super) fn cel_truth(&mut self, expr: Expr) -> Expr {
         let ty = self.ty(&expr);
         if self.is_sure(&ty) && ty == Type::Bool || ty.is_unknown() {

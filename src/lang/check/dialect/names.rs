@@ -108,7 +108,8 @@ impl Checker<'_> {
         names && !self.has_row(Row::TypeVariables)
     }
 
-    /// The same of a variable that is read here. Where its type is open, the type is checked at the end of the expression.
+    /// Whether cel-go takes a variable that is read here for the name of a type. Where its type is open, the type is checked at
+    /// the end of the expression.
     pub(super) fn reads_a_type(&mut self, name: &str, ty: &Type, span: Span) -> bool {
         if matches!(self.inference.resolve(ty), Type::Variable(_)) {
             self.doubts.read(name, span, ty.clone());

@@ -508,7 +508,7 @@ impl Checker<'_> {
         let known = self.operator(CHOICE, &[then.ty.clone(), otherwise.ty.clone()]);
         let Some(result) = known else {
             let message = format!("cannot choose between `{}` and `{}`", self.shown(&a), self.shown(&b));
-            let help = "both sides have one type; `dyn(…)` takes any";
+            let help = "both sides must have the same type; `dyn(…)` takes any";
             return self.cel_mistake(&codes::TYPE_MISMATCH, span, message, help);
         };
         self.doubt_unless_sure(&result, [&a, &b].into_iter());

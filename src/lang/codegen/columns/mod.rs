@@ -23,7 +23,7 @@ pub(super) use by_labels::ByLabels;
 
 /// A condition over 64 nodes.
 pub enum RangeBool {
-    /// The same for all nodes.
+    /// One bool for all nodes.
     Constant(bool),
     /// A register of the pod.
     Register(usize),
@@ -55,7 +55,7 @@ pub enum RangeBool {
 
 /// A whole number over 64 nodes.
 pub enum RangeNumber {
-    /// The same for all nodes.
+    /// One whole number for all nodes.
     Constant(i64),
     /// A register of the pod.
     Register(usize),
@@ -77,7 +77,7 @@ pub enum RangeNumber {
 
 /// A float over 64 nodes.
 pub enum RangeFloat {
-    /// The same for all nodes.
+    /// One float for all nodes.
     Constant(f64),
     /// A register of the pod.
     Register(usize),

@@ -26,7 +26,7 @@ pub struct Pattern {
     regex: regex::Regex,
     /// The states of its automaton: a match visits each of them for each byte, at most.
     pub states: u64,
-    /// Bytes that a search goes on behind the end of a match, while a longer one is possible; `None` if
+    /// Bytes that a search goes on after the end of a match, while a longer one is possible; `None` if
     /// there is no such bound.
     pub ahead: Option<u64>,
     /// Bytes that it takes in memory.
@@ -51,7 +51,7 @@ impl Pattern {
         Self::compile_within(source, MOST_PATTERN_BYTES)
     }
 
-    /// The same of a pattern that is matched once and not kept: it may take as much memory as Go allows, about.
+    /// Compiles a pattern that is matched once and not kept: it may take as much memory as Go allows, about.
     ///
     /// # Errors
     /// Those of [`Pattern::compile`].
@@ -140,7 +140,7 @@ fn behind(automaton: &NFA, state: &State) -> Vec<usize> {
     if ends { Vec::new() } else { found }
 }
 
-/// The states behind the byte that a state reads.
+/// The states after the byte that a state reads.
 fn targets(state: &State) -> Vec<StateID> {
     match state {
         State::ByteRange { trans } => vec![trans.next],
@@ -154,7 +154,7 @@ fn targets(state: &State) -> Vec<StateID> {
 /// there, whatever follows.
 fn states_from(automaton: &NFA, open: Vec<StateID>) -> (Vec<usize>, bool) {
     let (mut found, mut ends) = (Vec::new(), false);
-    // With each state, whether it is behind a condition on what follows: an end there is none.
+    // With each state, whether it is after a condition on what follows: an end there is none.
     let mut seen = vec![[false; 2]; automaton.states().len()];
     let mut open: Vec<(StateID, bool)> = open.into_iter().map(|id| (id, false)).collect();
     while let Some((id, depends)) = open.pop() {

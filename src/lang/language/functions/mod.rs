@@ -199,7 +199,7 @@ pub enum Work {
     Sorts,
     /// It matches a pattern: each byte of the text visits each state of the compiled pattern.
     Matches,
-    /// It matches a pattern again and again, behind each match.
+    /// It matches a pattern again and again, after each match.
     MatchesAll,
     /// It sums up so many steps' worth of terms of a series.
     Series(u8),
@@ -212,7 +212,7 @@ pub enum Work {
 pub enum Grows {
     /// No larger than its largest argument.
     Never,
-    /// The same, and no longer than the argument at this place.
+    /// No larger than its largest argument, and no longer than the argument at this place.
     Takes(usize),
     /// As large as all arguments together.
     Adds,

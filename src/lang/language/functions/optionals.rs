@@ -13,7 +13,7 @@ const O: Ty = Ty::CelOptional(&T);
 /// The row that makes CEL's optional of a `T?`: what `.?` and `[?` are.
 pub const WRAP: &str = ".?";
 
-/// The same row under a name, for values that are not fields or elements.
+/// The row that makes CEL's optional of a value that is not a field or an element.
 pub const VALID: &str = "optional.ofValid";
 
 /// The family's rows.

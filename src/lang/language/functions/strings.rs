@@ -476,7 +476,7 @@ fn pieces(a: &str, separator: &str) -> Vec<String> {
 
 fn joined<'a>(list: &Value<'a>, separator: &str) -> Value<'a> {
     let Some(items) = list.elements() else { return Value::Absent };
-    // In CEL, elements behind the first may be of any type.
+    // In CEL, elements after the first may be of any type.
     match items.iter().map(text).collect::<Option<Vec<&str>>>() {
         Some(texts) => Value::text(texts.join(separator)),
         None => Value::fault(FaultKind::NoSuchOverload, "`join` needs a list of strings"),

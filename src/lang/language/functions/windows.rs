@@ -27,7 +27,7 @@ pub struct Windows {
     edges: Vec<u16>,
     /// Whether the last minute of the week lies in a window.
     inside_at_end: bool,
-    /// The first closed day and the first open one behind it, in order and apart: days since 1970-01-01.
+    /// The first closed day and the first open one after it, in order and apart: days since 1970-01-01.
     closed: Vec<(i64, i64)>,
     /// The time zone.
     zone: TimeZone,
@@ -113,7 +113,7 @@ impl Windows {
         self.closed.last().map_or(i64::MIN, |(_, end)| end.saturating_mul(DAY).saturating_add(OFFSETS))
     }
 
-    /// The first day behind a day from which days are closed, or open again.
+    /// The first day after a day from which days are closed, or open again.
     fn turn_of_days(&self, day: i64) -> Option<i64> {
         let over = self.closed.partition_point(|(_, end)| *end <= day);
         self.closed.get(over).map(|(first, end)| if *first <= day { *end } else { *first })

@@ -186,7 +186,7 @@ pub(super) static MODE: StatementDef = StatementDef {
     sees: Some(Names::OF_POD),
     doc: "How far the policy or rule may go: it decides (`enforce`, the default), is counted by what it would have done \
           (`audit`), is counted and tells the pod's owner in an event (`warn`), or is compiled only (`off`). The mode \
-          of a rule overrides that of its policy; gates and preferences say it behind their word, as in `gate mode \
+          of a rule overrides that of its policy; gates and preferences say it after their word, as in `gate mode \
           audit \"REASON\" when E`. A rule that does not decide changes nothing. Ledgers are kept in every mode. With `when`, the \
           policy or rule decides for the pods for which the condition holds, and counts for the others. `until` names the \
           day until which the mode is meant: then a lint and a metric say that it is over, and the mode stays.",

@@ -7,7 +7,7 @@ use super::statements::{Let, Mode, Reason};
 use crate::diag::Span;
 use crate::lang::language::statements::StatementId;
 
-/// `{ … }` behind a statement.
+/// `{ … }` after a statement.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Block {
     /// In the order of the text. The parser lets only those in that the block may hold.

@@ -20,7 +20,7 @@ pub enum ExprKind {
     Literal(Literal),
     /// A name. In a CEL expression a leading dot is a part of it (`.x`); the policy language drops it.
     Name(Text),
-    /// `(E)`; kept for `fmt` and for lints that speak of brackets.
+    /// `(E)`; kept for `fmt` and for lints about brackets.
     Paren(Box<Expr>),
     /// `f(a, …)`
     Call(Call),

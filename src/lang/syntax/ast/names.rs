@@ -50,7 +50,7 @@ pub enum CommentKind {
 pub struct Allow {
     /// The slugs or codes that are allowed.
     pub slugs: Vec<Name>,
-    /// The text behind `because`; none when it is missing.
+    /// The text after `because`; none when it is missing.
     pub because: Option<Text>,
     /// The comment.
     pub span: Span,

@@ -91,7 +91,7 @@ fn too_large(tokens: &Tokens<'_>, place: &Place<'_>) -> Option<Diagnostic> {
 /// `T{f: v}`
 fn message_literal((span, name): (Span, String)) -> Diagnostic {
     if name.starts_with("google.protobuf.") {
-        let message = format!("`{name}` is not known here: no value is a message of `google.protobuf`");
+        let message = format!("`{name}` is unknown: protobuf messages are not supported");
         return Diagnostic::new(&codes::FOREIGN_WORD, span, message).with_help(
             "numbers and texts need no wrapper; `duration(\"1h\")` and `timestamp(\"…\")` make durations and times",
         );

@@ -145,7 +145,7 @@ impl Layout<'_> {
         }
     }
 
-    /// Whether the token is the bracket of a group that ends behind `last`.
+    /// Whether the token is the bracket of a group that ends after `last`.
     fn groups(&self, open: usize, last: usize) -> bool {
         let around = self.tokens.mark(open) == "(" && !self.tokens.opens_call(open);
         around && self.tokens.partner(open) == Some(last + 1)
@@ -283,7 +283,7 @@ impl Layout<'_> {
         }
     }
 
-    /// The arguments behind the `(` at `open`.
+    /// The arguments after the `(` at `open`.
     fn args(&mut self, args: &[IdedExpr], open: usize) -> Option<Vec<Arg>> {
         let mut next = open + 1;
         let mut out = Vec::with_capacity(args.len());

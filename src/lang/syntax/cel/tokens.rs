@@ -115,7 +115,7 @@ impl<'t> Tokens<'t> {
         self.list.get(at)
     }
 
-    /// The text of a token; empty behind the last one.
+    /// The text of a token; empty after the last one.
     pub(super) fn text_of(&self, at: usize) -> &'t str {
         self.token(at).and_then(|token| self.text.get(token.start..token.end)).unwrap_or("")
     }

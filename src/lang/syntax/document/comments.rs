@@ -41,7 +41,7 @@ fn collect(tree: &Tree, scalars: &mut Vec<At>) {
     }
 }
 
-/// A `#` at the beginning of a line or behind white space, outside of scalars, to the end of the line.
+/// A `#` at the beginning of a line or after white space, outside of scalars, to the end of the line.
 fn remarks(text: &str, scalars: &[At]) -> Vec<Remark> {
     let bytes = text.as_bytes();
     let mut found = Vec::new();

@@ -1,7 +1,7 @@
 //! Policies that are written as YAML or JSON: documents of `kind: SchedulingPolicy`, with expressions of CEL.
 //!
 //! Called by `syntax::parse` for texts of that form. The result is the tree that the policy language gives, with
-//! places in the document, so that everything behind the parser is shared. A text may have several documents;
+//! places in the document, so that everything after the parser is shared. A text may have several documents;
 //! those of other kinds are not looked at. `language::documents` is the table of the fields.
 //!
 //! - `shape.rs` compares a document with the table

@@ -68,7 +68,7 @@ impl Places<'_> {
     }
 }
 
-/// The end of a scalar without white space behind it, which a block scalar has.
+/// The end of a scalar without white space after it, which a block scalar has.
 fn trimmed(text: &str, start: usize, end: usize) -> usize {
     text.get(start..end).map_or(start, |inside| start + inside.trim_end().len())
 }

@@ -56,7 +56,7 @@ impl Scalar {
         Scalar { span, style, value: Text::from(value), tree: None, verbatim, aligned }
     }
 
-    /// The same with the tree of its expression.
+    /// Keeps the tree of its expression.
     pub(super) fn read(&mut self, tree: &Expr) {
         self.tree = Some(Arc::new(tree.clone()));
     }

@@ -102,7 +102,7 @@ fn words(builder: &Builder<'_>, tokens: &[Token], at: usize, _: &Expected) -> Op
         }
         let blank = builder.text.get(token.end..).is_some_and(|rest| rest.starts_with(' '));
         let span = builder.span(token.start, token.end + usize::from(blank));
-        // `not` takes the whole comparison behind it, `!` only the next operand.
+        // `not` takes the whole comparison after it, `!` only the next operand.
         match negated_comparison(builder, tokens, token) {
             Some(end) => {
                 edits.push(crate::diag::Edit { span, text: "!(".to_owned() });

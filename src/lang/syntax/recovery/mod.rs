@@ -4,6 +4,8 @@
 //! Called by `syntax::parse` after the grammar refused the whole file. Items begin in the first column,
 //! statements at their words; `grammar/README.md` has the rules. The result is used for diagnostics and for the
 //! names that it declares: a file with an error is never loaded.
+//!
+//! A missing `}` is reported where it is expected, with a label at the `{`.
 
 mod expected;
 mod familiar_mistakes;
@@ -59,7 +61,7 @@ pub(in crate::lang::syntax) fn file(builder: &mut Builder<'_>, file: &mut File, 
 
 // ---- reading pieces
 
-/// Reads a segment by the grammar, with `closing` behind it. Gives the diagnostics' count unchanged on success.
+/// Reads a segment by the grammar, with `closing` after it. Gives the diagnostics' count unchanged on success.
 fn read<T>(
     builder: &mut Builder<'_>,
     segment: &Segment,
@@ -258,7 +260,7 @@ fn policy(builder: &mut Builder<'_>, segment: &Segment, span: Span) -> Item {
     if body.open && body.close.is_none() {
         missing_brace(builder, body.head - 1, segment.end, "policy");
     }
-    // a block without its `}` has one left over behind the policy
+    // a block without its `}` has one left over after the policy
     let lost = body.unclosed || body.starts.iter().any(|&(_, lost)| lost);
     let tail = body.tail.clone().take(1).filter(|&at| !lost || builder.token_text(at) != "}");
     for at in tail.collect::<Vec<_>>() {
@@ -493,7 +495,7 @@ fn missing_brace(builder: &mut Builder<'_>, open: usize, end: usize, word: &str)
     let from = last.map_or(0, |token| token.end);
     let until = builder.token(end).map_or(builder.text.len(), |token| token.start);
     let gap = builder.text.get(from..until).unwrap_or("");
-    // an empty line is where it would stand; else behind the last token
+    // an empty line is where it would stand; else after the last token
     let at = match gap.match_indices('\n').nth(1) {
         Some((second, _)) if gap.get(..second).is_some_and(|lines| lines.trim().is_empty()) => {
             let line = gap.find('\n').map_or(0, |first| first + 1);
@@ -544,7 +546,7 @@ pub(in crate::lang::syntax) fn explain(builder: &mut Builder<'_>, segment: &Segm
         return;
     }
     if familiar_mistakes::explain(builder, tokens, index, &expected) {
-        // a statement with `=` for `==` behind `and` has two mistakes of one kind: one report is enough
+        // a statement with `=` for `==` after `and` has two mistakes of one kind: one report is enough
         debug_assert!(builder.diagnostics.len() > known);
         return;
     }

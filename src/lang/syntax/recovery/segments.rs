@@ -210,7 +210,7 @@ pub(in crate::lang::syntax) fn items(builder: &Builder<'_>) -> Vec<Segment> {
 
 /// A policy's body: where its statements begin and end.
 pub(in crate::lang::syntax) struct Body {
-    /// Token behind the head.
+    /// Token after the head.
     pub(in crate::lang::syntax) head: usize,
     /// The head ends with `{`.
     pub(in crate::lang::syntax) open: bool,
@@ -220,7 +220,7 @@ pub(in crate::lang::syntax) struct Body {
     pub(in crate::lang::syntax) stray: Option<usize>,
     /// Beginnings of statements; the flag says that the statement before lost its `}`.
     pub(in crate::lang::syntax) starts: Vec<(usize, bool)>,
-    /// Tokens behind the policy's `}`.
+    /// Tokens after the policy's `}`.
     pub(in crate::lang::syntax) tail: std::ops::Range<usize>,
     /// The last statement lost its `}`.
     pub(in crate::lang::syntax) unclosed: bool,
@@ -264,7 +264,7 @@ pub(in crate::lang::syntax) fn body_of_policy(builder: &Builder<'_>, segment: &S
     body
 }
 
-/// The token behind the head of a policy, and whether the head ends with `{`.
+/// The token after the head of a policy, and whether the head ends with `{`.
 fn head_of_policy(builder: &Builder<'_>, segment: &Segment) -> (usize, bool) {
     let mut at = segment.start + 1;
     while at < segment.end {
@@ -302,7 +302,7 @@ impl BodyScan<'_, '_> {
     /// token has a block and has lost its `{`.
     fn begin(&mut self, at: usize) -> bool {
         let builder = self.builder;
-        // the statements of a block that has lost its `{` stay with its head, and those behind a `}` too many
+        // the statements of a block that has lost its `{` stay with its head, and those after a `}` too many
         // with their block
         let head = self.body.starts.last().map(|&(start, _)| start);
         let block = head.and_then(|head| block_of(builder.token_text(head)));

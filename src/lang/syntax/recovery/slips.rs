@@ -1,6 +1,6 @@
 //! Statements that lack a part which is easily forgotten, and words of other languages at their beginning.
 //!
-//! Called by `recovery` before it says what the grammar expected, which is named at the place *behind* the slip: `when` is
+//! Called by `recovery` before it says what the grammar expected, which is named at the place *after* the slip: `when` is
 //! taken for the name that is missing.
 
 use crate::diag::{Diagnostic, Span, codes};
@@ -76,7 +76,7 @@ fn lacks(builder: &Builder<'_>, tokens: &[Token]) -> Option<Diagnostic> {
     Some(said.with_help(format!("write `{form}`")))
 }
 
-/// `except until tomorrow …`, `except until 2030-01-31 when …`: an end that is not a day, or no reason behind it.
+/// `except until tomorrow …`, `except until 2030-01-31 when …`: an end that is not a day, or no reason after it.
 fn end(builder: &Builder<'_>, tokens: &[Token]) -> Option<Diagnostic> {
     if builder.word(tokens.first()?) != Some("except") {
         return None;

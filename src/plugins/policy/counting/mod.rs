@@ -5,6 +5,9 @@
 //! the rules that decide and nothing else. Each rule is counted for itself, as if it
 //! alone had decided too. This file says what each rule would have done; `judge.rs` evaluates one rule, `explain.rs` names
 //! the rules that would refuse a pod.
+//!
+//! They are evaluated after the plugin of the policy, on the nodes that were feasible; rules about evictions by one
+//! more PostFilter. The decision record has what they would have done.
 
 mod explain;
 mod judge;
@@ -33,7 +36,7 @@ struct Part {
     policy: Symbol,
 }
 
-/// Whether the policy speaks of a pod.
+/// Whether the policy applies to a pod.
 enum Speaks {
     /// It leaves the pod alone.
     No,

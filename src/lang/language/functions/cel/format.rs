@@ -30,7 +30,7 @@ pub(in super::super) static FUNCTIONS: &[FunctionDef] = &[FunctionDef {
     ..METHOD
 }];
 
-/// Digits behind the point that a float can have; those behind them are zeros.
+/// Digits after the point that a float can have; those after them are zeros.
 const DIGITS: usize = 1100;
 /// The largest precision that Go takes.
 const MOST_DIGITS: usize = 1_000_000;

@@ -85,7 +85,7 @@ fn without_underscores(text: &str, hexadecimal: bool) -> Option<String> {
     (before != '_').then(|| text.replace('_', ""))
 }
 
-/// A hexadecimal float behind `0x`: digits, a point, and an exponent of 2 that must be there.
+/// A hexadecimal float after `0x`: digits, a point, and an exponent of 2 that must be there.
 fn hexadecimal(text: &str) -> Option<f64> {
     let (digits, exponent) = text.split_once(['p', 'P'])?;
     let plain = exponent.strip_prefix(['+', '-']).unwrap_or(exponent);

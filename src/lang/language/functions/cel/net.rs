@@ -199,7 +199,7 @@ pub(in super::super) static FUNCTIONS: &[FunctionDef] = &[
         &[CIDR],
         CIDR,
         |args, _| of_cidr("masked", args, |of| cidr(Cidr { address: masked(of.address, of.prefix), ..*of })),
-        "the network with all bits behind the prefix 0",
+        "the network with all bits after the prefix 0",
         &[("cidr('10.1.2.3/8').masked() == cidr('10.0.0.0/8')", "true")],
     ),
 ];
@@ -267,7 +267,7 @@ fn bits(address: IpAddr) -> u8 {
     if address.is_ipv4() { 32 } else { 128 }
 }
 
-/// The address with all bits behind the first `prefix` ones 0.
+/// The address with all bits after the first `prefix` ones 0.
 fn masked(address: IpAddr, prefix: u8) -> IpAddr {
     match address {
         IpAddr::V4(of) => {

@@ -36,7 +36,7 @@ pub(super) fn character(text: &str) -> Result<(u32, &str), String> {
     }
 }
 
-/// `41` or `{1F600}` behind `\x`.
+/// `41` or `{1F600}` after `\x`.
 fn hexadecimal(text: &str) -> Option<(u32, &str)> {
     let (digits, rest) = match text.strip_prefix('{') {
         Some(inside) => inside.split_once('}')?,

@@ -60,7 +60,7 @@ struct Item {
     repeats: u64,
 }
 
-/// An open group, and what holds again behind it.
+/// An open group, and what holds again after it.
 struct Group {
     start: usize,
     flags: Flags,
@@ -296,7 +296,7 @@ impl<'s> Parser<'s> {
 /// How often at least, and at most if there is a limit.
 type Counts = (u64, Option<u64>);
 
-/// `n}`, `n,}` or `n,m}` behind a `{`, and what follows. What has another form is text.
+/// `n}`, `n,}` or `n,m}` after a `{`, and what follows. What has another form is text.
 fn counts(text: &str) -> Option<(Counts, &str)> {
     let (least, rest) = number(text)?;
     if let Some(rest) = rest.strip_prefix('}') {

@@ -23,7 +23,7 @@ pub(super) struct Text<'a> {
 }
 
 impl<'a> Text<'a> {
-    /// From the beginning of a token to the end of another; behind the last token it is the end of the text.
+    /// From the beginning of a token to the end of another; after the last token it is the end of the text.
     pub(super) fn span(&self, first: usize, last: usize) -> Span {
         let end = self.tokens.list.last().map_or(0, |token| token.end);
         let start = self.tokens.token(first).map_or(end, |token| token.start);
@@ -125,7 +125,7 @@ pub(super) fn explain(text: Text<'_>, found: &[Mistake]) -> Vec<Diagnostic> {
         }
     }
     for mistake in found {
-        // A quote or bracket without an end makes errors of everything behind it.
+        // A quote or bracket without an end makes errors of everything after it.
         if !whole && mistake.kind == MistakeKind::Grammar {
             continue;
         }

@@ -68,7 +68,7 @@ fn call_before<'a>(text: Text<'a>, at: usize) -> Option<&'a str> {
     tokens.word(open.checked_sub(1)?)
 }
 
-/// The function that is called behind the operator that follows a token.
+/// The function that is called after the operator that follows a token.
 fn call_behind<'a>(text: Text<'a>, at: usize) -> Option<&'a str> {
     let tokens = text.tokens;
     let called = is_comparison(tokens.mark(at + 1)) && tokens.mark(at + 3) == "(";

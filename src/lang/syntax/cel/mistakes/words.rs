@@ -43,7 +43,7 @@ pub(super) fn operators(text: Text<'_>) -> Option<Diagnostic> {
             edits.push(Edit { span, text: mark.to_owned() });
             continue;
         }
-        // `not` takes the whole comparison behind it, `!` only the next operand.
+        // `not` takes the whole comparison after it, `!` only the next operand.
         let until_next = span.to(text.span(last + 1, last + 1).at_start());
         match negated_comparison(text, last) {
             Some(end) => {
@@ -81,7 +81,7 @@ fn signs(text: Text<'_>) -> Vec<Sign> {
             Some("is") if between && next("not") => (at + 1, "!="),
             Some("is") if between => (at, "=="),
             Some("not" | "NOT") if !tokens.ends_operand(at) || operator => {
-                // With brackets behind it, it is a call, unless an operator in words precedes it.
+                // With brackets after it, it is a call, unless an operator in words precedes it.
                 if !begins && !operator {
                     continue;
                 }
