@@ -16,7 +16,7 @@ use super::same::same;
 use super::shape::{constant, resolve_alias};
 use super::stage::depends;
 use crate::lang::language::fields::{ChangedBy, ObjectType};
-use crate::lang::language::functions::WRAP;
+use crate::lang::language::functions::Presence;
 use crate::lang::typed::walk;
 use crate::lang::typed::{
     Expr, ExprKind, GroupId, KindId, LookUp, LookUpBy, Macro, MacroKind, Policy, Root, SlotId,
@@ -271,7 +271,7 @@ fn is_node_path(policy: &Policy, expr: &Expr) -> bool {
         ExprKind::Let(id) => is_node_path(policy, &policy[*id].value),
         // As an optional of CEL, or with a value for nodes without it.
         ExprKind::Call(function, args, _) => match args.as_slice() {
-            [path] => function.def().name == WRAP && is_node_path(policy, path),
+            [path] => function.def().presence == Some(Presence::Wraps) && is_node_path(policy, path),
             _ => false,
         },
         ExprKind::Coalesce(path, other) => is_node_path(policy, path) && constant(policy, other).is_some(),
@@ -282,7 +282,9 @@ fn is_node_path(policy: &Policy, expr: &Expr) -> bool {
 /// What an optional of CEL was made of; any other expression itself.
 fn unwrapped<'p>(policy: &'p Policy, expr: &'p Expr) -> &'p Expr {
     match &resolve_alias(policy, expr).kind {
-        ExprKind::Call(function, args, _) if function.def().name == WRAP => args.first().unwrap_or(expr),
+        ExprKind::Call(function, args, _) if function.def().presence == Some(Presence::Wraps) => {
+            args.first().unwrap_or(expr)
+        }
         _ => expr,
     }
 }

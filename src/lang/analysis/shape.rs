@@ -82,8 +82,7 @@ pub fn is_node_unschedulable(policy: &Policy, expr: &Expr) -> bool {
 pub fn is_count_of_node_pods(policy: &Policy, expr: &Expr) -> bool {
     let ExprKind::Call(function, args, _) = &expr.kind else { return false };
     let [pods] = &args[..] else { return false };
-    let counts = matches!(function.def().name, "count" | "size");
-    counts && node_field(policy, pods).is_some_and(|field| field.def().name == "pods")
+    function.def().counts_elements && node_field(policy, pods).is_some_and(|field| field.def().name == "pods")
 }
 
 /// The amount of a resource that `node.free` names, and the one that `pod.requests` names: the

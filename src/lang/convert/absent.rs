@@ -2,8 +2,9 @@
 //! `??` gives another value, `has` asks.
 
 use super::NoTwin;
-use super::expressions::{To, Writer, Written, atomic, field, inner, is_optional_in_cel};
+use super::expressions::{To, Writer, Written, atomic, field, inner, is_optional_in_cel, presence};
 use crate::diag::Span;
+use crate::lang::language::functions::Presence;
 use crate::lang::syntax::ast::*;
 
 /// Whether an operator gives false for an absent operand.
@@ -65,7 +66,7 @@ pub(super) fn optional(writer: &mut Writer<'_>, expr: &Expr) -> Written {
             None => Ok(format!("optional.ofValid({})", valid(writer, expr)?)),
         },
         // What an optional holds is the optional.
-        ExprKind::Method(call) if &*call.method.text == "value" && call.args.is_empty() => {
+        ExprKind::Method(call) if presence(call) == Some(Presence::Takes) && call.args.is_empty() => {
             writer.expr(&call.object)
         }
         ExprKind::Method(call) if is_optional_in_cel(call) && !writer.may_be_absent(&call.object) => {

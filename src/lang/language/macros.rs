@@ -198,11 +198,28 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     (0..MACROS.len()).filter(move |at| first(*at)).map(|at| MACROS[at].name)
 }
 
-/// An expression that looks like a function and is part of the language.
+/// Which form it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FormKind {
+    /// Whether something is there.
+    Has,
+    /// The instant of the attempt.
+    Now,
+    /// An object, by its name.
+    LookUp,
+    /// All objects of a kind.
+    Objects,
+    /// The controller of an object: a method.
+    Owner,
+}
+
+/// An expression that looks like a function or method and is part of the language.
 #[derive(Debug)]
 pub struct FormDef {
     /// Its name.
     pub name: &'static str,
+    /// Which form it is.
+    pub kind: FormKind,
     /// How it is written.
     pub signature: &'static str,
     /// What it means, in a sentence or two.
@@ -215,18 +232,21 @@ pub struct FormDef {
 pub static FORMS: &[FormDef] = &[
     FormDef {
         name: "has",
+        kind: FormKind::Has,
         signature: "has(x): bool",
         doc: "true if x has a value: the field, label, element or resource exists",
         examples: &[("has({\"a\": 1}[\"a\"])", "true"), ("has([1].first(x, x > 1))", "false")],
     },
     FormDef {
         name: "now",
+        kind: FormKind::Now,
         signature: "now(): time",
         doc: "the instant of the scheduling cycle; it is the same in all rules of one attempt",
         examples: &[("now() - now()", "0s")],
     },
     FormDef {
         name: "lookup",
+        kind: FormKind::LookUp,
         signature: "lookup(kind, namespace, name): object?",
         doc: "the object of a kind by its namespace and name, or by its name alone for a kind without namespaces; the kind \
               is a constant, such as `\"PriorityClass\"` or `\"group/version/Kind\"`",
@@ -234,17 +254,24 @@ pub static FORMS: &[FormDef] = &[
     },
     FormDef {
         name: "objects",
+        kind: FormKind::Objects,
         signature: "objects(kind): list<object>",
         doc: "all objects of a kind, ordered by namespace and name",
         examples: &[("objects(\"ResourceQuota\").size()", "0")],
     },
     FormDef {
         name: "owner",
+        kind: FormKind::Owner,
         signature: "x.owner(kind): object?",
         doc: "the controller of a pod, or of an object that is looked up, if it is of this kind",
         examples: &[("has(pod.owner(\"apps/v1/ReplicaSet\"))", "false")],
     },
 ];
+
+/// The form of a name.
+pub fn form(name: &str) -> Option<FormKind> {
+    FORMS.iter().find(|row| row.name == name).map(|row| row.kind)
+}
 
 #[cfg(test)]
 mod tests {

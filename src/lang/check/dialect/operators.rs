@@ -6,7 +6,7 @@ use crate::diag::{Span, codes};
 use crate::lang::check::Checker;
 use crate::lang::check::comparisons::is_day;
 use crate::lang::language::environments::Row;
-use crate::lang::language::functions::WRAP;
+use crate::lang::language::functions::Presence;
 use crate::lang::syntax::ast::{self, BinaryOp, UnaryOp};
 use crate::lang::typed::{ArithmeticOp, CompareOp, Expr, ExprKind, Operation};
 use crate::lang::types::range::Range;
@@ -107,7 +107,9 @@ fn arithmetic_op(op: BinaryOp) -> ArithmeticOp {
 /// What an optional was made of, where it is written as one.
 fn held(expr: &Expr) -> Option<&Expr> {
     match &expr.kind {
-        ExprKind::Call(function, args, _) if matches!(function.def().name, WRAP | "optional.of") => {
+        ExprKind::Call(function, args, _)
+            if matches!(function.def().presence, Some(Presence::Wraps | Presence::Holds)) =>
+        {
             args.first()
         }
         _ => None,

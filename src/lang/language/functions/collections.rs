@@ -1,6 +1,6 @@
 //! Lists, sets and maps. Order and equality are those of `Value`; sorts are stable.
 
-use super::{Absence, Dialects, FunctionDef, Grows, Influence, Prepared, Work};
+use super::{Absence, Dialects, FunctionDef, Grows, Influence, Prepared, Presence, Work};
 use crate::lang::types::Ty;
 use crate::lang::types::arithmetic;
 use crate::lang::types::range::Range;
@@ -73,6 +73,7 @@ pub(crate) static FUNCTIONS: &[FunctionDef] = &[
     },
     FunctionDef {
         name: "present",
+        presence: Some(Presence::Compacts),
         params: &[Ty::List(&Ty::Optional(&Ty::Var('t')))],
         names: &["list"],
         result: L,
@@ -257,7 +258,7 @@ pub(crate) static FUNCTIONS: &[FunctionDef] = &[
         params: &[NUMBERS],
         names: &["list"],
         result: Ty::Number('t'),
-        zero: true,
+        sums: true,
         body: |args, prepared| {
             let zero = if let Prepared::Zero(zero) = prepared { zero } else { &Value::Int(0) };
             items(args, |items| items.iter().fold(zero.clone(), |sum, item| add(&sum, item)))

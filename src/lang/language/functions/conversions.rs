@@ -25,7 +25,18 @@ const fn from(
     doc: &'static str,
     examples: Examples,
 ) -> FunctionDef {
-    FunctionDef { name, params: param, names: &["x"], result, absent, body, doc, examples, ..BASE }
+    FunctionDef {
+        name,
+        params: param,
+        names: &["x"],
+        result,
+        absent,
+        body,
+        doc,
+        examples,
+        converts: true,
+        ..BASE
+    }
 }
 
 /// A row of a conversion to a number: more of the argument is more of the result.

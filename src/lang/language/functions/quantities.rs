@@ -24,6 +24,7 @@ const fn combined(name: &'static str, params: &'static [Ty], body: super::Body) 
 pub(crate) static FUNCTIONS: &[FunctionDef] = &[
     FunctionDef {
         name: "quantity",
+        converts: true,
         dialects: Dialects::POLICY,
         method: false,
         params: &[Ty::Optional(&Ty::String)],

@@ -75,6 +75,7 @@ const fn sum(params: &'static [Ty], result: Ty, body: Body, examples: Examples) 
     FunctionDef {
         absent: Absence::Maybe,
         influence: &[Influence::Raises],
+        sums: true,
         ..method("sum", params, result, body, doc, examples)
     }
 }
@@ -93,6 +94,8 @@ const fn method(
 const fn sort(params: &'static [Ty], result: Ty) -> FunctionDef {
     FunctionDef {
         work: Work::Sorts,
+        counted_by: Some(0),
+        checks_elements: true,
         ..method(
             "sort",
             params,
@@ -187,6 +190,7 @@ pub(in super::super) static FUNCTIONS: &[FunctionDef] = &[
     },
     FunctionDef {
         grows: Grows::Flattens,
+        checks_elements: true,
         ..method(
             "flatten",
             &[Ty::List(&L)],
@@ -199,6 +203,8 @@ pub(in super::super) static FUNCTIONS: &[FunctionDef] = &[
     FunctionDef {
         absent: Absence::Maybe,
         grows: Grows::Flattens,
+        checks_elements: true,
+        counted_by: Some(1),
         names: &["list", "depth"],
         ..method(
             "flatten",
@@ -221,6 +227,7 @@ pub(in super::super) static FUNCTIONS: &[FunctionDef] = &[
     },
     FunctionDef {
         work: Work::Sorts,
+        counted_by: Some(0),
         ..method(
             "distinct",
             &[L],

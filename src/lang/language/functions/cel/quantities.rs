@@ -9,21 +9,24 @@ use crate::lang::types::value::{ExactQuantity, FaultKind, Value};
 
 /// The family's rows.
 pub(in super::super) static FUNCTIONS: &[FunctionDef] = &[
-    partial(
-        "quantity",
-        &[Ty::String],
-        Ty::Quantity,
-        |args, _| {
-            of_text("quantity", args, |text| match ExactQuantity::parse(text) {
-                Ok(amount) => made(amount),
-                Err(why) => {
-                    Value::fault(FaultKind::BadConversion, format!("{text:?} is not a quantity: {why}"))
-                }
-            })
-        },
-        "the Kubernetes quantity that a string holds; an error if it holds none",
-        &[("quantity('1000m') == quantity('1')", "true")],
-    ),
+    FunctionDef {
+        converts: true,
+        ..partial(
+            "quantity",
+            &[Ty::String],
+            Ty::Quantity,
+            |args, _| {
+                of_text("quantity", args, |text| match ExactQuantity::parse(text) {
+                    Ok(amount) => made(amount),
+                    Err(why) => {
+                        Value::fault(FaultKind::BadConversion, format!("{text:?} is not a quantity: {why}"))
+                    }
+                })
+            },
+            "the Kubernetes quantity that a string holds; an error if it holds none",
+            &[("quantity('1000m') == quantity('1')", "true")],
+        )
+    },
     FunctionDef {
         name: "asApproximateFloat",
         params: &[Ty::Quantity],
