@@ -15,7 +15,7 @@ use super::faults::may_fail;
 use super::same::same;
 use super::shape::{constant, resolve_alias};
 use super::stage::depends;
-use crate::lang::language::fields::{ChangedBy, ObjectType};
+use crate::lang::language::fields::{ChangedBy, Meaning, ObjectType};
 use crate::lang::language::functions::Presence;
 use crate::lang::typed::walk;
 use crate::lang::typed::{
@@ -94,7 +94,7 @@ pub fn in_namespace<'p>(policy: &'p Policy, of: &'p Macro) -> Option<InNamespace
     conjuncts(condition, &mut parts);
     let of_element = |expr: &Expr| match &resolve_alias(policy, expr).kind {
         ExprKind::Field(object, field) => {
-            field.def().name == "namespace"
+            field.def().meaning == Some(Meaning::Namespace)
                 && matches!(resolve_alias(policy, object).kind, ExprKind::Slot(slot) if slot == of.slot)
         }
         _ => false,
@@ -318,7 +318,7 @@ fn is_of_the_pod_alone(expr: &Expr) -> bool {
         ExprKind::Constant(_) | ExprKind::Param(_) | ExprKind::Slot(_) => true,
         ExprKind::Field(inner, field) => {
             !matches!(field.def().changed_by, ChangedBy::Placement | ChangedBy::Queue | ChangedBy::Attempts)
-                && field.def().name != "nominated"
+                && field.def().meaning != Some(Meaning::Nomination)
                 && is_of_the_pod_alone(inner)
         }
         ExprKind::ApiField(inner, _)

@@ -5,6 +5,7 @@ use super::expr::strip;
 use super::meant::texts_meant;
 use super::types::is_zero;
 use crate::diag::{Diagnostic, Span, codes};
+use crate::lang::language::fields::Meaning;
 use crate::lang::language::functions::Conversion;
 use crate::lang::syntax::ast::{self, BinaryOp, Literal};
 use crate::lang::syntax::literal::with_unit;
@@ -78,9 +79,9 @@ impl Checker<'_> {
     pub(super) fn label_word(&self, expr: &Expr) -> Option<&'static str> {
         let ExprKind::Index(map, _) = strip(&expr.kind) else { return None };
         let ExprKind::Field(_, row) = strip(&map.kind) else { return None };
-        match row.def().name {
-            "labels" => Some("a label"),
-            "annotations" => Some("an annotation"),
+        match row.def().meaning {
+            Some(Meaning::Labels) => Some("a label"),
+            Some(Meaning::Annotations) => Some("an annotation"),
             _ => None,
         }
     }

@@ -3,6 +3,7 @@
 use super::Checker;
 use super::dialect::Dialect;
 use crate::diag::{Span, codes};
+use crate::lang::language::fields::Meaning;
 use crate::lang::language::functions::{Conversion, FunctionDef, Presence};
 use crate::lang::language::statements::StatementId;
 use crate::lang::syntax::ast::{self, Literal};
@@ -474,8 +475,7 @@ impl Checker<'_> {
 /// What the entries of a map are called.
 fn what_of(map: &Expr) -> &'static str {
     match strip(&map.kind) {
-        ExprKind::Field(_, row) if row.def().name == "labels" => "label",
-        ExprKind::Field(_, row) if row.def().name == "annotations" => "annotation",
+        ExprKind::Field(_, row) => row.def().meaning.and_then(Meaning::entry).unwrap_or("key"),
         _ => "key",
     }
 }

@@ -4,7 +4,7 @@ use super::direction::{of_argument, of_operands};
 use super::owners::{Followed, Owners};
 use crate::lang::eval::budget::Counter;
 use crate::lang::eval::constant::{Known, Tables, constant};
-use crate::lang::language::fields::{ChangedBy, FieldId};
+use crate::lang::language::fields::{ChangedBy, FieldId, ObjectType};
 use crate::lang::language::functions::FunctionId;
 use crate::lang::syntax::ast::Text;
 use crate::lang::typed::reads::{Polarity, ReadOf, ReadPath, Reads};
@@ -77,9 +77,9 @@ impl<'p> Walk<'p> {
         // A pod that waits is tried again in time, and then has more attempts.
         self.reads.clock |= def.changed_by == ChangedBy::Attempts;
         for of in self.owners(object).reached(def.owner) {
-            match (of, def.name) {
+            match (of, def.objects()) {
                 // Which node it is does not change.
-                (ReadOf::Node, "pods") => self.add(ReadOf::NodePods, None, None, polarity),
+                (ReadOf::Node, Some(ObjectType::Pod)) => self.add(ReadOf::NodePods, None, None, polarity),
                 _ => self.add(of, Some(field), key.clone(), polarity),
             }
         }
