@@ -265,7 +265,7 @@ impl Checker<'_> {
         if macros::form(&name.text) == Some(FormKind::Owner) {
             return self.owner(object, call, span);
         }
-        if let Some(row) = macro_row(&name.text, &call.args) {
+        if let Some(row) = macro_row(call) {
             return self.macro_call(row, object, call, span);
         }
         if functions::named(&name.text, true).is_empty() {

@@ -3,7 +3,7 @@
 use super::{NoTwin, Types, absent, literals};
 use crate::diag::Span;
 use crate::lang::language::functions::{self, Conversion, FunctionDef, FunctionId, Presence};
-use crate::lang::language::macros::{self, FormKind};
+use crate::lang::language::macros::{self, FormKind, MacroDef};
 use crate::lang::syntax::ast::*;
 use crate::lang::types::Ty;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -396,13 +396,12 @@ pub(super) fn field(name: &str, optional: bool) -> String {
 
 /// How many arguments of a method are variables of a macro.
 fn variables(call: &MethodCall) -> usize {
-    use crate::lang::language::macros::MACROS;
-    let row = MACROS.iter().find(|row| {
-        row.name == &*call.method.text
-            && row.variables + row.parts.count() == call.args.len()
-            && call.args.iter().take(row.variables).all(|arg| matches!(arg.value.kind, ExprKind::Name(_)))
-    });
-    row.map_or(0, |row| row.variables)
+    macro_row(call).map_or(0, |row| row.variables)
+}
+
+/// The macro that a method is; where both languages have it, it has the same arguments in both.
+pub(super) fn macro_row(call: &MethodCall) -> Option<&'static MacroDef> {
+    macros::fitting(&call.method.text, call.args.len(), |at| call.is_name(at))
 }
 
 /// The variables of all macros of an expression.

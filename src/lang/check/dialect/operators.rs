@@ -7,6 +7,7 @@ use crate::lang::check::Checker;
 use crate::lang::check::comparisons::is_day;
 use crate::lang::language::environments::Row;
 use crate::lang::language::functions::Presence;
+use crate::lang::language::macros::{self, MacroDef};
 use crate::lang::syntax::ast::{self, BinaryOp, UnaryOp};
 use crate::lang::typed::{ArithmeticOp, CompareOp, Expr, ExprKind, Operation};
 use crate::lang::types::range::Range;
@@ -587,7 +588,7 @@ fn is_attribute(of: &ast::Expr) -> bool {
         | ast::ExprKind::Conditional(_) => true,
         // These macros are choices.
         ast::ExprKind::Method(call) => {
-            matches!(&*call.method.text, "optMap" | "optFlatMap") && call.args.len() == 2
+            macros::fitting_in_cel(&call.method.text, call.args.len()).is_some_and(MacroDef::is_optional)
         }
         _ => false,
     }
