@@ -5,6 +5,9 @@
 //! examples run as tests. Macros, `has` and `now` are in `language/macros.rs`. One file holds one
 //! family.
 
+#[macro_use]
+mod parts;
+
 mod beta;
 pub mod cel;
 mod collections;
@@ -43,8 +46,10 @@ pub static FUNCTIONS: &[&[FunctionDef]] = &[
     collections::FUNCTIONS,
     quantities::FUNCTIONS,
     resources::FUNCTIONS,
+    times::PARTS,
     times::FUNCTIONS,
     cel::conversions::FUNCTIONS,
+    cel::times::PARTS,
     cel::times::FUNCTIONS,
     cel::format::FUNCTIONS,
     cel::lists::IS_SORTED,
@@ -370,6 +375,11 @@ impl FunctionDef {
         examples: &[],
         body: |_, _| Value::Absent,
     };
+
+    /// The row of CEL for one of the policy language, whose values CEL compares or refuses in its own way.
+    const fn in_cel(self, body: Body) -> FunctionDef {
+        FunctionDef { dialects: Dialects::CEL, body, ..self }
+    }
 
     /// What it makes, if it is a conversion.
     pub fn conversion(&self) -> Option<Conversion> {

@@ -3,9 +3,10 @@
 
 use super::comparisons::{compare, equal, has_order};
 use super::{DURATION, TIMESTAMP, no_overload, overflow, refused, row, type_name};
-use crate::lang::language::functions::{Absence, Body, Examples, FunctionDef, Grows, Influence, Work};
+use crate::lang::language::functions::{
+    Absence, Body, Examples, FunctionDef, Grows, Influence, Work, collections,
+};
 use crate::lang::types::Ty;
-use crate::lang::types::range::Range;
 use crate::lang::types::value::{Cel, FaultKind, Value};
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -161,44 +162,17 @@ pub(in super::super) static FUNCTIONS: &[FunctionDef] = &[
     sort_by(&[L, Ty::List(&Ty::String)]),
     sort_by(&[L, Ty::List(&Ty::Blob)]),
     FunctionDef {
-        names: &["list", "element"],
-        range: Some(place),
-        ..method(
-            "indexOf",
-            &[L, T],
-            Ty::Int,
-            |args, _| {
-                position("indexOf", args, |list, wanted| list.iter().position(|item| same(item, wanted)))
-            },
-            "the index of the first element that equals the argument; -1 if there is none",
-            &[("['a', 'b'].indexOf('b')", "1"), ("[1].indexOf(2)", "-1")],
-        )
+        examples: &[("['a', 'b'].indexOf('b')", "1"), ("[1].indexOf(2)", "-1")],
+        ..collections::INDEX_OF.in_cel(|args, _| {
+            position("indexOf", args, |list, wanted| list.iter().position(|item| same(item, wanted)))
+        })
     },
+    collections::LAST_INDEX_OF.in_cel(|args, _| {
+        position("lastIndexOf", args, |list, wanted| list.iter().rposition(|item| same(item, wanted)))
+    }),
     FunctionDef {
-        names: &["list", "element"],
-        range: Some(place),
-        ..method(
-            "lastIndexOf",
-            &[L, T],
-            Ty::Int,
-            |args, _| {
-                position("lastIndexOf", args, |list, wanted| list.iter().rposition(|item| same(item, wanted)))
-            },
-            "the index of the last element that equals the argument; -1 if there is none",
-            &[("[1, 2, 1].lastIndexOf(1)", "2")],
-        )
-    },
-    FunctionDef {
-        grows: Grows::Flattens,
         checks_elements: true,
-        ..method(
-            "flatten",
-            &[Ty::List(&L)],
-            L,
-            |args, _| items("flatten", args, |list| flattened(list, 1)),
-            "the elements of all lists, joined into one list",
-            &[("[[1], [2, 3]].flatten()", "[1, 2, 3]")],
-        )
+        ..collections::FLATTEN.in_cel(|args, _| items("flatten", args, |list| flattened(list, 1)))
     },
     FunctionDef {
         absent: Absence::Maybe,
@@ -226,16 +200,8 @@ pub(in super::super) static FUNCTIONS: &[FunctionDef] = &[
         )
     },
     FunctionDef {
-        work: Work::Sorts,
         counted_by: Some(0),
-        ..method(
-            "distinct",
-            &[L],
-            L,
-            |args, _| items("distinct", args, distinct),
-            "the elements without duplicates, in the order of first appearance",
-            &[("[1, 2, 1].distinct()", "[1, 2]")],
-        )
+        ..collections::DISTINCT.in_cel(|args, _| items("distinct", args, distinct))
     },
     method(
         "first",
@@ -275,10 +241,6 @@ pub(in super::super) static FUNCTIONS: &[FunctionDef] = &[
         )
     },
 ];
-
-fn place(_: &[Range]) -> Range {
-    Range::whole(-1, i128::from(i32::MAX))
-}
 
 fn same(left: &Value<'_>, right: &Value<'_>) -> bool {
     equal(left, right).unwrap_or(false)
