@@ -333,6 +333,23 @@ fn no_stage_of_the_language_uses_a_later_one() {
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
 }
 
+/// What code wants to know of a function, macro or field is a property of its row.
+#[test]
+fn no_code_compares_the_name_of_a_row() {
+    const COMPARED: [&str; 4] = ["def().name ==", "def().name !=", "def().name)", "def().name {"];
+    let mut wrong = Vec::new();
+    for (path, text) in sources() {
+        for (line, code) in code(&text) {
+            let compares = COMPARED.iter().any(|mark| code.contains(mark))
+                && ["==", "!=", "match", "contains(&"].iter().any(|mark| code.contains(mark));
+            if compares || code.contains("matches!(") && code.contains("def().name,") {
+                wrong.push(format!("src/{}:{line}: {}", path.display(), code.trim()));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+}
+
 /// Plugins state their remedies themselves: a new plugin needs no change in `explain`.
 #[test]
 fn explain_names_no_plugin() {

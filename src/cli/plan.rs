@@ -12,12 +12,13 @@ use crate::lang::analysis::shape::{free_and_requested, resolve_alias};
 use crate::lang::analysis::shown::shown;
 use crate::lang::analysis::stage::{Stage, stage};
 use crate::lang::analysis::stops::{self, Stopped};
+use crate::lang::language::fields::{ChangedBy, FieldDef, Meaning, ObjectType};
 use crate::lang::policy_set::CompiledPolicy;
 use crate::lang::syntax::ast::WriteVerb;
 use crate::lang::typed::acts::field_manager;
 use crate::lang::typed::reads::{ReadOf, ReadPath, Reads};
 use crate::lang::typed::{self, Body, Check, CompareOp, Expr, ExprKind, Mode, Point, Policy};
-use crate::lang::types::ObjectKind;
+use crate::lang::types::{ObjectKind, Ty};
 use crate::model::PodMarks;
 use crate::model::metrics::GROUP;
 use crate::plugins::policy;
@@ -142,20 +143,26 @@ impl NewNode {
 
     /// From the fields of the node that a rule reads.
     fn of(reads: &Reads) -> Self {
-        let fields = |names: &[&str]| {
+        let fields = |known: fn(&FieldDef) -> bool| {
             let mut of_node = reads
                 .paths
                 .keys()
                 .filter(|path| matches!(path.of, ReadOf::Node | ReadOf::NodePods | ReadOf::Nodes));
-            of_node.all(|path| {
-                path.of == ReadOf::Node && path.field.is_some_and(|field| names.contains(&field.def().name))
-            })
+            of_node.all(|path| path.of == ReadOf::Node && path.field.is_some_and(|field| known(field.def())))
         };
-        if fields(&[]) {
+        let by_labels = |field: &FieldDef| {
+            field.owner == ObjectType::Node
+                && matches!(field.changed_by, ChangedBy::Labels | ChangedBy::Taints)
+        };
+        let by_amounts = |field: &FieldDef| {
+            use Meaning::{Allocatable, Capacity, Free, Requested};
+            matches!(field.meaning, Some(Free | Allocatable | Requested | Capacity))
+        };
+        if fields(|_| false) {
             NewNode::No
-        } else if fields(&["labels", "taints", "zone", "region"]) {
+        } else if fields(by_labels) {
             NewNode::IfLabelled
-        } else if fields(&["free", "allocatable", "requested", "capacity"]) {
+        } else if fields(by_amounts) {
             NewNode::Yes
         } else {
             NewNode::Maybe
@@ -562,13 +569,13 @@ fn shown_of_pods(policy: &Policy) -> Vec<String> {
 
 /// A field with its key; `None` where only pods are counted.
 fn shown_field(path: &ReadPath) -> Option<String> {
-    let field = path.field?.def().name;
+    let field = path.field?.def();
     Some(match &path.key {
-        Some(key) if matches!(field, "labels" | "annotations" | "requests" | "limits") => {
-            format!("{field}[\"{key}\"]")
+        Some(key) if matches!(field.ty, Ty::Map(..) | Ty::Resources) => {
+            format!("{}[\"{key}\"]", field.name)
         }
-        Some(key) => format!("{field}.{key}"),
-        None => field.to_owned(),
+        Some(key) => format!("{}.{key}", field.name),
+        None => field.name.to_owned(),
     })
 }
 
@@ -720,9 +727,7 @@ fn wakes(compiled: &CompiledPolicy, rule: &typed::Rule, mut reads: Reads) -> Vec
     let keys: Vec<&str> = reads
         .paths
         .keys()
-        .filter(|path| {
-            path.of == ReadOf::Node && path.field.is_some_and(|field| field.def().name == "labels")
-        })
+        .filter(|path| path.is_node_labels())
         .map(|path| path.key.as_deref().unwrap_or_default())
         .collect();
     let mut words: Vec<String> = Vec::new();

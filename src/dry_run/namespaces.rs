@@ -4,7 +4,7 @@
 
 use super::World;
 use crate::diag::{Diagnostic, Span, codes};
-use crate::lang::language::fields::ObjectType;
+use crate::lang::language::fields::{Meaning, ObjectType};
 use crate::lang::policy_set::PolicySet;
 use crate::lang::typed::walk;
 use crate::lang::typed::{Expr, ExprKind, Policy};
@@ -56,7 +56,9 @@ fn namespace_in(expr: &Expr) -> Option<Span> {
     let is_namespace = |expr: &Expr| *expr.ty.present() == Type::Object(ObjectType::Namespace);
     match &expr.kind {
         // Its name is the pod's own.
-        ExprKind::Field(of, field) if is_namespace(of) && field.def().name == "name" => return None,
+        ExprKind::Field(of, field) if is_namespace(of) && field.def().meaning == Some(Meaning::Namespace) => {
+            return None;
+        }
         _ if is_namespace(expr) => return Some(expr.span),
         _ => {}
     }

@@ -4,7 +4,7 @@ use super::page::{Page, sentence};
 use super::topics::Found;
 use crate::diag::suggest::nearest;
 use crate::lang::language::functions::{self, Examples};
-use crate::lang::language::macros::{FORMS, MACROS};
+use crate::lang::language::macros::{self, FORMS};
 use std::collections::BTreeMap;
 
 /// One way to call a name: a function, a method, a macro or a form.
@@ -20,7 +20,7 @@ type Calls = BTreeMap<&'static str, Vec<Call>>;
 /// Every call of the policy language.
 fn of_policies() -> Calls {
     let forms = FORMS.iter().map(|row| (row.name, row.signature.to_owned(), row.doc, row.examples));
-    let macros = MACROS.iter().map(|row| (row.name, row.signature.to_owned(), row.doc, row.examples));
+    let macros = macros::of_policies().map(|row| (row.name, row.signature.to_owned(), row.doc, row.examples));
     let functions = functions::of_policies();
     let functions = functions.map(|row| (row.name, row.signature(), row.doc, row.examples));
     by_name(forms.chain(macros).chain(functions))

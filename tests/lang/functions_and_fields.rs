@@ -52,7 +52,7 @@ fn example(text: &str) -> Result<String, String> {
 fn documented() -> Vec<(String, &'static str, lang::language::functions::Examples)> {
     use lang::language::{functions, macros};
     let functions = functions::of_policies();
-    let macros = macros::MACROS.iter().map(|row| (row.signature.to_owned(), row.doc, row.examples));
+    let macros = macros::of_policies().map(|row| (row.signature.to_owned(), row.doc, row.examples));
     let forms = macros::FORMS.iter().map(|row| (row.signature.to_owned(), row.doc, row.examples));
     functions.map(|row| (row.signature(), row.doc, row.examples)).chain(macros).chain(forms).collect()
 }
@@ -79,6 +79,25 @@ fn examples_have_the_values_that_are_written_beside_them() {
         }
     }
     assert!(wrong.is_empty(), "{wrong}");
+}
+
+#[test]
+fn macros_of_cel_alone_have_the_values_of_their_examples() {
+    let rows = lang::language::macros::MACROS.iter().filter(|row| !row.dialects.policy);
+    let mut tried = 0;
+    for row in rows {
+        let environment = match row.dialects.kubernetes {
+            true => lang::cel::Environment::kubernetes([]),
+            false => lang::cel::Environment::device(lang::types::Type::String),
+        };
+        for (text, expected) in row.examples {
+            let program = lang::cel::compile(&format!("{text} == {expected}"), &environment);
+            let value = program.unwrap_or_else(|said| panic!("{text}: {said:?}"));
+            assert_eq!(value.run(&[]), lang::types::value::Value::Bool(true), "{text}");
+            tried += 1;
+        }
+    }
+    assert!(tried >= 3, "{tried}");
 }
 
 #[test]

@@ -8,8 +8,7 @@ use crate::diag::suggest::Effort;
 use crate::diag::{Code, Diagnostic, SourceMap, Span, codes};
 use crate::dry_run::World;
 use crate::lang::analysis::shape::{constant, resolve_alias};
-use crate::lang::language::fields::FieldDef;
-use crate::lang::language::fields::ObjectType;
+use crate::lang::language::fields::{FieldDef, Meaning, ObjectType};
 use crate::lang::typed::{Expr, ExprKind, Operation, Policy, Root, walk};
 use crate::lang::types::value::Value;
 use crate::model::Object;
@@ -229,7 +228,7 @@ fn keyed(expr: &Expr) -> Option<Place> {
         ObjectType::Namespace => "namespace",
         _ => return None,
     };
-    ["labels", "annotations"].into_iter().find(|field| *field == row.name).map(|field| Place { kind, field })
+    row.meaning?.entry().map(|_| Place { kind, field: row.name })
 }
 
 /// Labels of an object with the key that is read: `node.labels["zone"]`, also with a default.
@@ -242,8 +241,8 @@ fn entry(expr: &Expr) -> Option<(Place, &str)> {
         }
         ExprKind::Coalesce(inner, _) => entry(inner),
         ExprKind::Dynamic(Operation::OrElse(_), parts) => entry(parts.first()?),
-        ExprKind::Field(_, id) if id.def().owner == ObjectType::Node && id.def().name == "zone" => {
-            Some((Place { kind: "node", field: "labels" }, "topology.kubernetes.io/zone"))
+        ExprKind::Field(_, id) if id.def().meaning == Some(Meaning::Zone) => {
+            Some((Place { kind: "node", field: "labels" }, id.def().label()?))
         }
         _ => None,
     }
@@ -253,8 +252,7 @@ fn is_namespace(expr: &Expr) -> bool {
     match &plain(expr).kind {
         ExprKind::Field(_, id) => {
             let row = id.def();
-            row.owner == ObjectType::Pod && row.name == "namespace"
-                || row.owner == ObjectType::Namespace && row.name == "name"
+            row.meaning == Some(Meaning::Namespace) && row.owner != ObjectType::LookedUp
         }
         _ => false,
     }

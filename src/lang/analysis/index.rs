@@ -15,8 +15,8 @@ use super::faults::may_fail;
 use super::same::same;
 use super::shape::{constant, resolve_alias};
 use super::stage::depends;
-use crate::lang::language::fields::{ChangedBy, ObjectType};
-use crate::lang::language::functions::WRAP;
+use crate::lang::language::fields::{ChangedBy, Meaning, ObjectType};
+use crate::lang::language::functions::Presence;
 use crate::lang::typed::walk;
 use crate::lang::typed::{
     Expr, ExprKind, GroupId, KindId, LookUp, LookUpBy, Macro, MacroKind, Policy, Root, SlotId,
@@ -94,7 +94,7 @@ pub fn in_namespace<'p>(policy: &'p Policy, of: &'p Macro) -> Option<InNamespace
     conjuncts(condition, &mut parts);
     let of_element = |expr: &Expr| match &resolve_alias(policy, expr).kind {
         ExprKind::Field(object, field) => {
-            field.def().name == "namespace"
+            field.def().meaning == Some(Meaning::Namespace)
                 && matches!(resolve_alias(policy, object).kind, ExprKind::Slot(slot) if slot == of.slot)
         }
         _ => false,
@@ -271,7 +271,7 @@ fn is_node_path(policy: &Policy, expr: &Expr) -> bool {
         ExprKind::Let(id) => is_node_path(policy, &policy[*id].value),
         // As an optional of CEL, or with a value for nodes without it.
         ExprKind::Call(function, args, _) => match args.as_slice() {
-            [path] => function.def().name == WRAP && is_node_path(policy, path),
+            [path] => function.def().presence == Some(Presence::Wraps) && is_node_path(policy, path),
             _ => false,
         },
         ExprKind::Coalesce(path, other) => is_node_path(policy, path) && constant(policy, other).is_some(),
@@ -282,7 +282,9 @@ fn is_node_path(policy: &Policy, expr: &Expr) -> bool {
 /// What an optional of CEL was made of; any other expression itself.
 fn unwrapped<'p>(policy: &'p Policy, expr: &'p Expr) -> &'p Expr {
     match &resolve_alias(policy, expr).kind {
-        ExprKind::Call(function, args, _) if function.def().name == WRAP => args.first().unwrap_or(expr),
+        ExprKind::Call(function, args, _) if function.def().presence == Some(Presence::Wraps) => {
+            args.first().unwrap_or(expr)
+        }
         _ => expr,
     }
 }
@@ -316,7 +318,7 @@ fn is_of_the_pod_alone(expr: &Expr) -> bool {
         ExprKind::Constant(_) | ExprKind::Param(_) | ExprKind::Slot(_) => true,
         ExprKind::Field(inner, field) => {
             !matches!(field.def().changed_by, ChangedBy::Placement | ChangedBy::Queue | ChangedBy::Attempts)
-                && field.def().name != "nominated"
+                && field.def().meaning != Some(Meaning::Nomination)
                 && is_of_the_pod_alone(inner)
         }
         ExprKind::ApiField(inner, _)

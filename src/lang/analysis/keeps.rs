@@ -6,7 +6,7 @@ use super::memory;
 use crate::diag::{Diagnostic, Span, codes};
 use crate::lang::eval::budget::Counter;
 use crate::lang::eval::constant::{Known, Tables, constant};
-use crate::lang::language::fields::ObjectType;
+use crate::lang::language::fields::{Access, Meaning, ObjectType};
 use crate::lang::language::macros::MacroKind;
 use crate::lang::syntax::ast::Text;
 use crate::lang::typed::reads::Keeps;
@@ -162,16 +162,13 @@ impl<'p> Walk<'p> {
                 None => walk::each_part(expr, &mut |part| self.expr(part)),
             },
             ExprKind::Field(object, field) => {
-                let looked_up = field.def().owner == ObjectType::LookedUp;
                 if let Some((_, of)) = annotations(expr) {
                     self.every_annotation(of, expr.span);
-                } else if field.def().from_json
-                    || looked_up && !matches!(field.def().name, "name" | "namespace" | "uid")
-                {
+                } else if field.def().access == Access::Json {
                     let path = field.def().source.split('.').map(Text::from).collect();
                     let of = Whose::of(&object.ty).unwrap_or(Whose::Object(field.def().owner));
                     self.keep(&(of, path));
-                } else if matches!(field.def().name, "gpu" | "gpus") {
+                } else if matches!(field.def().objects(), Some(ObjectType::Gpu | ObjectType::GpuRequest)) {
                     gpus::ANNOTATIONS.iter().for_each(|key| self.keeps.pods.annotations.add(key));
                 }
                 self.expr(object);
@@ -255,7 +252,7 @@ impl<'p> Walk<'p> {
 /// The object of `object.annotations` and its type.
 fn annotations(expr: &Expr) -> Option<(&Expr, Whose)> {
     match &expr.kind {
-        ExprKind::Field(owner, field) if field.def().name == "annotations" => {
+        ExprKind::Field(owner, field) if field.def().meaning == Some(Meaning::Annotations) => {
             Some((owner, Whose::of(&owner.ty).unwrap_or(Whose::Object(field.def().owner))))
         }
         ExprKind::Present(inner) | ExprKind::Widen(inner) => annotations(inner),

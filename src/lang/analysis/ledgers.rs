@@ -3,7 +3,7 @@
 
 use crate::diag::{Diagnostic, codes};
 use crate::lang::eval::ledgers::index_keys;
-use crate::lang::language::fields::ChangedBy;
+use crate::lang::language::fields::{ChangedBy, Meaning};
 use crate::lang::typed::walk::each_part;
 use crate::lang::typed::{Expr, ExprKind, LetId, Policy, Root};
 
@@ -82,7 +82,7 @@ impl Found {
                         | ChangedBy::PodsRequests
                         | ChangedBy::PodsOther
                 );
-                if moves || def.name == "nominated" {
+                if moves || def.meaning == Some(Meaning::Nomination) {
                     let owner = def.owner.name();
                     let message = format!("a ledger cannot follow `{owner}.{}`", def.name);
                     let help = "ledgers only follow changes of the pod, its namespace and its node";

@@ -7,6 +7,7 @@
 
 use super::shape::{constant, constant_text, resolve_alias};
 use crate::diag::{Diagnostic, codes};
+use crate::lang::language::fields::Meaning;
 use crate::lang::typed::{CompareOp, Expr, ExprKind, Point, Policy, Root, Rule};
 use crate::lang::types::value::{Constant, Value};
 use crate::model::{PodInfo, PodPrecondition, Symbol};
@@ -136,6 +137,7 @@ fn requested(policy: &Policy, conjunct: &Expr) -> Option<Symbol> {
         CompareOp::GreaterEqual => bound >= 1,
         _ => false,
     };
-    let of_pod = field.def().name == "requests" && matches!(object.kind, ExprKind::Root(Root::Pod));
+    let of_pod =
+        field.def().meaning == Some(Meaning::Requests) && matches!(object.kind, ExprKind::Root(Root::Pod));
     (above && of_pod).then(|| constant_text(policy, name)).flatten()
 }

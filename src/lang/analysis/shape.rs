@@ -1,6 +1,6 @@
 //! Shapes of typed expressions: a constant, a label of the node, an amount of the node.
 
-use crate::lang::language::fields::{FieldId, ObjectType};
+use crate::lang::language::fields::{ChangedBy, FieldDef, Meaning, ObjectType};
 use crate::lang::typed::{Expr, ExprKind, Policy, Root};
 use crate::lang::types::value::Constant;
 use crate::model::Symbol;
@@ -39,21 +39,22 @@ fn text(policy: &Policy, expr: &Expr) -> Option<Symbol> {
 }
 
 /// A field of `node`.
-fn node_field(policy: &Policy, expr: &Expr) -> Option<FieldId> {
+fn node_field(policy: &Policy, expr: &Expr) -> Option<&'static FieldDef> {
     let ExprKind::Field(object, field) = &resolve_alias(policy, expr).kind else { return None };
     let is_node = matches!(resolve_alias(policy, object).kind, ExprKind::Root(Root::Node));
-    (is_node && field.def().owner == ObjectType::Node).then_some(*field)
+    let field = field.def();
+    (is_node && field.owner == ObjectType::Node).then_some(field)
 }
 
 /// `node.labels["key"]` with a constant key.
 pub fn node_label(policy: &Policy, expr: &Expr) -> Option<Symbol> {
     let ExprKind::Index(labels, key) = &resolve_alias(policy, expr).kind else { return None };
-    (node_field(policy, labels)?.def().name == "labels").then(|| text(policy, key)).flatten()
+    is_node_labels(policy, labels).then(|| text(policy, key)).flatten()
 }
 
 /// `node.labels`
 pub fn is_node_labels(policy: &Policy, expr: &Expr) -> bool {
-    node_field(policy, expr).is_some_and(|field| field.def().name == "labels")
+    node_field(policy, expr).is_some_and(|field| field.meaning == Some(Meaning::Labels))
 }
 
 /// A constant text.
@@ -64,10 +65,10 @@ pub fn constant_text(policy: &Policy, expr: &Expr) -> Option<Symbol> {
 /// `node.free["resource"]` and the like, with a constant name.
 pub fn node_resource(policy: &Policy, expr: &Expr) -> Option<(Part, Symbol)> {
     let ExprKind::Resource(resources, name) = &resolve_alias(policy, expr).kind else { return None };
-    let part = match node_field(policy, resources)?.def().name {
-        "allocatable" => Part::Allocatable,
-        "requested" => Part::Requested,
-        "free" => Part::Free,
+    let part = match node_field(policy, resources)?.meaning? {
+        Meaning::Allocatable => Part::Allocatable,
+        Meaning::Requested => Part::Requested,
+        Meaning::Free => Part::Free,
         _ => return None,
     };
     Some((part, text(policy, name)?))
@@ -75,15 +76,15 @@ pub fn node_resource(policy: &Policy, expr: &Expr) -> Option<(Part, Symbol)> {
 
 /// `node.unschedulable`
 pub fn is_node_unschedulable(policy: &Policy, expr: &Expr) -> bool {
-    node_field(policy, expr).is_some_and(|field| field.def().name == "unschedulable")
+    node_field(policy, expr).is_some_and(|field| field.changed_by == ChangedBy::Unschedulable)
 }
 
 /// `node.pods.count()` and `size(node.pods)`
 pub fn is_count_of_node_pods(policy: &Policy, expr: &Expr) -> bool {
     let ExprKind::Call(function, args, _) = &expr.kind else { return false };
     let [pods] = &args[..] else { return false };
-    let counts = matches!(function.def().name, "count" | "size");
-    counts && node_field(policy, pods).is_some_and(|field| field.def().name == "pods")
+    function.def().counts_elements
+        && node_field(policy, pods).is_some_and(|field| field.objects() == Some(ObjectType::Pod))
 }
 
 /// The amount of a resource that `node.free` names, and the one that `pod.requests` names: the
@@ -93,11 +94,11 @@ pub fn free_and_requested<'p>(
     node: &'p Expr,
     pod: &'p Expr,
 ) -> Option<(&'p Expr, &'p Expr)> {
-    let resource_of = |expr: &'p Expr, owner: Root, name: &str| {
+    let resource_of = |expr: &'p Expr, owner: Root, meaning: Meaning| {
         let ExprKind::Resource(resources, resource) = &resolve_alias(policy, expr).kind else { return None };
         let ExprKind::Field(object, field) = &resolve_alias(policy, resources).kind else { return None };
         let of_owner = matches!(&resolve_alias(policy, object).kind, ExprKind::Root(root) if *root == owner);
-        (of_owner && field.def().name == name).then_some(&**resource)
+        (of_owner && field.def().meaning == Some(meaning)).then_some(&**resource)
     };
-    resource_of(node, Root::Node, "free").zip(resource_of(pod, Root::Pod, "requests"))
+    resource_of(node, Root::Node, Meaning::Free).zip(resource_of(pod, Root::Pod, Meaning::Requests))
 }

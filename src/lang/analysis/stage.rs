@@ -5,6 +5,7 @@
 
 use super::faults::may_fail;
 use super::index::{answer_keys, is_looked_up};
+use crate::lang::language::fields::Access;
 use crate::lang::typed::walk;
 use crate::lang::typed::{Expr, ExprKind, Policy, Root};
 use crate::lang::types::convert::can_be_kept;
@@ -189,20 +190,7 @@ pub fn is_path(expr: &Expr) -> bool {
         | ExprKind::Slot(_)
         | ExprKind::Root(_)
         | ExprKind::Now => true,
-        ExprKind::Field(inner, field) => {
-            !matches!(
-                field.def().name,
-                "pods"
-                    | "free"
-                    | "requested"
-                    | "images"
-                    | "containers"
-                    | "taints"
-                    | "tolerations"
-                    | "gpus"
-                    | "gpu"
-            ) && is_path(inner)
-        }
+        ExprKind::Field(inner, field) => field.def().access != Access::Made && is_path(inner),
         ExprKind::Present(inner) | ExprKind::Widen(inner) => is_path(inner),
         ExprKind::Index(object, key) => is_path(object) && is_path(key),
         _ => false,

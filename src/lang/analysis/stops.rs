@@ -140,14 +140,12 @@ fn lacks(source: &Expr) -> Option<String> {
     let (ExprKind::Field(of, field), ExprKind::Constant(key)) = (&object.kind, &key.kind) else {
         return None;
     };
-    let what = match (&of.kind, field.def().name) {
-        (ExprKind::Root(Root::Pod), "labels") => "label",
-        (ExprKind::Root(Root::Pod), "annotations") => "annotation",
-        (ExprKind::Root(Root::Namespace), "labels") => "namespace label",
-        (ExprKind::Root(Root::Namespace), "annotations") => "namespace annotation",
+    let of = match of.kind {
+        ExprKind::Root(Root::Pod) => "",
+        ExprKind::Root(Root::Namespace) => "namespace ",
         _ => return None,
     };
-    Some(format!("the {what} `{}`", key.as_str()?))
+    Some(format!("the {of}{} `{}`", field.def().meaning?.entry()?, key.as_str()?))
 }
 
 /// What is done about a fault of a statement of such a rule.

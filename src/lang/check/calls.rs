@@ -4,11 +4,11 @@ use super::Checker;
 use super::macros::macro_row;
 use super::scope::State;
 use crate::diag::{Span, codes};
-use crate::lang::language::functions::{self, Prepared};
-use crate::lang::language::macros::{self, Parts};
+use crate::lang::language::functions::{self, FunctionDef, FunctionId, Grows, Prepared};
+use crate::lang::language::macros::{self, FormKind, Parts};
 use crate::lang::language::statements::Names;
 use crate::lang::syntax::ast::{self, Text};
-use crate::lang::typed::{Expr, ExprKind};
+use crate::lang::typed::{Expr, ExprKind, LookUpBy};
 use crate::lang::types::Type;
 use crate::lang::types::value::Value;
 use std::sync::Arc;
@@ -22,9 +22,9 @@ const NAMESPACES_NOT_BUILT: [&str; 5] = ["format", "ip", "cidr", "url", "semver"
 impl Checker<'_> {
     pub(super) fn call(&mut self, call: &ast::Call, span: Span, wanted: Option<&Type>) -> Expr {
         let name = &call.function;
-        match &*name.text {
-            "has" => return self.has(call, span),
-            "now" => {
+        match macros::form(&name.text) {
+            Some(FormKind::Has) => return self.has(call, span),
+            Some(FormKind::Now) => {
                 if !call.args.is_empty() {
                     self.wrong_count(name, "now()", call.args.len());
                 }
@@ -33,9 +33,14 @@ impl Checker<'_> {
                 }
                 return self.make(ExprKind::Now, Type::Time, span);
             }
-            "type" if call.args.len() == 1 => return self.type_of(call, span),
-            name if Self::is_look_up(name) => return self.look_up(call, span),
-            _ => {}
+            Some(FormKind::LookUp) => return self.look_up(LookUpBy::Name, call, span),
+            Some(FormKind::Objects) => return self.look_up(LookUpBy::All, call, span),
+            Some(FormKind::Owner) | None => {}
+        }
+        if call.args.len() == 1
+            && functions::any(functions::named(&name.text, false), FunctionDef::is_type_of)
+        {
+            return self.type_of(call, span);
         }
         if let Some(id) = self.names.get(&name.text).copied()
             && !self.frame.locals.iter().any(|local| local.name == name.text)
@@ -77,7 +82,7 @@ impl Checker<'_> {
             return self.unknown(span);
         };
         let asked = self.expr(&arg.value, None);
-        self.has_of(asked, span, "has")
+        self.has_of(asked, span, false)
     }
 
     /// `type(x)`: known when the policy is compiled, but of `dyn`.
@@ -96,7 +101,7 @@ impl Checker<'_> {
     }
 
     /// `"…".format([…])`
-    pub(super) fn format(&mut self, object: Expr, call: &ast::MethodCall, span: Span) -> Expr {
+    fn format(&mut self, id: FunctionId, object: Expr, call: &ast::MethodCall, span: Span) -> Expr {
         let Some(text) = self.constant_str(&object) else {
             self.mistake(
                 &codes::NOT_CONSTANT,
@@ -166,9 +171,8 @@ impl Checker<'_> {
             args.push(self.coerce(value, &ty).unwrap_or_else(|value| value));
             types.push(ty);
         }
-        let Some(id) = functions::named("format", true).first() else { return self.unknown(span) };
         let prepared = Arc::new(Prepared::Format(pieces.into(), types.into()));
-        self.make(ExprKind::Call(*id, args, prepared), Type::String, span)
+        self.make(ExprKind::Call(id, args, prepared), Type::String, span)
     }
 
     pub(super) fn arguments_of(&mut self, args: &[ast::Arg]) -> Option<Vec<Expr>> {
@@ -252,13 +256,16 @@ impl Checker<'_> {
             return self.call_function(&full, false, args, span, None);
         }
         let object = self.expr(&call.object, None);
-        if &*name.text == "format" && object.ty == Type::String {
-            return self.format(object, call, span);
+        let mut rows = functions::named(&name.text, true).iter();
+        if let Some(id) = rows.find(|id| id.def().grows == Grows::Formats)
+            && object.ty == Type::String
+        {
+            return self.format(*id, object, call, span);
         }
-        if &*name.text == "owner" {
+        if macros::form(&name.text) == Some(FormKind::Owner) {
             return self.owner(object, call, span);
         }
-        if let Some(row) = macro_row(&name.text, &call.args) {
+        if let Some(row) = macro_row(call) {
             return self.macro_call(row, object, call, span);
         }
         if functions::named(&name.text, true).is_empty() {

@@ -5,6 +5,8 @@ use super::expr::strip;
 use super::meant::texts_meant;
 use super::types::is_zero;
 use crate::diag::{Diagnostic, Span, codes};
+use crate::lang::language::fields::Meaning;
+use crate::lang::language::functions::Conversion;
 use crate::lang::syntax::ast::{self, BinaryOp, Literal};
 use crate::lang::syntax::literal::with_unit;
 use crate::lang::typed::{ArithmeticOp, CompareOp, Expr, ExprKind};
@@ -25,7 +27,7 @@ impl Checker<'_> {
         let is_none = |expr: &Expr| *expr.ty.present() == Type::Never && expr.ty.is_optional();
         if is_none(&right) || is_none(&left) {
             let asked = if is_none(&right) { left } else { right };
-            let has = self.has_of(asked, span, of.op.symbol());
+            let has = self.has_of(asked, span, true);
             return if negated { has } else { self.make(ExprKind::Not(Box::new(has)), Type::Bool, span) };
         }
         for (null, other) in [(&left, &right), (&right, &left)] {
@@ -77,15 +79,15 @@ impl Checker<'_> {
     pub(super) fn label_word(&self, expr: &Expr) -> Option<&'static str> {
         let ExprKind::Index(map, _) = strip(&expr.kind) else { return None };
         let ExprKind::Field(_, row) = strip(&map.kind) else { return None };
-        match row.def().name {
-            "labels" => Some("a label"),
-            "annotations" => Some("an annotation"),
+        match row.def().meaning {
+            Some(Meaning::Labels) => Some("a label"),
+            Some(Meaning::Annotations) => Some("an annotation"),
             _ => None,
         }
     }
 
-    /// `has(x)`, however it was written.
-    pub(super) fn has_of(&mut self, asked: Expr, span: Span, how: &str) -> Expr {
+    /// `has(x)`, or (`compared`) `x == none`.
+    pub(super) fn has_of(&mut self, asked: Expr, span: Span, compared: bool) -> Expr {
         if asked.ty.is_unknown() {
             return self.unknown(span);
         }
@@ -95,7 +97,7 @@ impl Checker<'_> {
             self.mistake(&codes::TYPE_MISMATCH, asked.span, "CEL's optional is always there", help);
             return self.unknown(span);
         }
-        let named = matches!(asked.kind, ExprKind::Resource(..)) && how == "has";
+        let named = matches!(asked.kind, ExprKind::Resource(..)) && !compared;
         let absent = matches!(asked.kind, ExprKind::Constant(Value::Absent));
         if !asked.ty.is_optional() && asked.ty != Type::Dyn && !named && !absent {
             let text = self.excerpt(asked.span);
@@ -351,7 +353,7 @@ impl Checker<'_> {
         if let Some(Value::String(written)) = self.constant(text)
             && matches!(number.ty.present(), Type::Cpu | Type::Bytes)
             && let ty = number.ty.present()
-            && let meant = texts_meant("quantity", written.as_str())
+            && let meant = texts_meant(Conversion::Quantity, written.as_str())
             && let meant = meant.iter().filter_map(|one| amount_meant(one, ty))
             && let meant = meant.map(|one| format!("`{one}`")).collect::<Vec<String>>()
             && !meant.is_empty()

@@ -3,6 +3,7 @@
 
 use super::arguments::of_yaml;
 use super::meant::texts_meant;
+use crate::lang::language::functions::Conversion;
 use crate::lang::types::Type;
 use serde_json::Value as Json;
 
@@ -77,13 +78,13 @@ fn corrected(given: &Json, ty: &Type, share: bool) -> Vec<Json> {
             _ => Vec::new(),
         },
         (Type::String, Json::Bool(_) | Json::Number(_)) => vec![Json::String(given.to_string())],
-        (Type::Cpu | Type::Bytes, Json::String(text)) => texts(texts_meant("quantity", text)),
+        (Type::Cpu | Type::Bytes, Json::String(text)) => texts(texts_meant(Conversion::Quantity, text)),
         (Type::Duration, Json::String(text)) => {
             // Minutes are `min`, since `m` is millicores.
             let minutes = |meant: String| if meant.ends_with('m') { format!("{meant}in") } else { meant };
-            texts(texts_meant("duration", text).into_iter().map(minutes).collect())
+            texts(texts_meant(Conversion::Duration, text).into_iter().map(minutes).collect())
         }
-        (Type::Time, Json::String(text)) => texts(texts_meant("time", text)),
+        (Type::Time, Json::String(text)) => texts(texts_meant(Conversion::Time, text)),
         _ => Vec::new(),
     };
     made.retain(|made| of_yaml(made, ty).is_ok());

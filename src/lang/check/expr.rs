@@ -3,7 +3,8 @@
 use super::Checker;
 use super::dialect::Dialect;
 use crate::diag::{Span, codes};
-use crate::lang::language::functions::{VALID, WRAP};
+use crate::lang::language::fields::Meaning;
+use crate::lang::language::functions::{Conversion, FunctionDef, Presence};
 use crate::lang::language::statements::StatementId;
 use crate::lang::syntax::ast::{self, Literal};
 use crate::lang::typed::{Expr, ExprKind, LetId, Root};
@@ -34,9 +35,12 @@ pub(super) fn type_range(ty: &Type) -> Range {
 fn held_range(optional: &Expr) -> Range {
     let either = |one: &Expr, other: &Expr| held_range(one).union(held_range(other));
     match &optional.kind {
-        ExprKind::Call(function, args, _) => match (function.def().name, args.as_slice()) {
-            (WRAP | VALID | "optional.of" | "optional.ofNonZeroValue", [held]) => held.range,
-            ("or", [one, other]) => either(one, other),
+        ExprKind::Call(function, args, _) => match (function.def().presence, args.as_slice()) {
+            (
+                Some(Presence::Wraps | Presence::Catches | Presence::Holds | Presence::HoldsNonZero),
+                [held],
+            ) => held.range,
+            (Some(Presence::Or), [one, other]) => either(one, other),
             _ => Range::None,
         },
         ExprKind::Conditional(_, one, other) => either(one, other),
@@ -44,11 +48,11 @@ fn held_range(optional: &Expr) -> Range {
     }
 }
 
-/// The range of the type of a call, with what is known of the CEL optional if the call is its `value` or `orValue`.
-pub(super) fn with_held(of_type: Range, function: &str, args: &[Expr]) -> Range {
-    let held = match (function, args) {
-        ("value", [optional]) => held_range(optional),
-        ("orValue", [optional, otherwise]) => held_range(optional).union(otherwise.range),
+/// The range of the type of a call, with what is known of the CEL optional if the call takes what that holds.
+pub(super) fn with_held(of_type: Range, function: &FunctionDef, args: &[Expr]) -> Range {
+    let held = match (function.presence, args) {
+        (Some(Presence::Takes), [optional]) => held_range(optional),
+        (Some(Presence::TakesOr), [optional, otherwise]) => held_range(optional).union(otherwise.range),
         _ => Range::None,
     };
     let known = held != Range::None && of_type != Range::None;
@@ -429,23 +433,23 @@ impl Checker<'_> {
                 }
             }
             ExprKind::Call(function, args, _) => {
-                let name = function.def().name;
-                let message = match name {
-                    "int" | "float" | "double" | "duration" | "time" | "timestamp" | "as_cpu"
-                    | "as_bytes" | "as_count" | "uint" => {
-                        let none = match name {
-                            "duration" => "no duration",
-                            "time" | "timestamp" => "no time",
-                            "as_cpu" | "as_bytes" | "as_count" => "no quantity",
-                            _ => "no number",
-                        };
+                let def = function.def();
+                let none = match def.conversion() {
+                    Some(Conversion::Number) => Some("no number"),
+                    Some(Conversion::Duration) => Some("no duration"),
+                    Some(Conversion::Time) => Some("no time"),
+                    Some(Conversion::Quantity) => Some("no quantity"),
+                    Some(Conversion::Other) | None => None,
+                };
+                let message = match none {
+                    Some(none) => {
                         let given = args.first().and_then(|arg| self.constant_str(arg));
                         let day = given.filter(|text| super::comparisons::is_day(text));
                         match args.first().map(|arg| strip(&arg.kind)) {
                             _ if let Some(day) = &day
-                                && matches!(name, "time" | "timestamp") =>
+                                && def.conversion() == Some(Conversion::Time) =>
                             {
-                                format!("a day is not a time: write `{name}(\"{day}T00:00:00Z\")`")
+                                format!("a day is not a time: write `{}(\"{day}T00:00:00Z\")`", def.name)
                             }
                             Some(ExprKind::Index(map, key)) if let Some(key) = self.constant_str(key) => {
                                 let what = what_of(map);
@@ -471,8 +475,7 @@ impl Checker<'_> {
 /// What the entries of a map are called.
 fn what_of(map: &Expr) -> &'static str {
     match strip(&map.kind) {
-        ExprKind::Field(_, row) if row.def().name == "labels" => "label",
-        ExprKind::Field(_, row) if row.def().name == "annotations" => "annotation",
+        ExprKind::Field(_, row) => row.def().meaning.and_then(Meaning::entry).unwrap_or("key"),
         _ => "key",
     }
 }

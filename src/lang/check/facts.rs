@@ -8,7 +8,7 @@
 use super::Checker;
 use super::numbering::{Numbering, ValueId};
 use crate::lang::eval::constant::constant;
-use crate::lang::language::functions::{Absence, VALID, WRAP};
+use crate::lang::language::functions::{Absence, Presence};
 use crate::lang::typed::operation::{each_exposed_part, is_source};
 use crate::lang::typed::{CompareOp, Expr, ExprKind, MacroKind, SlotId};
 use crate::lang::types::range::{Range, Relation};
@@ -198,7 +198,9 @@ impl Numbering<'_> {
             }
             ExprKind::Has(inner) if truth => self.learn_present(inner, facts),
             // An optional that holds something has a value.
-            ExprKind::Call(function, args, _) if truth && function.def().name == "hasValue" => {
+            ExprKind::Call(function, args, _)
+                if truth && function.def().presence == Some(Presence::Tests) =>
+            {
                 if let [optional] = args.as_slice() {
                     self.learn_held(optional, facts);
                 }
@@ -227,7 +229,9 @@ impl Numbering<'_> {
     fn learn_held(&mut self, optional: &Expr, facts: &mut Vec<Fact>) {
         facts.extend(self.number_of_held(optional).map(Fact::Present));
         match &optional.kind {
-            ExprKind::Call(function, args, _) if matches!(function.def().name, WRAP | VALID) => {
+            ExprKind::Call(function, args, _)
+                if matches!(function.def().presence, Some(Presence::Wraps | Presence::Catches)) =>
+            {
                 args.iter().for_each(|of| self.learn_present(of, facts));
             }
             ExprKind::Let(id) => {
@@ -243,9 +247,10 @@ impl Numbering<'_> {
         self.learn_present(left, facts);
         self.learn_present(right, facts);
         // What equals `optional.of(…)` holds something.
+        let holds = Some(Presence::Holds);
         for (optional, other) in [(left, right), (right, left)] {
             let made =
-                matches!(&other.kind, ExprKind::Call(function, ..) if function.def().name == "optional.of");
+                matches!(&other.kind, ExprKind::Call(function, ..) if function.def().presence == holds);
             if made || matches!(self.value_of(other), Some(Value::Optional(Some(_)))) {
                 self.learn_held(optional, facts);
             }

@@ -4,7 +4,7 @@ use super::Checker;
 use super::expr::{constant_range, plain_type, resource_type, strip, type_range};
 use super::numbering::ValueId;
 use crate::diag::{Diagnostic, Span, codes};
-use crate::lang::language::fields::{self, ChangedBy, ObjectType};
+use crate::lang::language::fields::{self, ChangedBy, Meaning, ObjectType};
 use crate::lang::language::statements::Names;
 use crate::lang::syntax::ast::{self, Text};
 use crate::lang::typed::{ArithmeticOp, Expr, ExprKind, SlotId};
@@ -278,7 +278,7 @@ impl Checker<'_> {
         let (ExprKind::Field(_, row), Some(first)) = (strip(&map.kind), self.constant_str(key)) else {
             return false;
         };
-        if !matches!(row.def().name, "labels" | "annotations") || self.excerpt(typed.span).ends_with(']') {
+        if row.def().meaning.and_then(Meaning::entry).is_none() || self.excerpt(typed.span).ends_with(']') {
             return false;
         }
         let Some(field) = field else { return false };

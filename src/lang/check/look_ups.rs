@@ -20,15 +20,10 @@ const NOT_LOOKED_UP: [(&str, &str); 2] = [
 ];
 
 impl Checker<'_> {
-    /// Whether a function looks objects up.
-    pub(super) fn is_look_up(name: &str) -> bool {
-        matches!(name, "lookup" | "objects")
-    }
-
     /// `lookup(KIND, [NAMESPACE,] NAME)`, `objects(KIND)`
-    pub(super) fn look_up(&mut self, call: &ast::Call, span: Span) -> Expr {
-        let name = &*call.function.text;
-        let form = if name == "objects" { "objects(\"KIND\")" } else { "lookup(\"KIND\", NAMESPACE, NAME)" };
+    pub(super) fn look_up(&mut self, by: LookUpBy, call: &ast::Call, span: Span) -> Expr {
+        let all = by == LookUpBy::All;
+        let form = if all { "objects(\"KIND\")" } else { "lookup(\"KIND\", NAMESPACE, NAME)" };
         let Some((kind, names)) = call.args.split_first() else {
             self.wrong_count(&call.function, form, 0);
             return self.unknown(span);
@@ -40,7 +35,6 @@ impl Checker<'_> {
             return self.unknown(span);
         }
         let kind = self.kind_argument(&kind.value);
-        let all = name == "objects";
         let uses = if all { Names::OBJECTS } else { Names::LOOKUPS };
         let allowed = self.allow(uses, if all { "objects()" } else { "lookup()" }, span);
         let mut args = Vec::with_capacity(2);
@@ -57,21 +51,20 @@ impl Checker<'_> {
             (false, None) => 1..=2,
         };
         if !wanted.contains(&args.len()) {
-            self.wrong_names(call, kind, args.len());
+            self.wrong_names(by, call, kind, args.len());
             return self.unknown(span);
         }
         if !allowed || args.iter().any(|arg| arg.ty.is_unknown()) {
             return self.unknown(span);
         }
-        let by = if all { LookUpBy::All } else { LookUpBy::Name };
         self.made_look_up(kind, by, args, span)
     }
 
-    fn wrong_names(&mut self, call: &ast::Call, kind: KindId, given: usize) {
+    fn wrong_names(&mut self, by: LookUpBy, call: &ast::Call, kind: KindId, given: usize) {
         let of = self.kinds[kind.index()].clone();
         let (name, function) = (&of.name, &*call.function.text);
-        let (wants, form) = match (function, of.namespaced) {
-            ("objects", _) => ("the kind and nothing else", "objects(\"KIND\")".to_owned()),
+        let (wants, form) = match (by, of.namespaced) {
+            (LookUpBy::All, _) => ("the kind and nothing else", "objects(\"KIND\")".to_owned()),
             (_, Some(true)) => ("a namespace and a name", format!("lookup(\"{name}\", pod.namespace, NAME)")),
             _ => ("a name and no namespace", format!("lookup(\"{name}\", NAME)")),
         };

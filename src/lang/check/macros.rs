@@ -255,10 +255,7 @@ pub(super) fn sum_range(of: Range, ty: &Type) -> Range {
     }
 }
 
-/// The macro that a method call is, by its name and the shape of its arguments.
-pub(super) fn macro_row(name: &str, args: &[ast::Arg]) -> Option<&'static MacroDef> {
-    let is_variable = |arg: &ast::Arg| arg.name.is_none() && matches!(arg.value.kind, ast::ExprKind::Name(_));
-    macros::named(name).find(|row| {
-        args.len() == row.variables + row.parts.count() && args.iter().take(row.variables).all(is_variable)
-    })
+/// The macro of the policy language that a method call is.
+pub(super) fn macro_row(call: &ast::MethodCall) -> Option<&'static MacroDef> {
+    macros::fitting(&call.method.text, call.args.len(), |at| call.is_name(at))
 }

@@ -7,6 +7,7 @@ use super::comparisons::is_day;
 use super::dialect::Dialect;
 use super::expr::strip;
 use crate::diag::{Code, Diagnostic, Span};
+use crate::lang::language::functions::{Conversion, FunctionDef};
 use crate::lang::typed::{Expr, ExprKind};
 use crate::lang::types::Type;
 use crate::lang::types::value::Value;
@@ -21,7 +22,7 @@ impl Checker<'_> {
     /// Reports that a function has no value for a constant text, with what was probably meant.
     pub(super) fn no_value(
         &mut self,
-        function: &str,
+        function: &FunctionDef,
         text: &Expr,
         report: (&'static Code, Span, String),
         otherwise: String,
@@ -30,7 +31,7 @@ impl Checker<'_> {
         let Some(Value::String(given)) = self.constant(text) else {
             return self.mistake(code, span, message, otherwise);
         };
-        let meant = texts_meant(function, given.as_str());
+        let meant = function.conversion().map(|of| texts_meant(of, given.as_str())).unwrap_or_default();
         let said = Diagnostic::new(code, span, message);
         self.report(match meant.as_slice() {
             [] if otherwise.is_empty() => said,
@@ -38,7 +39,7 @@ impl Checker<'_> {
             [one] => {
                 let written = self.excerpt(text.span);
                 let quote = written.chars().next().filter(|quote| matches!(quote, '"' | '\''));
-                let said = said.with_help(format!("write `{function}(\"{one}\")`"));
+                let said = said.with_help(format!("write `{}(\"{one}\")`", function.name));
                 match quote {
                     Some(quote) => {
                         said.with_fix(format!("write `{one}`"), text.span, format!("{quote}{one}{quote}"))
@@ -109,16 +110,16 @@ impl Checker<'_> {
     /// A constant text where an amount, a duration or a time is wanted, as CEL writes it.
     pub(super) fn text_meant_in_cel(&self, text: &Expr, wanted: &Type) -> Option<String> {
         let Some(Value::String(given)) = self.constant(text) else { return None };
-        let function = match wanted.present() {
-            Type::Cpu | Type::Bytes | Type::Count => "quantity",
-            Type::Duration => "duration",
-            Type::Time => "timestamp",
+        let (function, conversion) = match wanted.present() {
+            Type::Cpu | Type::Bytes | Type::Count => ("quantity", Conversion::Quantity),
+            Type::Duration => ("duration", Conversion::Duration),
+            Type::Time => ("timestamp", Conversion::Time),
             _ => return None,
         };
         let given = given.as_str();
-        let meant = match has_value(function, given) {
+        let meant = match has_value(conversion, given) {
             true => given.to_owned(),
-            false => <[String; 1]>::try_from(texts_meant(function, given)).ok()?.concat(),
+            false => <[String; 1]>::try_from(texts_meant(conversion, given)).ok()?.concat(),
         };
         Some(format!("{function}(\"{meant}\")"))
     }
@@ -136,24 +137,25 @@ fn without_number(unit: &Type, cel: bool) -> &'static str {
     }
 }
 
-/// Whether a function that reads a text has a value for this one.
-fn has_value(function: &str, text: &str) -> bool {
-    match function {
-        "time" | "timestamp" => model::Time::parse_exactly(text).is_some(),
-        "duration" => model::Duration::parse(text).is_ok(),
-        _ => model::Quantity::parse(text).is_ok(),
+/// Whether a conversion has a value for this text.
+fn has_value(conversion: Conversion, text: &str) -> bool {
+    match conversion {
+        Conversion::Time => model::Time::parse_exactly(text).is_some(),
+        Conversion::Duration => model::Duration::parse(text).is_ok(),
+        Conversion::Quantity => model::Quantity::parse(text).is_ok(),
+        Conversion::Number | Conversion::Other => false,
     }
 }
 
-/// What a constant text was meant to be, for which a function has no value.
-pub(super) fn texts_meant(function: &str, text: &str) -> Vec<String> {
-    let mut meant = match function {
-        "time" | "timestamp" => instants(text),
-        "duration" => durations(text),
-        "quantity" | "as_cpu" | "as_bytes" | "as_count" => quantities(text),
-        _ => Vec::new(),
+/// What a constant text was meant to be, for which a conversion has no value.
+pub(super) fn texts_meant(conversion: Conversion, text: &str) -> Vec<String> {
+    let mut meant = match conversion {
+        Conversion::Time => instants(text),
+        Conversion::Duration => durations(text),
+        Conversion::Quantity => quantities(text),
+        Conversion::Number | Conversion::Other => Vec::new(),
     };
-    meant.retain(|meant| has_value(function, meant));
+    meant.retain(|meant| has_value(conversion, meant));
     meant
 }
 
@@ -237,6 +239,13 @@ fn quantities(text: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::lang::language::functions::FUNCTIONS;
+
+    /// What the function of a name makes.
+    fn conversion_of(name: &str) -> Conversion {
+        let mut rows = FUNCTIONS.iter().flat_map(|family| family.iter());
+        rows.find(|row| row.name == name).and_then(FunctionDef::conversion).unwrap_or(Conversion::Other)
+    }
 
     #[test]
     fn what_was_meant_is_a_value() {
@@ -274,7 +283,7 @@ mod tests {
             ("duration", "-1d", vec![]),
             ("duration", "1day!", vec![]),
         ] {
-            assert_eq!(texts_meant(function, text), meant, "{function} {text}");
+            assert_eq!(texts_meant(conversion_of(function), text), meant, "{function} {text}");
         }
     }
 
@@ -289,8 +298,12 @@ mod tests {
             for (text, function) in longer.iter().flat_map(|text| {
                 ["time", "timestamp", "duration", "quantity", "as_bytes"].map(|function| (text, function))
             }) {
-                let meant = texts_meant(function, text);
-                assert!(meant.iter().all(|meant| has_value(function, meant)), "{function} {text}: {meant:?}");
+                let conversion = conversion_of(function);
+                let meant = texts_meant(conversion, text);
+                assert!(
+                    meant.iter().all(|meant| has_value(conversion, meant)),
+                    "{function} {text}: {meant:?}"
+                );
             }
             texts = longer;
         }

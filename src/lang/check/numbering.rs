@@ -8,7 +8,7 @@ use super::Checker;
 use crate::diag::Span;
 use crate::lang::eval::constant::{Tables, constant};
 use crate::lang::language::fields::FieldId;
-use crate::lang::language::functions::{self, FunctionId};
+use crate::lang::language::functions::{self, FunctionId, Presence};
 use crate::lang::syntax::ast::Text;
 use crate::lang::typed::{
     ArithmeticOp, CompareOp, DefId, Expr, ExprKind, GroupId, LedgerId, LetId, LookUp, MacroKind, MemoId,
@@ -194,7 +194,7 @@ impl Numbering<'_> {
 
     /// The number of `o.value()` of an optional.
     pub(super) fn number_of_held(&mut self, optional: &Expr) -> Option<ValueId> {
-        let row = functions::named("value", true).first().copied()?;
+        let row = functions::with_presence(Presence::Takes)?;
         let optional = self.number(optional)?;
         Some(self.intern(Shape::Call(row), vec![optional]))
     }

@@ -4,7 +4,7 @@ use super::Checker;
 use super::expr::{type_range, with_held};
 use super::types::is_zero;
 use crate::diag::{Span, codes};
-use crate::lang::language::functions::{self, Absence, FunctionId, Prepare, Prepared, Work};
+use crate::lang::language::functions::{self, Absence, FunctionId, Prepare, Prepared};
 use crate::lang::language::limits::MOST_PATTERN_BYTES;
 use crate::lang::syntax::ast::{self};
 use crate::lang::typed::{Expr, ExprKind};
@@ -206,7 +206,7 @@ impl Checker<'_> {
         numbers_are_ints(&def.result, &mut bound);
         let (args, absent) = self.fit_arguments(id, args, &bound);
         let Some(prepared) = self.prepare(id, &args, span) else { return self.unknown(span) };
-        let prepared = match def.zero {
+        let prepared = match def.sums {
             true => Prepared::Zero(zero_of(&instantiate(&def.result, &bound))),
             false => prepared,
         };
@@ -228,7 +228,7 @@ impl Checker<'_> {
         let base = type_range(&ty);
         let range = match def.range {
             Some(range) if base != Range::None => base.intersect(range(&ranges)),
-            _ => with_held(base, def.name, &args),
+            _ => with_held(base, def, &args),
         };
         let ty = if may_fail || absent { ty.optional() } else { ty };
         let expr = Expr { kind: ExprKind::Call(id, args, Arc::new(prepared)), ty, range, span };
@@ -267,9 +267,7 @@ impl Checker<'_> {
         let bytes = match &prepared {
             Ok(prepared) => prepared.bytes(),
             // How far it came is not known.
-            Err(_) if matches!(id.def().work, Work::Matches | Work::MatchesAll) => {
-                MOST_PATTERN_BYTES as u64 / 4
-            }
+            Err(_) if id.def().matches_pattern() => MOST_PATTERN_BYTES as u64 / 4,
             Err(_) => 0,
         };
         let affordable = patterns.spend(bytes);
@@ -329,7 +327,7 @@ impl Checker<'_> {
                 let said = (&codes::BAD_CONSTANT, span, message);
                 match &expr.kind {
                     ExprKind::Call(_, args, _) if let [text] = args.as_slice() => {
-                        self.no_value(def.name, text, said, help);
+                        self.no_value(def, text, said, help);
                     }
                     _ => self.mistake(said.0, span, said.2, help),
                 }

@@ -3,6 +3,7 @@
 use super::Checker;
 use super::expr::strip;
 use crate::diag::{Diagnostic, codes};
+use crate::lang::language::fields::Meaning;
 use crate::lang::syntax::ast::{self, Text};
 use crate::lang::typed::{Expr, ExprKind, Reason, ReasonPart, Root};
 use crate::lang::types::Type;
@@ -111,6 +112,6 @@ impl<'a> Checker<'a> {
 /// `node.name`, `pod.name`, `pod.uid`: a text that is another for each.
 fn names_object(expr: &Expr) -> bool {
     let ExprKind::Field(object, field) = strip(&expr.kind) else { return false };
-    matches!(field.def().name, "name" | "uid")
+    field.def().meaning == Some(Meaning::Identity)
         && matches!(object.kind, ExprKind::Root(Root::Node | Root::Pod))
 }

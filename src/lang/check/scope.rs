@@ -5,8 +5,8 @@ use super::facts::Facts;
 use super::{Checker, Texts};
 use crate::diag::{Diagnostic, Span, codes};
 use crate::lang::eval::budget::Budget;
-use crate::lang::language::functions;
 use crate::lang::language::statements::{Names, StatementId};
+use crate::lang::language::{functions, macros};
 use crate::lang::schemas::Schemas;
 use crate::lang::syntax::ast::{self, Text};
 use crate::lang::typed::{
@@ -233,7 +233,7 @@ pub(super) fn root(name: &str) -> Option<(Root, Names, Type)> {
 /// Whether a name is ours: a variable or a function.
 pub(super) fn is_ours(name: &str) -> bool {
     root(name).is_some()
-        || matches!(name, "has" | "now" | "lookup" | "objects" | "owner")
+        || macros::form(name).is_some()
         || !functions::named(name, false).is_empty()
         || functions::NOT_BUILT.contains(&name)
 }

@@ -2,7 +2,7 @@
 
 use super::Checker;
 use crate::diag::{Diagnostic, Span, codes};
-use crate::lang::language::functions::{self};
+use crate::lang::language::functions::{self, Conversion};
 use crate::lang::language::macros::{self};
 use crate::lang::syntax::ast::{self};
 use crate::lang::typed::Expr;
@@ -141,7 +141,8 @@ impl Checker<'_> {
         {
             code = &codes::NUMBER_WITHOUT_UNIT;
             help = self.unit_help(unit, self.constant(number).as_ref());
-        } else if let ([amount], true) = (args, matches!(&*name.text, "int" | "float" | "double" | "uint"))
+        } else if let [amount] = args
+            && functions::any(rows, |row| row.conversion() == Some(Conversion::Number))
             && amount.ty.present().is_unit()
         {
             help = self.number_of_amount(amount);

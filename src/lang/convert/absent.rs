@@ -2,8 +2,12 @@
 //! `??` gives another value, `has` asks.
 
 use super::NoTwin;
-use super::expressions::{To, Writer, Written, atomic, field, inner, is_optional_in_cel};
+use super::expressions::{
+    To, Writer, Written, atomic, field, inner, is_optional_in_cel, macro_row, presence,
+};
 use crate::diag::Span;
+use crate::lang::language::functions::Presence;
+use crate::lang::language::macros::MacroKind;
 use crate::lang::syntax::ast::*;
 
 /// Whether an operator gives false for an absent operand.
@@ -65,7 +69,7 @@ pub(super) fn optional(writer: &mut Writer<'_>, expr: &Expr) -> Written {
             None => Ok(format!("optional.ofValid({})", valid(writer, expr)?)),
         },
         // What an optional holds is the optional.
-        ExprKind::Method(call) if &*call.method.text == "value" && call.args.is_empty() => {
+        ExprKind::Method(call) if presence(call) == Some(Presence::Takes) && call.args.is_empty() => {
             writer.expr(&call.object)
         }
         ExprKind::Method(call) if is_optional_in_cel(call) && !writer.may_be_absent(&call.object) => {
@@ -145,7 +149,9 @@ fn tested(writer: &mut Writer<'_>, of: &Binary) -> Written {
 /// `E.present()`: the elements that have a value.
 pub(super) fn present(writer: &mut Writer<'_>, call: &MethodCall) -> Written {
     match &inner(&call.object).kind {
-        ExprKind::Method(of) if &*of.method.text == "map" => {
+        ExprKind::Method(of)
+            if macro_row(of).is_some_and(|row| row.kind == MacroKind::Map && row.variables == 1) =>
+        {
             let maybe = of.args.last().is_some_and(|body| writer.may_be_absent(&body.value));
             let object = writer.expr(&of.object)?;
             let list = writer.method_of(of, object, maybe)?;

@@ -2,7 +2,8 @@
 
 use super::{NoTwin, Types, absent, literals};
 use crate::diag::Span;
-use crate::lang::language::functions::{self, FunctionId};
+use crate::lang::language::functions::{self, Conversion, FunctionDef, FunctionId, Presence};
+use crate::lang::language::macros::{self, FormKind, MacroDef};
 use crate::lang::syntax::ast::*;
 use crate::lang::types::Ty;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -218,11 +219,16 @@ impl<'a> Writer<'a> {
     }
 
     fn call(&mut self, call: &Call, span: Span) -> Written {
-        if let (To::Cel { .. }, "type") = (self.to, &*call.function.text) {
+        let name = &*call.function.text;
+        let rows = functions::named(name, false);
+        if matches!(self.to, To::Cel { .. }) && functions::any(rows, FunctionDef::is_type_of) {
             let why = "the type of a value is known when a policy is compiled, and CEL computes the value";
             return Err(NoTwin::new(span, why));
         }
-        if let (To::Language(types), "quantity") = (self.to, &*call.function.text) {
+        let is_quantity = |row: &FunctionDef| row.conversion() == Some(Conversion::Quantity);
+        if let To::Language(types) = self.to
+            && functions::any(functions::named_in_kubernetes(name, false), is_quantity)
+        {
             if let Some(amount) = types.amounts.get(&span) {
                 return Ok(amount.clone());
             }
@@ -234,13 +240,15 @@ impl<'a> Writer<'a> {
         let To::Cel { types, .. } = self.to else {
             return Ok(format!("{}({})", call.function.text, self.args(&call.args)?));
         };
-        // A whole number that is widened is written as a float.
-        if let ("float", [arg]) = (&*call.function.text, call.args.as_slice())
+        // A whole number that is widened is written as a float where CEL has no such function.
+        if let [arg] = call.args.as_slice()
+            && functions::any(rows, FunctionDef::makes_float)
+            && functions::named_in_kubernetes(name, false).is_empty()
             && types.floats.contains(&arg.value.span)
         {
             return self.expr(&arg.value);
         }
-        if &*call.function.text == "has"
+        if macros::form(name) == Some(FormKind::Has)
             && let [arg] = call.args.as_slice()
         {
             return absent::has(self, &arg.value);
@@ -289,7 +297,10 @@ impl<'a> Writer<'a> {
     }
 
     fn method(&mut self, call: &MethodCall) -> Written {
-        if let (To::Cel { .. }, "present", []) = (self.to, &*call.method.text, call.args.as_slice()) {
+        if matches!(self.to, To::Cel { .. })
+            && presence(call) == Some(Presence::Compacts)
+            && call.args.is_empty()
+        {
             return absent::present(self, call);
         }
         if let (To::Language(_), Some((value, other))) = (self.to, or_value_of_valid(call)) {
@@ -346,12 +357,18 @@ fn or_value_of_valid(call: &MethodCall) -> Option<(&Expr, &Expr)> {
     let (ExprKind::Method(valid), [other]) = (&inner(&call.object).kind, call.args.as_slice()) else {
         return None;
     };
-    let ([value], ExprKind::Name(optional)) = (valid.args.as_slice(), &valid.object.kind) else {
+    let ([value], ExprKind::Name(space)) = (valid.args.as_slice(), &valid.object.kind) else {
         return None;
     };
-    let is_it =
-        &*call.method.text == "orValue" && &**optional == "optional" && &*valid.method.text == "ofValid";
+    let catches = |row: &FunctionDef| row.presence == Some(Presence::Catches);
+    let is_it = presence(call) == Some(Presence::TakesOr)
+        && functions::any(functions::named(&format!("{space}.{}", valid.method.text), false), catches);
     is_it.then_some((&value.value, &other.value))
+}
+
+/// What a method of the policy language has to do with values that may be absent.
+pub(super) fn presence(call: &MethodCall) -> Option<Presence> {
+    functions::named(&call.method.text, true).iter().find_map(|row| row.def().presence)
 }
 
 /// An expression without the brackets around it.
@@ -379,13 +396,12 @@ pub(super) fn field(name: &str, optional: bool) -> String {
 
 /// How many arguments of a method are variables of a macro.
 fn variables(call: &MethodCall) -> usize {
-    use crate::lang::language::macros::MACROS;
-    let row = MACROS.iter().find(|row| {
-        row.name == &*call.method.text
-            && row.variables + row.parts.count() == call.args.len()
-            && call.args.iter().take(row.variables).all(|arg| matches!(arg.value.kind, ExprKind::Name(_)))
-    });
-    row.map_or(0, |row| row.variables)
+    macro_row(call).map_or(0, |row| row.variables)
+}
+
+/// The macro that a method is; where both languages have it, it has the same arguments in both.
+pub(super) fn macro_row(call: &MethodCall) -> Option<&'static MacroDef> {
+    macros::fitting(&call.method.text, call.args.len(), |at| call.is_name(at))
 }
 
 /// The variables of all macros of an expression.

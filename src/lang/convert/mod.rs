@@ -33,10 +33,11 @@ use super::typed::{self, ArithmeticOp, ExprKind, Policy};
 use super::uses;
 use crate::diag::{Diagnostic, Form, Source, SourceMap, Span, codes};
 use crate::lang::exceptions::Outside;
+use crate::lang::language::functions::Conversion;
 use crate::lang::typed::walk;
-use crate::lang::types::Type;
 use crate::lang::types::range::Range;
 use crate::lang::types::value::{Constant, Value};
+use crate::lang::types::{Ty, Type};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cell::Cell;
 
@@ -328,7 +329,10 @@ impl Types {
                 };
             }
             // `int` of a float or uint stops at the ends too.
-            ExprKind::Call(function, args, _) if function.def().name == "int" => {
+            ExprKind::Call(function, args, _)
+                if function.def().conversion() == Some(Conversion::Number)
+                    && function.def().result == Ty::Int =>
+            {
                 let number = args.first().filter(|arg| matches!(arg.ty.present(), Type::Float | Type::Uint));
                 let unknown =
                     |range| matches!(range, Range::Real { lo, hi, .. } if lo == f64::MIN && hi == f64::MAX);

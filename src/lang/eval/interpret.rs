@@ -417,14 +417,12 @@ impl<'p, 'a> Evaluator<'p, 'a> {
                 return self.value(body);
             }
             _ if self.raised.is_some() => return Value::Absent,
-            (MacroKind::All | MacroKind::Exists, None) => return self.quantified(of, &over),
+            (MacroKind::All | MacroKind::Exists, _) => return self.quantified(of, &over),
             _ => {}
         }
         let items = items(&over, of.second.is_some());
         // Elements that meet the condition, each with the value of the body.
         let mut kept: Vec<(Value<'a>, Value<'a>)> = Vec::new();
-        let mut hits = 0usize;
-        let total = items.len();
         for (item, second) in items {
             self.step(1);
             self.bind(of.slot, item.clone());
@@ -439,7 +437,6 @@ impl<'p, 'a> Evaluator<'p, 'a> {
                 }
                 continue;
             }
-            hits += 1;
             let element = if of.second.is_some() && of.body.is_none() { second } else { item };
             let computed = match &of.body {
                 Some(body) => self.value(body),
@@ -451,14 +448,13 @@ impl<'p, 'a> Evaluator<'p, 'a> {
             }
         }
         match of.kind {
-            MacroKind::All => Value::Bool(hits == total),
-            MacroKind::Exists => Value::Bool(hits > 0),
+            // They are done above.
+            MacroKind::All | MacroKind::Exists | MacroKind::Bind => Value::Absent,
             MacroKind::TransformMapEntry => operations::unique(
                 kept.iter().flat_map(|(_, made)| made.entries().unwrap_or_default().into_owned()).collect(),
             ),
-            MacroKind::Bind => Value::Absent,
-            MacroKind::ExistsOne => Value::Bool(hits == 1),
-            MacroKind::Count => Value::Int(hits as i64),
+            MacroKind::ExistsOne => Value::Bool(kept.len() == 1),
+            MacroKind::Count => Value::Int(kept.len() as i64),
             MacroKind::Filter | MacroKind::Map => Value::list(kept.into_iter().map(|(_, computed)| computed)),
             MacroKind::TransformMap => Value::map(kept),
             MacroKind::Sum => sum(kept.into_iter().map(|(_, computed)| computed), ty),

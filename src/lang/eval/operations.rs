@@ -396,8 +396,7 @@ fn call<'a>(rows: &[FunctionId], args: &[Value<'a>]) -> Value<'a> {
         let params = id.def().params;
         let count = params.len() == args.len() || id.def().repeats && args.len() >= params.len();
         let param = |at: usize| params.get(at).or(params.last());
-        // These look at the elements themselves.
-        let deep = !matches!(id.def().name, "sort" | "flatten");
+        let deep = !id.def().checks_elements;
         count && args.iter().enumerate().all(|(at, arg)| param(at).is_some_and(|ty| fits(ty, arg, deep)))
     });
     let Some(row) = chosen else { return no_overload(args) };

@@ -4,6 +4,7 @@
 //! priority gives that up: two pods may evict each other in turns, as often as their controllers make them anew.
 
 use crate::diag::{Diagnostic, codes};
+use crate::lang::language::fields::Meaning;
 use crate::lang::typed::{CompareOp, Expr, ExprKind, Policy, SlotId, Victim, walk};
 
 /// Reports `victim` without a bound on priority.
@@ -71,9 +72,7 @@ fn is_slot(pod: SlotId, of: &Expr) -> bool {
 /// Whether an expression is the priority of the pod, or names its class.
 fn is_rank(pod: SlotId, of: &Expr) -> bool {
     match &of.kind {
-        ExprKind::Field(of, field) => {
-            is_slot(pod, of) && matches!(field.def().name, "priority" | "priority_class")
-        }
+        ExprKind::Field(of, field) => is_slot(pod, of) && field.def().meaning == Some(Meaning::Priority),
         ExprKind::Present(inner) | ExprKind::Widen(inner) | ExprKind::Coalesce(inner, _) => {
             is_rank(pod, inner)
         }

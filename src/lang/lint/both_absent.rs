@@ -10,8 +10,7 @@ use crate::lang::analysis::same::same;
 use crate::lang::analysis::shape::resolve_alias;
 use crate::lang::language::functions::Influence;
 use crate::lang::typed::{
-    ArithmeticOp, Check, CompareOp, Expr, ExprKind, Give, Macro, MacroKind, Point, Policy, Rule, Score,
-    Statement,
+    ArithmeticOp, Check, CompareOp, Expr, ExprKind, Give, Macro, Point, Policy, Rule, Score, Statement,
 };
 use crate::lang::types::range::Range;
 use std::collections::BTreeSet;
@@ -30,6 +29,15 @@ enum Effect {
 use Effect::{Favours, Harms, Unknown};
 
 impl Effect {
+    /// Of a part whose growth does this to the whole.
+    fn through(self, influence: Influence) -> Self {
+        match influence {
+            Influence::Raises => self,
+            Influence::Lowers => self.flip(),
+            Influence::Divides | Influence::Unknown => Unknown,
+        }
+    }
+
     fn flip(self) -> Self {
         match self {
             Favours => Harms,
@@ -167,12 +175,7 @@ impl<'p> Walk<'p> {
             ExprKind::Coalesce(left, right) => self.both(left, right, effect),
             ExprKind::Call(function, args, _) => {
                 for (at, arg) in args.iter().enumerate() {
-                    let effect = match function.def().influence(at) {
-                        Influence::Raises => effect,
-                        Influence::Lowers => effect.flip(),
-                        _ => Unknown,
-                    };
-                    self.expr(arg, effect);
+                    self.expr(arg, effect.through(function.def().influence(at)));
                 }
             }
             // Of a parameter it is not known what the policy requires.
@@ -186,15 +189,7 @@ impl<'p> Walk<'p> {
 
     fn macro_parts(&mut self, of: &'p Macro, effect: Effect) {
         let adds = of.body.as_ref().is_some_and(|body| body.range.is_positive_or_zero());
-        let (over, condition, body) = match of.kind {
-            MacroKind::Exists | MacroKind::Count | MacroKind::Filter | MacroKind::Map => {
-                (effect, effect, Unknown)
-            }
-            MacroKind::All => (effect.flip(), effect, Unknown),
-            MacroKind::Sum if adds => (effect, effect, effect),
-            MacroKind::Sum => (Unknown, Unknown, effect),
-            _ => (Unknown, Unknown, Unknown),
-        };
+        let [over, condition, body] = of.kind.influence(adds).map(|part| effect.through(part));
         self.expr(&of.over, over);
         of.condition.iter().for_each(|part| self.expr(part, condition));
         of.body.iter().for_each(|part| self.expr(part, body));

@@ -7,6 +7,7 @@
 
 use crate::diag::{Diagnostic, Source, codes};
 use crate::lang::analysis::shape::{constant, resolve_alias};
+use crate::lang::language::fields::Meaning;
 use crate::lang::language::functions::Influence;
 use crate::lang::typed::walk::each_part;
 use crate::lang::typed::{ArithmeticOp, DefId, Expr, ExprKind, LetId, MacroKind, Operation, Policy, SlotId};
@@ -455,11 +456,12 @@ impl Walk<'_> {
         if let ExprKind::Macro(of) = &unwrapped(resolve_alias(self.policy, right)).kind
             && let (MacroKind::Sum, Some(body)) = (of.kind, &of.body)
         {
-            let amounts = left.ty.present().is_unit() && self.resource(body).is_some_and(is_all);
+            let amounts =
+                left.ty.present().is_unit() && self.resource(body).is_some_and(|(of, _)| is_all(of));
             return amounts.then_some(Ratio);
         }
         let (whole, whole_name) = self.resource(right)?;
-        if !matches!(whole, "allocatable" | "capacity") {
+        if !is_all(whole) {
             return None;
         }
         if let ExprKind::Arithmetic(ArithmeticOp::Multiply, a, b) = &resolve_alias(self.policy, left).kind {
@@ -468,15 +470,15 @@ impl Walk<'_> {
             return hundred.then_some(Percent);
         }
         match self.resource(left) {
-            Some((part, name)) if name == whole_name && matches!(part, "free" | "allocatable") => Some(Share),
+            Some((Some(Meaning::Free | Meaning::Allocatable), name)) if name == whole_name => Some(Share),
             Some(_) => Some(Ratio),
             None if left.ty.present().is_unit() => Some(Ratio),
             None => None,
         }
     }
 
-    /// `x.allocatable.cpu`: the field, and the name of the resource.
-    fn resource(&self, expr: &Expr) -> Option<(&'static str, Value<'static>)> {
+    /// `x.allocatable.cpu`: what the field is, and the name of the resource.
+    fn resource(&self, expr: &Expr) -> Option<(Option<Meaning>, Value<'static>)> {
         let mut expr = resolve_alias(self.policy, expr);
         // `x.value()`, the number in base units.
         if let ExprKind::Call(_, args, _) = &unwrapped(expr).kind
@@ -487,13 +489,13 @@ impl Walk<'_> {
         }
         let ExprKind::Resource(resources, name) = &unwrapped(expr).kind else { return None };
         let ExprKind::Field(_, field) = &resolve_alias(self.policy, resources).kind else { return None };
-        Some((field.def().name, constant(self.policy, name)?))
+        Some((field.def().meaning, constant(self.policy, name)?))
     }
 }
 
-/// Whether a field of amounts is what a node has.
-fn is_all((field, _): (&'static str, Value<'static>)) -> bool {
-    matches!(field, "allocatable" | "capacity")
+/// Whether amounts are what a node has.
+fn is_all(amounts: Option<Meaning>) -> bool {
+    matches!(amounts, Some(Meaning::Allocatable | Meaning::Capacity))
 }
 
 /// An expression without conversions.

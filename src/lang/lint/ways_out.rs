@@ -6,8 +6,9 @@
 //! the quotient of 0 is 0. What the checker cannot prove by a test has help and no fix.
 
 use crate::diag::{Diagnostic, Edit, Embedded, Span, codes};
-use crate::lang::language::macros;
-use crate::lang::syntax::ast::{BinaryOp, Expr, ExprKind};
+use crate::lang::language::functions::{self, Presence};
+use crate::lang::language::macros::{self, FormKind};
+use crate::lang::syntax::ast::{BinaryOp, Expr, ExprKind, MethodCall};
 use crate::lang::syntax::cel;
 use crate::lang::syntax::document::Scalar;
 use crate::lang::typed::operation::is_source;
@@ -207,7 +208,7 @@ impl Site<'_> {
             Lack::Divisor { above } => self.of_divisor(&path, source, *above),
             Lack::Other(empty) => {
                 let ExprKind::Method(call) = &source.kind else { return None };
-                if &*call.method.text != "value" || !call.args.is_empty() {
+                if presence(call) != Some(Presence::Takes) || !call.args.is_empty() {
                     return None;
                 }
                 let help = "write `orValue(…)` with the value of an empty optional".to_owned();
@@ -426,14 +427,18 @@ fn always_evaluates(whole: &Expr, part: &Expr) -> bool {
     match &whole.kind {
         ExprKind::Conditional(of) => std::ptr::eq(&of.condition, part),
         ExprKind::Method(call) => {
-            let name = &*call.method.text;
-            let lazy = matches!(name, "or" | "orValue" | "optMap" | "optFlatMap" | "bind")
-                || macros::named(name).next().is_some();
+            let lazy = matches!(presence(call), Some(Presence::Or | Presence::TakesOr))
+                || macros::named(&call.method.text).next().is_some();
             !lazy || std::ptr::eq(&call.object, part)
         }
-        ExprKind::Call(call) => &*call.function.text != "has",
+        ExprKind::Call(call) => macros::form(&call.function.text) != Some(FormKind::Has),
         _ => true,
     }
+}
+
+/// What a method has to do with optionals of CEL.
+fn presence(call: &MethodCall) -> Option<Presence> {
+    functions::named_in_kubernetes(&call.method.text, true).iter().find_map(|row| row.def().presence)
 }
 
 /// Whether a condition needs brackets where a test precedes it with `&&` or `||`.

@@ -4,7 +4,7 @@
 //! `analysis::reads` derives them. The policy plugin turns them into the framework's reads and
 //! queueing hints, `plan` prints them, and the derived resolvability of reasons follows from them.
 
-use crate::lang::language::fields::{FieldId, ObjectType};
+use crate::lang::language::fields::{FieldId, Meaning, ObjectType};
 use crate::lang::syntax::ast::Text;
 use crate::lang::typed::{GroupId, KindId, LedgerId, MemoId};
 use crate::model::KindName;
@@ -115,6 +115,14 @@ pub struct ReadPath {
     pub field: Option<FieldId>,
     /// The label key, annotation key, resource or path below `spec`; none where all are read.
     pub key: Option<Text>,
+}
+
+impl ReadPath {
+    /// Whether it reads labels of the node that is evaluated.
+    pub fn is_node_labels(&self) -> bool {
+        self.of == ReadOf::Node
+            && self.field.is_some_and(|field| field.def().meaning == Some(Meaning::Labels))
+    }
 }
 
 /// The object whose field is read.

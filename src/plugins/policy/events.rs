@@ -5,7 +5,7 @@ use super::ledger_reads::{LedgerRead, read_by};
 use crate::framework::{ActionType, EventRegistration, EventResource, Interest, Reads};
 use crate::lang::analysis::index::can_be_indexed;
 use crate::lang::codegen::groups::index_key;
-use crate::lang::language::fields::{ChangedBy, Eviction};
+use crate::lang::language::fields::{ChangedBy, Eviction, FieldDef, Meaning, ObjectType};
 use crate::lang::policy_set::CompiledPolicy;
 use crate::lang::typed::reads::{self, Polarity, ReadOf, ReadPath};
 use crate::lang::typed::{
@@ -161,7 +161,7 @@ impl Side {
 
 /// Whether the path is the node of another pod, which changes when nodes are added or deleted.
 fn is_node_of_pod(path: &ReadPath) -> bool {
-    path.field.is_some_and(|field| field.def().name == "node")
+    path.field.is_some_and(|field| field.def().objects() == Some(ObjectType::Node))
 }
 
 /// Whether the path changes when a pod is placed or loses its node.
@@ -171,11 +171,11 @@ fn is_placement(path: &ReadPath) -> bool {
 
 /// Whether the path is of another pod, and what this scheduler decides about a pod moves it beside the pod's node.
 fn is_decided(path: &ReadPath) -> bool {
-    let name = path.field.map(|field| field.def().name);
+    let meaning = path.field.and_then(|field| field.def().meaning);
     match path.of {
         ReadOf::Nominated => true,
         ReadOf::NodePods | ReadOf::Pods | ReadOf::Group => {
-            matches!(name, Some("bound" | "waiting" | "nominated"))
+            matches!(meaning, Some(Meaning::Binding | Meaning::Nomination))
         }
         _ => false,
     }
@@ -347,7 +347,7 @@ fn register_path(all: &mut Vec<EventRegistration>, path: &ReadPath, polarity: Po
                 // A path below `spec`, `status` or `metadata`.
                 register(all, EventResource::Node, ActionType::UPDATE);
             }
-            if def.is_some_and(|def| def.name == "free") {
+            if def.is_some_and(FieldDef::is_left) {
                 register(all, EventResource::Node, ActionType::UPDATE_NODE_ALLOCATABLE);
             }
             match changed_by {
@@ -459,7 +459,7 @@ fn framework_reads(policy: &Policy, of: &reads::Reads) -> Reads {
                     reads.kinds |= Kinds::NODES;
                     reads.all = true;
                 }
-                if def.is_some_and(|def| def.name == "free") {
+                if def.is_some_and(FieldDef::is_left) {
                     reads.kinds |= Kinds::ALLOCATABLE;
                 }
                 reads.kinds |= match changed_by {

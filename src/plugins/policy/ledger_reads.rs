@@ -7,7 +7,7 @@ use crate::lang::eval::amounts::Amount;
 use crate::lang::eval::context::EvalContext;
 use crate::lang::eval::interpret::Evaluator;
 use crate::lang::eval::ledgers::{Key, LedgerIndex, key_number, ledger_number};
-use crate::lang::language::fields::ChangedBy;
+use crate::lang::language::fields::{ChangedBy, Meaning};
 use crate::lang::typed::reads::{Polarity, ReadOf, ReadPath, Reads};
 use crate::lang::typed::walk::{each_part, parts};
 use crate::lang::typed::{Expr, ExprKind, LedgerId, Policy, Root};
@@ -93,7 +93,9 @@ pub(super) fn reads_only_the_pod(policy: &Policy, expr: &Expr, queued: bool) -> 
                 ChangedBy::Queue | ChangedBy::Attempts => !queued,
                 _ => false,
             };
-            !moves && field.def().name != "nominated" && reads_only_the_pod(policy, object, queued)
+            !moves
+                && field.def().meaning != Some(Meaning::Nomination)
+                && reads_only_the_pod(policy, object, queued)
         }
         ExprKind::Let(id) => reads_only_the_pod(policy, &policy[*id].value, queued),
         _ => {

@@ -6,6 +6,7 @@ use super::attempt::Absent;
 use crate::framework::{Edit, Exempted, Handle};
 use crate::lang::eval::context::EvalContext;
 use crate::lang::eval::interpret::Evaluator;
+use crate::lang::language::fields::{FieldDef, Meaning, ObjectType};
 use crate::lang::typed::reads::{ReadOf, ReadPath};
 use crate::lang::typed::{Check, Expr, ExprKind, Point};
 use crate::lang::typed::{Rule, walk};
@@ -13,9 +14,6 @@ use crate::lang::types::Type;
 use crate::lang::types::value::{Value, named_resources};
 use crate::model::{NodeInfo, Symbol, rounded_down, value_problem};
 use std::sync::Arc;
-
-/// The fields of a pod that hold what it requests.
-const REQUESTS: [&str; 2] = ["requests", "gpu"];
 
 /// A request up to which every smaller one is proposed: a number of devices.
 const SMALL: i64 = 64;
@@ -67,14 +65,16 @@ impl PolicyPlugin {
 
     /// Whether the policy does not apply to the pod after an edit: that does not follow it.
     fn is_left_by(&self, edit: &Edit, context: &EvalContext<'_>) -> bool {
-        let (field, key) = match edit {
-            Edit::PodLabel { key, .. } => ("labels", key),
-            Edit::PodAnnotation { key, .. } => ("annotations", key),
+        let (entries, key) = match edit {
+            Edit::PodLabel { key, .. } => (Meaning::Labels, key),
+            Edit::PodAnnotation { key, .. } => (Meaning::Annotations, key),
             _ => return false,
         };
         let reads = |path: &ReadPath| {
             let same_key = path.key.as_deref().is_none_or(|of| of == key.as_str());
-            path.of == ReadOf::Pod && same_key && path.field.is_none_or(|of| of.def().name == field)
+            path.of == ReadOf::Pod
+                && same_key
+                && path.field.is_none_or(|of| of.def().meaning == Some(entries))
         };
         if !self.compiled.deciding.paths.keys().any(reads) {
             return false;
@@ -88,7 +88,7 @@ impl PolicyPlugin {
     /// for the whole request.
     fn less(&self, check: &Check, context: &EvalContext<'_>, edits: &mut Vec<Edit>) {
         let of_requests = |path: &ReadPath| {
-            path.of == ReadOf::Pod && path.field.is_some_and(|field| REQUESTS.contains(&field.def().name))
+            path.of == ReadOf::Pod && path.field.is_some_and(|field| holds_requests(field.def()))
         };
         if !check.reads.paths.keys().any(of_requests) {
             return;
@@ -146,8 +146,8 @@ impl PolicyPlugin {
         for path in check.reads.paths.keys().filter(|path| !pays || path.of != ReadOf::Pod) {
             let (Some(field), Some(key)) = (path.field, path.key.as_deref()) else { continue };
             let key = Symbol::new(key);
-            match (path.of, field.def().name) {
-                (ReadOf::Node, "labels") => {
+            match (path.of, field.def().meaning) {
+                (ReadOf::Node, Some(Meaning::Labels)) => {
                     let Some(node) = context.node else { continue };
                     let has = node.label(&key).cloned();
                     let values = node_values(&constants, check.reads.paths.keys(), context, &key)
@@ -156,14 +156,14 @@ impl PolicyPlugin {
                     let values = [None].into_iter().chain(values).filter(|value| *value != has);
                     edits.extend(values.map(|value| Edit::NodeLabel { key: key.clone(), value }));
                 }
-                (ReadOf::Pod, "labels") => {
+                (ReadOf::Pod, Some(Meaning::Labels)) => {
                     let has = context.pod.labels.get(&key).cloned();
                     let values = pod_values(&constants, check.reads.paths.keys(), context);
                     let values = [None].into_iter().chain(values.into_iter().map(Some));
                     let values = values.filter(|value| *value != has);
                     edits.extend(values.map(|value| Edit::PodLabel { key: key.clone(), value }));
                 }
-                (ReadOf::Pod, "annotations") => {
+                (ReadOf::Pod, Some(Meaning::Annotations)) => {
                     let has = context.pod.annotations.get(&key).map(Symbol::new);
                     let values = pod_values(&constants, check.reads.paths.keys(), context);
                     let values = [None].into_iter().chain(values.into_iter().map(Some));
@@ -215,6 +215,11 @@ fn texts(value: &Value<'_>, found: &mut Vec<Symbol>) {
     }
 }
 
+/// Whether a field of a pod holds what it requests.
+fn holds_requests(field: &FieldDef) -> bool {
+    field.meaning == Some(Meaning::Requests) || field.objects() == Some(ObjectType::GpuRequest)
+}
+
 /// Values for a label of the node: what the pod has under the labels that the condition reads, what the condition names,
 /// and what other nodes have.
 fn node_values<'r>(
@@ -227,9 +232,9 @@ fn node_values<'r>(
         .filter(|path| path.of == ReadOf::Pod)
         .filter_map(|path| {
             let of = path.key.as_deref()?;
-            match path.field?.def().name {
-                "labels" => context.pod.labels.get(&Symbol::new(of)).cloned(),
-                "annotations" => context.pod.annotations.get(&Symbol::new(of)).map(Symbol::new),
+            match path.field?.def().meaning? {
+                Meaning::Labels => context.pod.labels.get(&Symbol::new(of)).cloned(),
+                Meaning::Annotations => context.pod.annotations.get(&Symbol::new(of)).map(Symbol::new),
                 _ => None,
             }
         })
@@ -246,9 +251,7 @@ fn pod_values<'r>(
     reads: impl Iterator<Item = &'r ReadPath>,
     context: &EvalContext<'_>,
 ) -> Vec<Symbol> {
-    let labels = reads.filter(|path| {
-        path.of == ReadOf::Node && path.field.is_some_and(|field| field.def().name == "labels")
-    });
+    let labels = reads.filter(|path| path.is_node_labels());
     let of_node = labels
         .filter_map(|path| path.key.as_deref())
         .filter_map(|key| context.node.and_then(|node| node.label(&Symbol::new(key))));

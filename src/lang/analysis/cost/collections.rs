@@ -8,7 +8,7 @@ use super::walk::{Cost, Walk};
 use crate::lang::analysis::index::{Equalities, can_be_indexed, equalities, in_namespace, is_looked_up};
 use crate::lang::analysis::shape::resolve_alias;
 use crate::lang::analysis::stage::depends;
-use crate::lang::language::fields::ObjectType;
+use crate::lang::language::fields::{Meaning, ObjectType};
 use crate::lang::typed::{Expr, ExprKind, GroupId, LedgerId, Macro, MacroKind, MemoId, Policy, SlotId};
 use crate::lang::types::Type;
 
@@ -293,7 +293,7 @@ pub(super) fn lookup(map: &Extent, size: Size, shares: &[Share]) -> Steps {
 fn is_name(policy: &Policy, expr: &Expr, slot: SlotId) -> bool {
     match &resolve_alias(policy, expr).kind {
         ExprKind::Field(object, field) => {
-            matches!(field.def().name, "name" | "uid")
+            field.def().meaning == Some(Meaning::Identity)
                 && is_name(policy, object, slot)
                 && field.def().owner == ObjectType::Node
         }

@@ -243,7 +243,7 @@ impl<'p> Walk<'p> {
         let (mut cost, _) = self.one(object);
         let def = field.def();
         let mut extent = Extent::of_field(def, self.size);
-        if def.owner == ObjectType::Node && matches!(def.name, "pods" | "gpus") {
+        if def.owner == ObjectType::Node && matches!(def.objects(), Some(ObjectType::Pod | ObjectType::Gpu)) {
             let by = match &resolve_alias(self.policy, object).kind {
                 ExprKind::Root(Root::Node) => Some(PartitionBy::Node),
                 ExprKind::Slot(slot) => Some(PartitionBy::Slot(slot.0)),
@@ -254,7 +254,7 @@ impl<'p> Walk<'p> {
                 None => Steps::new(u128::from(pods_of_a_node())),
             };
             cost.steps.add(&on);
-            if def.name == "pods" {
+            if def.objects() == Some(ObjectType::Pod) {
                 return (cost, Extent::list(on, Extent::Plain));
             }
             if let Some(by) = by {

@@ -51,6 +51,15 @@ pub(super) fn of_argument(
     }
 }
 
+/// The direction of a part whose growth does this to the whole.
+pub(super) fn through(polarity: Polarity, influence: Influence) -> Polarity {
+    match influence {
+        Influence::Raises => polarity,
+        Influence::Lowers => polarity.flip(),
+        Influence::Divides | Influence::Unknown => Polarity::Any,
+    }
+}
+
 /// The direction of one factor, or of what is divided, by the sign of the other.
 fn by_sign(polarity: Polarity, other: &Expr) -> Polarity {
     match other.range.ends() {

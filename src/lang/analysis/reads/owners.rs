@@ -69,10 +69,10 @@ impl Owners {
     /// The owners of the value of a field.
     fn field(self, field: FieldId) -> Self {
         let def = field.def();
-        let moved = |of: ReadOf| match (of, def.name) {
-            (ReadOf::Node, "pods") => ReadOf::NodePods,
-            (_, "pods") => ReadOf::Pods,
-            (_, "node") => ReadOf::Nodes,
+        let moved = |of: ReadOf| match (of, def.objects()) {
+            (ReadOf::Node, Some(ObjectType::Pod)) => ReadOf::NodePods,
+            (_, Some(ObjectType::Pod)) => ReadOf::Pods,
+            (_, Some(ObjectType::Node)) => ReadOf::Nodes,
             // Containers and taints belong to their object.
             _ => of,
         };

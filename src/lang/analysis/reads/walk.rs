@@ -1,15 +1,15 @@
 //! [`Walk`]: one walk over the expressions of a statement, which collects what they read.
 
-use super::direction::{of_argument, of_operands};
+use super::direction::{of_argument, of_operands, through};
 use super::owners::{Followed, Owners};
 use crate::lang::eval::budget::Counter;
 use crate::lang::eval::constant::{Known, Tables, constant};
-use crate::lang::language::fields::{ChangedBy, FieldId};
+use crate::lang::language::fields::{ChangedBy, FieldId, ObjectType};
 use crate::lang::language::functions::FunctionId;
 use crate::lang::syntax::ast::Text;
 use crate::lang::typed::reads::{Polarity, ReadOf, ReadPath, Reads};
 use crate::lang::typed::{
-    CompareOp, DefId, Expr, ExprKind, GroupId, LetId, Macro, MacroKind, Operation, Policy, Root, SlotId,
+    CompareOp, DefId, Expr, ExprKind, GroupId, LetId, Macro, Operation, Policy, Root, SlotId,
 };
 use crate::lang::types::value::Value;
 use crate::lang::types::{Ty, Type};
@@ -77,9 +77,9 @@ impl<'p> Walk<'p> {
         // A pod that waits is tried again in time, and then has more attempts.
         self.reads.clock |= def.changed_by == ChangedBy::Attempts;
         for of in self.owners(object).reached(def.owner) {
-            match (of, def.name) {
+            match (of, def.objects()) {
                 // Which node it is does not change.
-                (ReadOf::Node, "pods") => self.add(ReadOf::NodePods, None, None, polarity),
+                (ReadOf::Node, Some(ObjectType::Pod)) => self.add(ReadOf::NodePods, None, None, polarity),
                 _ => self.add(of, Some(field), key.clone(), polarity),
             }
         }
@@ -285,14 +285,7 @@ impl<'p> Walk<'p> {
 
     fn macro_parts(&mut self, of: &Macro, polarity: Polarity) {
         let nonnegative = of.body.as_ref().is_some_and(|body| body.range.is_positive_or_zero());
-        let (over, condition, body) = match of.kind {
-            MacroKind::Exists | MacroKind::Count | MacroKind::Filter => (polarity, polarity, Polarity::Any),
-            MacroKind::All => (polarity.flip(), polarity, Polarity::Any),
-            MacroKind::Sum if nonnegative => (polarity, polarity, polarity),
-            MacroKind::Sum => (Polarity::Any, Polarity::Any, polarity),
-            MacroKind::Map => (polarity, polarity, Polarity::Any),
-            _ => (Polarity::Any, Polarity::Any, Polarity::Any),
-        };
+        let [over, condition, body] = of.kind.influence(nonnegative).map(|part| through(polarity, part));
         self.expr(&of.over, over);
         self.bind_elements(of);
         if let Some(p) = &of.condition {

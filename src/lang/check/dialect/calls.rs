@@ -9,11 +9,11 @@ use crate::diag::{Diagnostic, Span, codes};
 use crate::lang::check::Checker;
 use crate::lang::check::expr::{type_range, with_held};
 use crate::lang::language::environments::Row;
-use crate::lang::language::functions::{self, Absence, FunctionId, Prepared};
-use crate::lang::language::macros;
+use crate::lang::language::functions::{self, Absence, FunctionDef, FunctionId, Grows, Prepared, Presence};
+use crate::lang::language::macros::{self, FormKind};
 use crate::lang::language::statements::Names;
 use crate::lang::syntax::ast;
-use crate::lang::typed::{Expr, ExprKind, Operation};
+use crate::lang::typed::{Expr, ExprKind, LookUpBy, Operation};
 use crate::lang::types::range::Range;
 use crate::lang::types::value::{Constant, FaultKind};
 use crate::lang::types::{CelType, Ty, Type};
@@ -22,17 +22,18 @@ use std::sync::Arc;
 impl Checker<'_> {
     pub(super) fn cel_call(&mut self, call: &ast::Call, span: Span) -> Expr {
         let name = &call.function;
-        match &*name.text {
-            "has" => return self.cel_has(call, span),
-            "now" if self.has_row(Row::Now) && call.args.is_empty() => {
+        match macros::form(&name.text) {
+            Some(FormKind::Has) => return self.cel_has(call, span),
+            Some(FormKind::Now) if self.has_row(Row::Now) && call.args.is_empty() => {
                 if !self.allow(Names::NOW, "now()", span) {
                     return self.unknown(span);
                 }
                 let now = self.make(ExprKind::Now, Type::Time, span);
                 return self.demand(now, FaultKind::BadArgument);
             }
-            name if self.has_row(Row::LookUps) && Self::is_look_up(name) => {
-                let found = self.look_up(call, span);
+            Some(kind @ (FormKind::LookUp | FormKind::Objects)) if self.has_row(Row::LookUps) => {
+                let by = if kind == FormKind::Objects { LookUpBy::All } else { LookUpBy::Name };
+                let found = self.look_up(by, call, span);
                 return self.demand(found, FaultKind::NoSuchKey);
             }
             _ => {}
@@ -41,8 +42,9 @@ impl Checker<'_> {
         let given = args.first().map(|arg| self.ty(arg));
         let made = self.cel_function(name, false, args, &call.args, span);
         // `type(x)` has the type of the name of the type of x.
-        match (&*name.text, given, made.ty.is_unknown()) {
-            ("type", Some(of), false) => Expr { ty: Type::TypeOf(Arc::new(of)), ..made },
+        let is_type_of = functions::any(self.functions(&name.text, false), FunctionDef::is_type_of);
+        match (given, made.ty.is_unknown()) {
+            (Some(of), false) if is_type_of => Expr { ty: Type::TypeOf(Arc::new(of)), ..made },
             _ => made,
         }
     }
@@ -60,7 +62,8 @@ impl Checker<'_> {
         // `a.b.f(x)` is the function `a.b.f` where there is one.
         if let Some(prefix) = qualified(&call.object) {
             let text = format!("{}.{}", prefix.trim_start_matches('.'), call.method.text);
-            if text == functions::VALID && self.has_row(Row::OfValid) {
+            let catches = |row: &FunctionDef| row.presence == Some(Presence::Catches);
+            if self.has_row(Row::OfValid) && functions::any(functions::named(&text, false), catches) {
                 return self.cel_valid(call, span);
             }
             let name = ast::Name { text: text.as_str().into(), span: call.method.span };
@@ -72,10 +75,11 @@ impl Checker<'_> {
         if self.misspelt_macro(call) {
             return self.unknown(span);
         }
-        let formats = &*call.method.text == "format";
+        let rows = self.functions(&call.method.text, true);
+        let formats = functions::any(rows, |row| row.grows == Grows::Formats);
         self.formatting += u32::from(formats);
         let object = self.expr(&call.object, None);
-        if self.has_row(Row::LookUps) && &*call.method.text == "owner" {
+        if self.has_row(Row::LookUps) && macros::form(&call.method.text) == Some(FormKind::Owner) {
             let ty = self.ty(&object);
             let found = self.owner(Expr { ty, ..object }, call, span);
             return self.demand(found, FaultKind::NoSuchKey);
@@ -85,8 +89,9 @@ impl Checker<'_> {
         let (Some(mut args), false) = (args, self.ty(&object).is_unknown()) else {
             return self.unknown(span);
         };
-        if let ("orValue", Type::CelOptional(held)) = (&*call.method.text, self.ty(&object))
+        if let Type::CelOptional(held) = self.ty(&object)
             && *held == Type::Resources
+            && functions::any(rows, |row| row.presence == Some(Presence::TakesOr))
         {
             // `{}`: no amount of any resource.
             args = args.into_iter().map(|arg| self.coerce(arg, &held).unwrap_or_else(|arg| arg)).collect();
@@ -134,7 +139,7 @@ impl Checker<'_> {
         let seen: Vec<Type> = args.iter().map(|arg| arg.ty.clone()).collect();
         if let Some((fitting, result)) = self.inference.overload(overloads, &seen) {
             // `size` of a value whose type is open is that of whatever it turns out to be, as in cel-go.
-            let open = &*name.text == "size" && !given.iter().all(is_static);
+            let open = functions::any(rows, |row| row.counts_elements) && !given.iter().all(is_static);
             let chosen: Vec<FunctionId> = match open {
                 true => rows.to_vec(),
                 false => fitting.iter().filter_map(|at| rows.get(*at).copied()).collect(),
@@ -144,9 +149,9 @@ impl Checker<'_> {
             if follows && !given.iter().all(is_static) {
                 self.doubts.doubt();
             }
-            let args = self.as_cel_go_takes(&name.text, &chosen, args);
+            let args = self.as_cel_go_takes(&chosen, args);
             let made = self.cel_call_of(&chosen, args, &given, ty, span);
-            let validated = self.validated(&name.text, &chosen, written, made);
+            let validated = self.validated(&chosen, written, made);
             return validated.unwrap_or_else(|unknown| unknown);
         }
         if !self.further_functions(&name.text, method).is_empty() {
@@ -158,30 +163,24 @@ impl Checker<'_> {
     /// The arguments of functions where cel-go looks at them before the function does: a constant pattern is matched with
     /// whatever is a text in Go, and where one overload is left the cost of some calls is counted, which stops the
     /// evaluation where there is not a list.
-    fn as_cel_go_takes(&mut self, name: &str, chosen: &[FunctionId], mut args: Vec<Expr>) -> Vec<Expr> {
-        if self.has_row(Row::Faults) {
+    fn as_cel_go_takes(&mut self, chosen: &[FunctionId], mut args: Vec<Expr>) -> Vec<Expr> {
+        let Some(def) = chosen.first().map(|id| id.def()).filter(|_| !self.has_row(Row::Faults)) else {
             return args;
-        }
+        };
         let pattern = |args: &[Expr]| args.get(1).and_then(folded).is_some_and(|of| of.as_str().is_some());
         let wrapped = |checker: &Self, operation: Operation, arg: Expr| {
             let (ty, span) = (arg.ty.clone(), arg.span);
             checker.dynamic_node(operation, vec![arg], ty, span)
         };
-        if matches!(name, "matches" | "find" | "findAll") && pattern(&args) && !is_static(&self.ty(&args[0]))
-        {
+        if def.matches_pattern() && pattern(&args) && !is_static(&self.ty(&args[0])) {
             let text = args.remove(0);
             args.insert(0, wrapped(self, Operation::Plain, text));
         }
-        let counted = match name {
-            "distinct" | "sort" => Some((0, true)),
-            "flatten" if args.len() == 2 => Some((1, false)),
-            _ => None,
-        };
-        if let Some((at, list)) = counted
-            && chosen.len() == 1
+        if let (Some(at), [_]) = (def.counted_by, chosen)
             && args.get(at).is_some_and(|arg| !self.is_sure(&self.ty(arg)) || can_fail(arg))
         {
             let arg = args.remove(at);
+            let list = matches!(def.params.get(at), Some(Ty::List(_)));
             args.insert(at, wrapped(self, Operation::Counted(list), arg));
         }
         args
@@ -210,12 +209,9 @@ impl Checker<'_> {
         ty: Type,
         span: Span,
     ) -> Expr {
-        let name = rows.first().map_or("", |id| id.def().name);
-        if matches!(name, "or" | "orValue")
-            && args.len() == 2
-            && rows.iter().all(|id| matches!(id.def().params.first(), Some(Ty::CelOptional(_))))
-        {
-            let held = name == "orValue";
+        let presence = rows.first().and_then(|id| id.def().presence);
+        if matches!(presence, Some(Presence::Or | Presence::TakesOr)) && args.len() == 2 {
+            let held = presence == Some(Presence::TakesOr);
             let args = match self.coalesced(held, args, &ty, span) {
                 Ok(made) => return made,
                 Err(args) => args,
@@ -229,7 +225,7 @@ impl Checker<'_> {
         }
         let known = given.iter().all(|ty| self.is_sure(ty));
         if let ([id], false, Some(constant)) = (rows, known, args.get(1).map(|arg| self.constant_of_cel(arg)))
-            && let Some(pattern) = self.large_pattern(name, Some(&constant))
+            && let Some(pattern) = self.large_pattern(*id, Some(&constant))
         {
             let (call, ty) = (ExprKind::Call(*id, args, Arc::new(pattern)), ty.optional());
             let call = self.make(call, ty, span);
@@ -238,8 +234,8 @@ impl Checker<'_> {
         let ([id], true) = (rows, known) else {
             return self.dynamic_node(Operation::Call(rows.into()), args, ty, span);
         };
-        let id =
-            if name == "size" && self.has_row(Row::Sizes) { self.row_of_policies(*id, given) } else { *id };
+        let sized = id.def().counts_elements && self.has_row(Row::Sizes);
+        let id = if sized { self.row_of_policies(*id, given) } else { *id };
         let def = id.def();
         let prepared = match def.prepare {
             None => Prepared::Nothing,
@@ -252,13 +248,13 @@ impl Checker<'_> {
                 self.incomplete |= made.is_none();
                 match made {
                     Some(Ok(prepared)) => prepared,
-                    Some(Err(_)) if let Some(pattern) = self.large_pattern(name, constants.get(1)) => pattern,
+                    Some(Err(_)) if let Some(pattern) = self.large_pattern(id, constants.get(1)) => pattern,
                     // Prepared, or refused, when the values are known.
                     _ => return self.dynamic_node(Operation::Call(rows.into()), args, ty, span),
                 }
             }
         };
-        let converts = def.name == "double" && given.iter().all(|ty| matches!(ty, Type::Int | Type::Uint));
+        let converts = def.makes_float() && given.iter().all(|ty| matches!(ty, Type::Int | Type::Uint));
         let range = match (def.range, &ty) {
             (_, Type::Float) if converts => args.first().map_or(Range::None, |arg| arg.range.widen()),
             (_, Type::Float) => Range::None,
@@ -266,7 +262,7 @@ impl Checker<'_> {
                 let ranges: Vec<_> = args.iter().map(|arg| arg.range).collect();
                 type_range(&ty).intersect(range(&ranges))
             }
-            _ => with_held(type_range(&ty), def.name, &args),
+            _ => with_held(type_range(&ty), def, &args),
         };
         let may_fail = match def.absent {
             Absence::Never | Absence::Taken => false,
@@ -275,7 +271,7 @@ impl Checker<'_> {
         };
         let ty = if may_fail { ty.optional() } else { ty };
         // `hasValue` proves it: where the optional has no error, both have a value.
-        let held = def.name == "value" && !args.iter().any(can_fail);
+        let held = def.presence == Some(Presence::Takes) && !args.iter().any(can_fail);
         let call = self.with_range(ExprKind::Call(id, args, Arc::new(prepared)), ty, range, span);
         // A condition around it may be an error too: then it shows nothing about an error here.
         let call = if may_fail && !held { call } else { self.narrowed(call) };
@@ -283,8 +279,8 @@ impl Checker<'_> {
     }
 
     /// A pattern that is too large for a policy.
-    fn large_pattern(&self, name: &str, constant: Option<&Option<Constant>>) -> Option<Prepared> {
-        if !matches!(name, "matches" | "find" | "findAll") || self.has_row(Row::Patterns) {
+    fn large_pattern(&self, id: FunctionId, constant: Option<&Option<Constant>>) -> Option<Prepared> {
+        if !id.def().matches_pattern() || self.has_row(Row::Patterns) {
             return None;
         }
         let text = constant.and_then(Option::as_ref).and_then(|of| of.as_str().map(str::to_owned))?;
@@ -351,7 +347,7 @@ impl Checker<'_> {
             }
             // What an optional of a looked up object holds.
             ExprKind::Dynamic(Operation::Call(rows), args)
-                if args.len() == 1 && rows.iter().all(|id| id.def().name == "value") =>
+                if args.len() == 1 && rows.iter().all(|id| id.def().presence == Some(Presence::Takes)) =>
             {
                 let held = args.first().map(|of| self.ty(of));
                 match (rows.first(), held) {
@@ -409,7 +405,7 @@ impl Checker<'_> {
         match optional.kind {
             ExprKind::Call(function, mut inner, _)
                 if fits
-                    && function.def().name == functions::WRAP
+                    && function.def().presence == Some(Presence::Wraps)
                     && matches!(inner.as_slice(), [inner] if inner.ty == ty.clone().optional()) =>
             {
                 let inner = inner.remove(0);

@@ -8,7 +8,8 @@ use super::operators::Overload;
 use crate::diag::{Span, codes};
 use crate::lang::check::Checker;
 use crate::lang::language::environments::Row;
-use crate::lang::language::functions;
+use crate::lang::language::functions::Presence;
+use crate::lang::language::macros::{self, FormKind};
 use crate::lang::syntax::ast;
 use crate::lang::typed::{Expr, ExprKind, Operation};
 use crate::lang::types::value::{Constant, FaultKind, Value};
@@ -155,7 +156,7 @@ impl Checker<'_> {
     pub(super) fn has_as_value(&mut self, written: &ast::Expr, made: Expr) -> Expr {
         let is_has = matches!(
             &without_brackets(written).kind,
-            ast::ExprKind::Call(call) if &*call.function.text == "has"
+            ast::ExprKind::Call(call) if macros::form(&call.function.text) == Some(FormKind::Has)
         );
         let span = made.span;
         match made.kind {
@@ -244,7 +245,7 @@ impl Checker<'_> {
     fn held_of(&mut self, optional: Expr) -> Expr {
         match optional.kind {
             ExprKind::Call(function, mut inner, _)
-                if function.def().name == functions::WRAP
+                if function.def().presence == Some(Presence::Wraps)
                     && inner.len() == 1
                     && self.has_row(Row::Optionals) =>
             {

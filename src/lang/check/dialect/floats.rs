@@ -31,7 +31,7 @@ impl Checker<'_> {
             ExprKind::Call(function, args, _) => {
                 let def = function.def();
                 // `double(x)` of an int; of a text it may be `Infinity`.
-                let converts = def.name == "double"
+                let converts = def.makes_float()
                     && args.iter().all(|arg| matches!(arg.ty.present(), Type::Int | Type::Uint));
                 converts || def.dialects.policy && args.iter().all(|arg| self.is_finite(arg))
             }

@@ -6,17 +6,14 @@ use crate::diag::{Span, codes};
 use crate::lang::check::Checker;
 use crate::lang::eval::operations;
 use crate::lang::language::environments::Row;
-use crate::lang::language::functions::{self, FunctionId, Prepared};
+use crate::lang::language::functions::{self, Conversion, FunctionDef, FunctionId, Prepared};
 use crate::lang::syntax::ast;
 use crate::lang::typed::{Expr, ExprKind, Operation};
-use crate::lang::types::Type;
 use crate::lang::types::value::{Constant, Value};
+use crate::lang::types::{Ty, Type};
 use std::sync::Arc;
 
 /// Functions whose call with a constant is computed when the expression is compiled, as cel-go does.
-const CONVERSIONS: [&str; 10] =
-    ["bool", "bytes", "double", "duration", "dyn", "int", "string", "timestamp", "type", "uint"];
-
 impl Checker<'_> {
     pub(super) fn cel_list(&mut self, elements: &[ast::Element], span: Span) -> Expr {
         let mut joined: Option<Type> = None;
@@ -151,20 +148,19 @@ impl Checker<'_> {
     /// What Kubernetes validates of a call with constants. `Err` after a report.
     pub(super) fn validated(
         &mut self,
-        name: &str,
         rows: &[FunctionId],
         written: &[ast::Arg],
         expr: Expr,
     ) -> Result<Expr, Expr> {
         let span = expr.span;
-        if !self.has_patterns(name, written, &expr) {
+        let Some(def) = rows.first().map(|row| row.def()) else { return Ok(expr) };
+        if !self.has_patterns(def, written, &expr) {
             return Err(self.unknown(span));
         }
         // Kubernetes does not validate quantities; in a policy such a rule would never have a value.
-        let is_quantity = name == "quantity" && self.has_row(Row::ConstantQuantities);
-        let (Some([part]), true) = (call_arguments(&expr), is_quantity || CONVERSIONS.contains(&name)) else {
-            return Ok(expr);
-        };
+        let is_quantity = def.conversion() == Some(Conversion::Quantity);
+        let validates = def.converts && (!is_quantity || self.has_row(Row::ConstantQuantities));
+        let (Some([part]), true) = (call_arguments(&expr), validates) else { return Ok(expr) };
         let Some(constant) = folded(part) else { return Ok(expr) };
         let value = operations::operate(&Operation::Call(rows.into()), [constant].into_iter().collect());
         match value {
@@ -175,7 +171,7 @@ impl Checker<'_> {
                     Some(fault) => fault.message.to_string(),
                     None => format!("`{}` has no value", self.excerpt(span)),
                 };
-                self.no_value(name, part, (&codes::BAD_CONSTANT, at, why), String::new());
+                self.no_value(def, part, (&codes::BAD_CONSTANT, at, why), String::new());
                 Err(self.unknown(span))
             }
             _ if is_quantity => Ok(expr),
@@ -186,14 +182,14 @@ impl Checker<'_> {
         }
     }
 
-    /// Whether the constant patterns of a call are patterns. The first argument that is written in `matches` counts as
-    /// one where it is a literal, as in Kubernetes, also where it is the text.
-    fn has_patterns(&mut self, name: &str, written: &[ast::Arg], expr: &Expr) -> bool {
-        if !matches!(name, "matches" | "find" | "findAll") {
+    /// Whether the constant patterns of a call are patterns. The first argument that is written in `matches`, which
+    /// gives a bool, counts as one where it is a literal, as in Kubernetes, also where it is the text.
+    fn has_patterns(&mut self, def: &FunctionDef, written: &[ast::Arg], expr: &Expr) -> bool {
+        if !def.matches_pattern() {
             return true;
         }
         let mut patterns: Vec<(ast::Text, Span)> = Vec::new();
-        if let (Some(first), "matches") = (written.first(), name)
+        if let (Some(first), Ty::Bool) = (written.first(), &def.result)
             && let ast::ExprKind::Literal(ast::Literal::String(text)) = &without_brackets(&first.value).kind
         {
             patterns.push((text.clone(), first.value.span));

@@ -8,36 +8,13 @@ use crate::lang::check::Checker;
 use crate::lang::check::macros::{macro_row, sum_range};
 use crate::lang::check::scope::{Local, LocalKind};
 use crate::lang::language::environments::Row;
-use crate::lang::language::macros::{MacroKind, Parts};
+use crate::lang::language::macros::{self, MacroDef, MacroKind, Parts};
 use crate::lang::syntax::ast;
 use crate::lang::typed::{Expr, ExprKind, Macro, Operation, SlotId};
 use crate::lang::types::range::Range;
 use crate::lang::types::value::FaultKind;
 use crate::lang::types::{CelType, Type};
 use std::sync::Arc;
-
-/// Name, kind, variables and parts of the macros of CEL.
-const MACROS: [(&str, MacroKind, usize, Parts); 19] = [
-    ("all", MacroKind::All, 1, Parts::Condition),
-    ("all", MacroKind::All, 2, Parts::Condition),
-    ("exists", MacroKind::Exists, 1, Parts::Condition),
-    ("exists", MacroKind::Exists, 2, Parts::Condition),
-    ("exists_one", MacroKind::ExistsOne, 1, Parts::Condition),
-    ("exists_one", MacroKind::ExistsOne, 2, Parts::Condition),
-    ("existsOne", MacroKind::ExistsOne, 2, Parts::Condition),
-    ("filter", MacroKind::Filter, 1, Parts::Condition),
-    ("map", MacroKind::Map, 1, Parts::Body),
-    ("map", MacroKind::Map, 1, Parts::ConditionAndBody),
-    ("sortBy", MacroKind::SortBy, 1, Parts::Body),
-    ("transformList", MacroKind::Map, 2, Parts::Body),
-    ("transformList", MacroKind::Map, 2, Parts::ConditionAndBody),
-    ("transformMap", MacroKind::TransformMap, 2, Parts::Body),
-    ("transformMap", MacroKind::TransformMap, 2, Parts::ConditionAndBody),
-    ("transformMapEntry", MacroKind::TransformMapEntry, 2, Parts::Body),
-    ("transformMapEntry", MacroKind::TransformMapEntry, 2, Parts::ConditionAndBody),
-    ("optMap", MacroKind::OptMap, 1, Parts::Body),
-    ("optFlatMap", MacroKind::OptFlatMap, 1, Parts::Body),
-];
 
 /// The name of a macro's variable.
 fn variable(of: &ast::Expr) -> Option<ast::Text> {
@@ -52,22 +29,21 @@ impl Checker<'_> {
     /// A macro, if the call is one.
     pub(super) fn cel_macro(&mut self, call: &ast::MethodCall, span: Span) -> Option<Expr> {
         if let ast::ExprKind::Name(object) = &call.object.kind
-            && matches!(&**object, "cel" | ".cel")
             && self.has_row(Row::Bind)
-            && let ("bind", [name, value, body]) = (&*call.method.text, call.args.as_slice())
+            && let [name, value, body] = call.args.as_slice()
+            && let full = format!("{}.{}", object.trim_start_matches('.'), call.method.text)
+            && macros::fitting_in_cel(&full, call.args.len()).is_some()
         {
             return Some(self.cel_bind(name, value, body, span));
         }
-        let own = MACROS.iter().find_map(|(name, kind, variables, parts)| {
-            let fits = **name == *call.method.text && call.args.len() == variables + parts.count();
-            fits.then_some((*kind, *variables, *parts))
-        });
-        let (kind, variables, parts) = own.or_else(|| self.macro_of_policies(call))?;
+        let own = macros::fitting_in_cel(&call.method.text, call.args.len());
+        // A macro that policies have beside those of CEL.
+        let row = own.or_else(|| macro_row(call).filter(|_| self.has_row(Row::Functions)))?;
         // `m.exists(k, v, p)` and `l.map(x, p, e)` have as many arguments; the variables tell them apart.
         let names: Vec<Option<ast::Text>> =
-            call.args.iter().take(variables).map(|arg| variable(&arg.value)).collect();
+            call.args.iter().take(row.variables).map(|arg| variable(&arg.value)).collect();
         let object = self.expr(&call.object, None);
-        let mut declared = Vec::with_capacity(variables);
+        let mut declared = Vec::with_capacity(row.variables);
         for (name, arg) in names.into_iter().zip(&call.args) {
             let Some(name) = name else {
                 let message =
@@ -87,103 +63,59 @@ impl Checker<'_> {
             }
             declared.push((name, arg.value.span));
         }
-        Some(self.cel_macro_of((kind, parts), object, &declared, &call.args[variables..], span))
+        let written = call.args.get(row.variables..).unwrap_or_default();
+        let made = self.cel_macro_of(row, object, &declared, written, span);
+        Some(made.unwrap_or_else(|| self.unknown(span)))
     }
 
-    /// A macro that policies have beside those of CEL.
-    fn macro_of_policies(&self, call: &ast::MethodCall) -> Option<(MacroKind, usize, Parts)> {
-        let row = macro_row(&call.method.text, &call.args).filter(|_| self.has_row(Row::Functions))?;
-        Some((row.kind, row.variables, row.parts))
-    }
-
+    /// A macro of a row; `None` after a report.
     fn cel_macro_of(
         &mut self,
-        (kind, parts): (MacroKind, Parts),
+        row: &MacroDef,
         object: Expr,
         declared: &[(ast::Text, Span)],
         written: &[ast::Arg],
         span: Span,
-    ) -> Expr {
+    ) -> Option<Expr> {
         let ty = self.ty(&object);
         if ty.is_unknown() {
-            return self.unknown(span);
+            return None;
         }
-        let is_optional = matches!(kind, MacroKind::OptMap | MacroKind::OptFlatMap);
-        if let (MacroKind::SortBy, Type::Map(..)) = (kind, &ty) {
+        let sorts = row.kind == MacroKind::SortBy;
+        if let (true, Type::Map(..)) = (sorts, &ty) {
             let message = format!("a list can be sorted, this is `{}`", self.shown(&ty));
-            return self.cel_mistake(&codes::TYPE_MISMATCH, object.span, message, "");
+            return Some(self.cel_mistake(&codes::TYPE_MISMATCH, object.span, message, ""));
         }
         let is_open = !matches!(ty, Type::List(_) | Type::Set(_));
-        let Some((types, object)) = self.cel_variable_types(is_optional, declared.len(), object, &ty) else {
-            return self.unknown(span);
-        };
-        let object = match (kind, object) {
-            (MacroKind::SortBy, object) if is_open || self.doubts.any() => {
-                let (ty, at) = (object.ty.clone(), object.span);
-                self.dynamic_node(Operation::Sortable, vec![object], ty, at)
-            }
-            (_, object) => object,
-        };
+        let (types, mut object) = self.cel_variable_types(row.is_optional(), declared.len(), object, &ty)?;
+        if sorts && (is_open || self.doubts.any()) {
+            let (ty, at) = (object.ty.clone(), object.span);
+            object = self.dynamic_node(Operation::Sortable, vec![object], ty, at);
+        }
         let (locals, mark) = (self.frame.locals.len(), self.frame.facts.mark());
         let slots = self.cel_declare(declared, &types);
-        // These macros read their variable themselves.
-        if let (MacroKind::Filter | MacroKind::OptMap | MacroKind::OptFlatMap, [(name, at)], [ty]) =
-            (kind, declared, types.as_slice())
-            && self.reads_a_type(name, ty, *at)
-            && self.named_by_variable(name, *at).ty.is_unknown()
-        {
-            self.frame.locals.truncate(locals);
-            return self.unknown(span);
-        }
-        if let (Type::Map(..), Some(slot)) = (&object.ty, slots.first()) {
-            self.known_key(&object, *slot);
-        }
-        let (condition, body) = match (parts, written) {
-            (Parts::Condition, [p]) => (Some(self.cel_condition(&p.value)), None),
-            (Parts::ConditionAndBody, [p, e]) => {
-                let condition = self.cel_condition(&p.value);
-                if !condition.ty.is_unknown() {
-                    self.assume(&condition, true);
+        let parts = match self.reads_its_variable(row, declared, &types) {
+            true => None,
+            false => {
+                if let (Type::Map(..), Some(slot)) = (&object.ty, slots.first()) {
+                    self.known_key(&object, *slot);
                 }
-                (Some(condition), Some(self.expr(&e.value, None)))
+                Some(self.cel_macro_parts(row.parts, written))
             }
-            (_, [e, ..]) => (None, Some(self.expr(&e.value, None))),
-            _ => (None, None),
         };
         self.frame.facts.forget(mark);
         self.frame.locals.truncate(locals);
+        let (condition, body) = parts?;
         let is_unknown = |part: &Option<Expr>| part.as_ref().is_some_and(|part| part.ty.is_unknown());
         if is_unknown(&condition) || is_unknown(&body) {
-            return self.unknown(span);
+            return None;
         }
-        // An element that `filter` keeps is read once more.
-        let (kind, body) = match (kind, slots.last()) {
-            (MacroKind::Filter, Some(slot)) if self.is_made_anew(&types, *slot) => {
-                let ty = self.slots[slot.index()].ty.clone();
-                let read = self.make(ExprKind::Slot(*slot), ty, span);
-                (MacroKind::Map, Some(self.branch(read, true)))
-            }
-            (kind, _) => (kind, body),
-        };
-        // An entry is a map, also where its type is not known.
-        let body = match (kind, body) {
-            (MacroKind::TransformMapEntry, Some(body))
-                if !is_static(&self.ty(&body)) || self.doubts.any() =>
-            {
-                let (ty, at) = (body.ty.clone(), body.span);
-                Some(self.dynamic_node(Operation::Mapping, vec![body], ty, at))
-            }
-            (MacroKind::Min | MacroKind::Max, Some(body)) => Some(self.of_policy_form(body)),
-            (_, body) => body,
-        };
+        let (kind, body) = self.as_cel_go_reads(row.kind, body, &types, slots.last().copied(), span);
         let body_type = body.as_ref().map(|body| self.ty(body)).unwrap_or(Type::Dyn);
-        let Some(result) = self.cel_macro_result((kind, is_open), &types, &body_type, body.as_ref(), span)
-        else {
-            return self.unknown(span);
-        };
-        let body = match (kind, slots.as_slice(), body) {
-            (MacroKind::SortBy, [slot], Some(body)) if self.sorts_by_values(&object, &body, &body_type) => {
-                return self.sorted_by_values(object, *slot, body, &body_type, result, span);
+        let result = self.cel_macro_result((kind, is_open), &types, &body_type, body.as_ref(), span)?;
+        let body = match (sorts, slots.as_slice(), body) {
+            (true, [slot], Some(body)) if self.sorts_by_values(&object, &body, &body_type) => {
+                return Some(self.sorted_by_values(object, *slot, body, &body_type, result, span));
             }
             (_, _, body) => body,
         };
@@ -204,14 +136,68 @@ impl Checker<'_> {
         };
         let made = self.with_range(ExprKind::Macro(Box::new(made)), result, range, span);
         // These macros are choices between an optional that is made and none.
-        let made = if is_optional { self.branch(made, true) } else { made };
+        let made = if row.is_optional() { self.branch(made, true) } else { made };
         let made = self.demand(made, FaultKind::BadArgument);
-        match (kind, made.ty.present()) {
+        Some(match (kind, made.ty.present()) {
             (MacroKind::Min | MacroKind::Max, Type::Duration) => {
                 self.exact_or_absent(made, CelType::Duration)
             }
             (MacroKind::Min | MacroKind::Max, Type::Time) => self.exact_or_absent(made, CelType::Timestamp),
             _ => made,
+        })
+    }
+
+    /// Whether the macro itself reads its variable, whose name cel-go takes for that of a type. Reports it.
+    fn reads_its_variable(&mut self, row: &MacroDef, declared: &[(ast::Text, Span)], types: &[Type]) -> bool {
+        let reads = row.kind == MacroKind::Filter || row.is_optional();
+        let (true, [(name, at)], [ty]) = (reads, declared, types) else { return false };
+        self.reads_a_type(name, ty, *at) && self.named_by_variable(name, *at).ty.is_unknown()
+    }
+
+    /// The condition and the body. A body with a condition is checked with what that shows.
+    fn cel_macro_parts(&mut self, parts: Parts, written: &[ast::Arg]) -> (Option<Expr>, Option<Expr>) {
+        match (parts, written) {
+            (Parts::Condition, [p]) => (Some(self.cel_condition(&p.value)), None),
+            (Parts::ConditionAndBody, [p, e]) => {
+                let condition = self.cel_condition(&p.value);
+                if !condition.ty.is_unknown() {
+                    self.assume(&condition, true);
+                }
+                (Some(condition), Some(self.expr(&e.value, None)))
+            }
+            (_, [e, ..]) => (None, Some(self.expr(&e.value, None))),
+            _ => (None, None),
+        }
+    }
+
+    /// The kind and the body with what cel-go does to the values of the body, and of the variable.
+    fn as_cel_go_reads(
+        &mut self,
+        kind: MacroKind,
+        body: Option<Expr>,
+        types: &[Type],
+        slot: Option<SlotId>,
+        span: Span,
+    ) -> (MacroKind, Option<Expr>) {
+        match (kind, body) {
+            // An element that `filter` keeps is read once more.
+            (MacroKind::Filter, body) => match slot.filter(|slot| self.is_made_anew(types, *slot)) {
+                Some(slot) => {
+                    let ty = self.slots[slot.index()].ty.clone();
+                    let read = self.make(ExprKind::Slot(slot), ty, span);
+                    (MacroKind::Map, Some(self.branch(read, true)))
+                }
+                None => (kind, body),
+            },
+            // An entry is a map, also where its type is not known.
+            (MacroKind::TransformMapEntry, Some(body))
+                if !is_static(&self.ty(&body)) || self.doubts.any() =>
+            {
+                let (ty, at) = (body.ty.clone(), body.span);
+                (kind, Some(self.dynamic_node(Operation::Mapping, vec![body], ty, at)))
+            }
+            (MacroKind::Min | MacroKind::Max, Some(body)) => (kind, Some(self.of_policy_form(body))),
+            (_, body) => (kind, body),
         }
     }
 

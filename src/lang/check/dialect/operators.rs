@@ -6,7 +6,8 @@ use crate::diag::{Span, codes};
 use crate::lang::check::Checker;
 use crate::lang::check::comparisons::is_day;
 use crate::lang::language::environments::Row;
-use crate::lang::language::functions::WRAP;
+use crate::lang::language::functions::Presence;
+use crate::lang::language::macros::{self, MacroDef};
 use crate::lang::syntax::ast::{self, BinaryOp, UnaryOp};
 use crate::lang::typed::{ArithmeticOp, CompareOp, Expr, ExprKind, Operation};
 use crate::lang::types::range::Range;
@@ -107,7 +108,9 @@ fn arithmetic_op(op: BinaryOp) -> ArithmeticOp {
 /// What an optional was made of, where it is written as one.
 fn held(expr: &Expr) -> Option<&Expr> {
     match &expr.kind {
-        ExprKind::Call(function, args, _) if matches!(function.def().name, WRAP | "optional.of") => {
+        ExprKind::Call(function, args, _)
+            if matches!(function.def().presence, Some(Presence::Wraps | Presence::Holds)) =>
+        {
             args.first()
         }
         _ => None,
@@ -585,7 +588,7 @@ fn is_attribute(of: &ast::Expr) -> bool {
         | ast::ExprKind::Conditional(_) => true,
         // These macros are choices.
         ast::ExprKind::Method(call) => {
-            matches!(&*call.method.text, "optMap" | "optFlatMap") && call.args.len() == 2
+            macros::fitting_in_cel(&call.method.text, call.args.len()).is_some_and(MacroDef::is_optional)
         }
         _ => false,
     }

@@ -70,7 +70,7 @@ pub(super) fn may_fail(policy: &Policy) -> Vec<MayFail> {
 fn leaves_a_range(expr: &Expr) -> bool {
     let known = matches!(expr.ty, Type::Int | Type::Uint | Type::Cel(CelType::Duration | CelType::Timestamp));
     match &expr.kind {
-        ExprKind::Call(function, ..) => function.def().name == "sum",
+        ExprKind::Call(function, ..) => function.def().sums,
         ExprKind::Dynamic(Operation::Demand(_), args) => args.first().is_some_and(leaves_a_range),
         ExprKind::Dynamic(Operation::Negate, _) => known,
         ExprKind::Dynamic(Operation::Arithmetic(op), args) => {

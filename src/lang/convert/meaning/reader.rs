@@ -1,7 +1,7 @@
 //! Typed expressions as terms.
 
 use super::terms::{ABSENT, CALL, EQUAL, EQUAL_OPTIONALS, MACRO, Term, Terms, may_be_absent};
-use crate::lang::language::functions::{Absence, FunctionDef, VALID, WRAP};
+use crate::lang::language::functions::{Absence, FunctionDef, Presence};
 use crate::lang::typed::{Expr, ExprKind, LetId, Macro, MacroKind, Operation, Policy, SlotId};
 use crate::lang::types::Type;
 use rustc_hash::FxHashMap;
@@ -177,15 +177,17 @@ impl<'p, 't> Reader<'p, 't> {
     }
 
     fn call(&mut self, def: &FunctionDef, args: &[&Expr]) -> Term {
-        match (def.name, args) {
-            (WRAP | VALID | "optional.of" | "value", [of]) => self.term(of),
-            ("optional.none", []) => self.terms.leaf(ABSENT),
-            ("hasValue", [of]) => {
+        match (def.presence, args) {
+            (Some(Presence::Wraps | Presence::Catches | Presence::Holds | Presence::Takes), [of]) => {
+                self.term(of)
+            }
+            (Some(Presence::HoldsNothing), []) => self.terms.leaf(ABSENT),
+            (Some(Presence::Tests), [of]) => {
                 let of = self.term(of);
                 self.terms.has(of)
             }
-            ("or" | "orValue", [value, otherwise]) => self.coalesce(value, otherwise),
-            ("present" | "unwrapOpt", [list]) => match &list.kind {
+            (Some(Presence::Or | Presence::TakesOr), [value, otherwise]) => self.coalesce(value, otherwise),
+            (Some(Presence::Compacts | Presence::TakesAll), [list]) => match &list.kind {
                 ExprKind::List(elements) => {
                     let all: Vec<_> = elements.iter().map(|(element, _)| (element.clone(), true)).collect();
                     self.list(&all)
@@ -196,14 +198,14 @@ impl<'p, 't> Reader<'p, 't> {
                     self.terms.present(list, may)
                 }
             },
-            ("double" | "float", [of]) if *held(&of.ty) == Type::Float => self.term(of),
-            ("double" | "float", [of]) if held(&of.ty).is_whole() => {
+            (_, [of]) if def.makes_float() && *held(&of.ty) == Type::Float => self.term(of),
+            (_, [of]) if def.makes_float() && held(&of.ty).is_whole() => {
                 let of = self.term(of);
                 self.terms.widen(of)
             }
-            (name, args) => {
+            (_, args) => {
                 let begin = if matches!(def.absent, Absence::Taken) { "takes " } else { CALL };
-                self.make(format!("{begin}{name}"), args)
+                self.make(format!("{begin}{}", def.name), args)
             }
         }
     }
@@ -315,7 +317,7 @@ fn held(ty: &Type) -> &Type {
 /// Whether an optional of CEL is never empty.
 fn is_full(expr: &Expr) -> bool {
     match &expr.kind {
-        ExprKind::Call(function, ..) => function.def().name == "optional.of",
+        ExprKind::Call(function, ..) => function.def().presence == Some(Presence::Holds),
         ExprKind::Dynamic(Operation::Branch, inner) => inner.iter().all(is_full),
         _ => false,
     }

@@ -49,6 +49,8 @@ pub struct FieldDef {
     pub changed_by: ChangedBy,
     /// What evicting a pod from the node does to it.
     pub eviction: Eviction,
+    /// What the compiler knows of its value beside the type; `None` where a value of the type is all it is.
+    pub meaning: Option<Meaning>,
     /// What it means, in a sentence.
     pub doc: &'static str,
     /// The unit of its numbers where the type does not tell it; empty otherwise.
@@ -57,14 +59,32 @@ pub struct FieldDef {
     pub source: &'static str,
     /// The values of a text, where there are no others.
     pub values: &'static [&'static str],
-    /// The value is read from the JSON of the object at `source`, which is kept for policies that read the field.
-    pub from_json: bool,
+    /// How its value is got.
+    pub access: Access,
 }
 
 impl FieldDef {
     /// The unit of its numbers; `None` where they have none.
     pub fn unit(&self) -> Option<&'static str> {
         if self.unit.is_empty() { unit_of(&self.ty) } else { Some(self.unit) }
+    }
+
+    /// The objects that its value is, or is a list of.
+    pub fn objects(&self) -> Option<ObjectType> {
+        match &self.ty {
+            Ty::Object(of) | Ty::Optional(Ty::Object(of)) | Ty::List(Ty::Object(of)) => Some(*of),
+            _ => None,
+        }
+    }
+
+    /// The key of the label that it is the value of.
+    pub fn label(&self) -> Option<&'static str> {
+        self.source.strip_prefix("metadata.labels[\"")?.strip_suffix("\"]")
+    }
+
+    /// Whether it is what the pods leave of what the node has: it changes with both.
+    pub fn is_left(&self) -> bool {
+        self.eviction == Eviction::Raises
     }
 }
 
@@ -80,6 +100,59 @@ pub fn unit_of(ty: &Ty) -> Option<&'static str> {
         Ty::Optional(of) | Ty::List(of) => unit_of(of),
         _ => None,
     }
+}
+
+/// What a field is, where analyses and messages need to know more than its type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Meaning {
+    /// Another one for each object of the kind.
+    Identity,
+    /// The name of a namespace.
+    Namespace,
+    /// The zone of a node: the value of a label, as which it is compared.
+    Zone,
+    /// All labels of an object.
+    Labels,
+    /// All annotations of an object.
+    Annotations,
+    /// What preemption compares: the priority, or the class that gives it.
+    Priority,
+    /// The node that preemption reserved.
+    Nomination,
+    /// How far the scheduler has come with the placement of a pod.
+    Binding,
+    /// The amounts that a node has.
+    Capacity,
+    /// The amounts of a node that pods may use.
+    Allocatable,
+    /// The amounts that the pods on a node request.
+    Requested,
+    /// The amounts of a node that no pod requests.
+    Free,
+    /// The amounts that a pod requests.
+    Requests,
+}
+
+impl Meaning {
+    /// What an entry is called in messages, without its article; `None` where entries have no name of their own.
+    pub fn entry(self) -> Option<&'static str> {
+        match self {
+            Meaning::Labels => Some("label"),
+            Meaning::Annotations => Some("annotation"),
+            _ => None,
+        }
+    }
+}
+
+/// How the value of a field is got.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// The object has it: it is as cheap to read again as to remember.
+    Stored,
+    /// It is made each time it is read.
+    Made,
+    /// It is read from the JSON of the object at `source`, which is kept for policies that read the field.
+    Json,
 }
 
 /// Which change of the cluster changes a field. For fields of a node these are the kinds of node

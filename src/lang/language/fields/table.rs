@@ -1,6 +1,6 @@
 //! The rows of the field table, object by object.
 
-use super::{ChangedBy, Eviction, FieldDef, ObjectType, Part};
+use super::{Access, ChangedBy, Eviction, FieldDef, Meaning, ObjectType, Part};
 use crate::lang::types::Ty;
 
 const MAX: i64 = i64::MAX;
@@ -16,14 +16,37 @@ macro_rules! size {
     };
 }
 
+/// What the value is, if a row says it.
+macro_rules! meaning {
+    () => {
+        None
+    };
+    ($meaning:ident) => {
+        Some(Meaning::$meaning)
+    };
+}
+
+/// How the value is got: stored with the object, if a row does not say else.
+macro_rules! access {
+    () => {
+        Access::Stored
+    };
+    (made) => {
+        Access::Made
+    };
+    (json) => {
+        Access::Json
+    };
+}
+
 macro_rules! fields {
     ($($owner:ident $name:literal $ty:expr, $range:expr, $size:tt $(of $text:literal)?, $changed_by:ident, $eviction:ident,
-        $doc:literal $(in $unit:literal)? $(as [$($value:literal),*])? from $source:literal $($json:ident)?;)*) => {
+        $(is $meaning:ident,)? $doc:literal $(in $unit:literal)? $(as [$($value:literal),*])? from $source:literal $($access:ident)?;)*) => {
         /// Every field with a short name.
         pub static FIELDS: &[FieldDef] = &[$(FieldDef {
             owner: ObjectType::$owner, name: $name, ty: $ty, range: $range, size: size!($size).0, part: size!($size).1, text: 0 $(+ $text)?,
-            changed_by: ChangedBy::$changed_by, eviction: Eviction::$eviction, doc: $doc,
-            unit: concat!($($unit)?), values: &[$($($value),*)?], source: $source, from_json: !matches!(stringify!($($json)?).as_bytes(), b""),
+            changed_by: ChangedBy::$changed_by, eviction: Eviction::$eviction, meaning: meaning!($($meaning)?), doc: $doc,
+            unit: concat!($($unit)?), values: &[$($($value),*)?], source: $source, access: access!($($access)?),
         }),*];
     };
 }
@@ -31,22 +54,22 @@ macro_rules! fields {
 #[rustfmt::skip]
 fields! {
     // ---- pods
-    Pod "name" Ty::String, None, 253, Never, None,
+    Pod "name" Ty::String, None, 253, Never, None, is Identity,
         "the name of the pod" from "metadata.name";
-    Pod "namespace" Ty::String, None, 63, Never, None,
+    Pod "namespace" Ty::String, None, 63, Never, None, is Namespace,
         "the name of the pod's namespace" from "metadata.namespace";
-    Pod "uid" Ty::String, None, 63, Never, None,
+    Pod "uid" Ty::String, None, 63, Never, None, is Identity,
         "the unique id of the pod; a pod that is created again with the same name has another one"
         from "metadata.uid";
-    Pod "labels" LABELS, None, Labels of 63, Labels, None,
+    Pod "labels" LABELS, None, Labels of 63, Labels, None, is Labels,
         "the labels of the pod" from "metadata.labels";
-    Pod "annotations" LABELS, None, Annotations of 262_144, Annotations, None,
+    Pod "annotations" LABELS, None, Annotations of 262_144, Annotations, None, is Annotations,
         "the annotations of the pod" from "metadata.annotations";
     Pod "created" Ty::Time, None, 0, Never, None,
         "when the pod was created" from "metadata.creationTimestamp";
-    Pod "priority" Ty::Int, Some((-2_147_483_648, 2_147_483_647)), 0, Object, None,
+    Pod "priority" Ty::Int, Some((-2_147_483_648, 2_147_483_647)), 0, Object, None, is Priority,
         "the priority of the pod; 0 if it has none" from "spec.priority";
-    Pod "priority_class" Ty::Optional(&Ty::String), None, 253, Object, None,
+    Pod "priority_class" Ty::Optional(&Ty::String), None, 253, Object, None, is Priority,
         "the name of the pod's PriorityClass" from "spec.priorityClassName";
     Pod "qos" Ty::String, None, 10, Object, None,
         "the QoS class: `Guaranteed`, `Burstable` or `BestEffort`" as ["Guaranteed", "Burstable", "BestEffort"] from "spec.containers[].resources, as the kubelet computes it";
@@ -64,21 +87,21 @@ fields! {
         "true if the pod is being deleted" from "metadata.deletionTimestamp";
     Pod "gated" Ty::Bool, None, 0, Object, None,
         "true if the pod has scheduling gates" from "spec.schedulingGates";
-    Pod "nominated" Ty::Optional(&Ty::String), None, 253, Object, None,
+    Pod "nominated" Ty::Optional(&Ty::String), None, 253, Object, None, is Nomination,
         "the name of the node that preemption reserved for the pod" from "status.nominatedNodeName";
     Pod "placed" Ty::Bool, None, 0, Placement, Changes,
         "true if the pod has a node: it is bound, assumed, waiting at permit or being bound"
         from "spec.nodeName and the scheduler's cache";
-    Pod "bound" Ty::Bool, None, 0, Placement, Changes,
+    Pod "bound" Ty::Bool, None, 0, Placement, Changes, is Binding,
         "true if the API server has a node for the pod" from "spec.nodeName";
-    Pod "waiting" Ty::Bool, None, 0, Placement, Changes,
+    Pod "waiting" Ty::Bool, None, 0, Placement, Changes, is Binding,
         "true if the pod waits at permit" from "the scheduler's cache";
     Pod "node" Ty::Optional(&Ty::Object(ObjectType::Node)), None, 0, Placement, Changes,
         "the node that the pod is placed on" from "spec.nodeName and the scheduler's cache";
     Pod "placed_at" Ty::Optional(&Ty::Time), None, 0, Placement, Changes,
         "when this scheduler assumed the pod; for other pods, when PodScheduled became true"
         from "the scheduler's cache, or the condition PodScheduled in status.conditions";
-    Pod "requests" Ty::Resources, None, 64 of 316, Object, None,
+    Pod "requests" Ty::Resources, None, 64 of 316, Object, None, is Requests,
         "the effective requests of the pod, as kube-scheduler computes them: containers, init \
          containers, sidecars and overhead"
         from "spec.containers[].resources.requests, spec.initContainers[].resources.requests, spec.overhead";
@@ -88,13 +111,13 @@ fields! {
     Pod "overhead" Ty::Resources, None, 64 of 316, Object, None,
         "the overhead of the pod's RuntimeClass" from "spec.overhead";
     Pod "containers" Ty::List(&Ty::Object(ObjectType::Container)), None, Containers, Object, None,
-        "the containers of the pod, init containers first" from "spec.initContainers, spec.containers";
+        "the containers of the pod, init containers first" from "spec.initContainers, spec.containers" made;
     Pod "images" Ty::List(&Ty::String), None, Containers of 1000, Object, None,
         "the images of the pod's containers, with `:latest` where no tag is given"
-        from "spec.containers[].image, spec.initContainers[].image";
+        from "spec.containers[].image, spec.initContainers[].image" made;
 
     Pod "tolerations" Ty::List(&Ty::Object(ObjectType::Toleration)), None, Tolerations, Object, None,
-        "the tolerations of the pod" from "spec.tolerations";
+        "the tolerations of the pod" from "spec.tolerations" made;
     Pod "node_selector" LABELS, None, Labels of 63, Object, None,
         "the node selector of the pod" from "spec.nodeSelector";
     Pod "owner" Ty::Optional(&Ty::Object(ObjectType::Owner)), None, 0, Object, None,
@@ -105,38 +128,38 @@ fields! {
         "the time since the pod was created: `now() - pod.created`" from "metadata.creationTimestamp";
     Pod "gpu" Ty::Object(ObjectType::GpuRequest), None, 0, Object, None,
         "the GPUs that the pod requests: how many, and which share of each"
-        from "spec.containers[].resources.requests, metadata.annotations";
+        from "spec.containers[].resources.requests, metadata.annotations" made;
 
     // ---- nodes
-    Node "name" Ty::String, None, 253, Never, None,
+    Node "name" Ty::String, None, 253, Never, None, is Identity,
         "the name of the node" from "metadata.name";
-    Node "uid" Ty::String, None, 63, Never, None,
+    Node "uid" Ty::String, None, 63, Never, None, is Identity,
         "the unique id of the node; a node that is created again with the same name has another \
          one" from "metadata.uid";
-    Node "labels" LABELS, None, Labels of 63, Labels, None,
+    Node "labels" LABELS, None, Labels of 63, Labels, None, is Labels,
         "the labels of the node" from "metadata.labels";
-    Node "annotations" LABELS, None, Annotations of 262_144, Annotations, None,
+    Node "annotations" LABELS, None, Annotations of 262_144, Annotations, None, is Annotations,
         "the annotations of the node" from "metadata.annotations";
     Node "created" Ty::Time, None, 0, Never, None,
         "when the node was created" from "metadata.creationTimestamp";
     Node "age" Ty::Duration, None, 0, Clock, None,
         "the time since the node was created: `now() - node.created`" from "metadata.creationTimestamp";
     Node "taints" Ty::List(&Ty::Object(ObjectType::Taint)), None, Taints, Taints, None,
-        "the taints of the node" from "spec.taints";
-    Node "allocatable" Ty::Resources, None, 64 of 316, Allocatable, None,
+        "the taints of the node" from "spec.taints" made;
+    Node "allocatable" Ty::Resources, None, 64 of 316, Allocatable, None, is Allocatable,
         "the resources of the node that pods may use" from "status.allocatable";
-    Node "capacity" Ty::Resources, None, 64 of 316, Allocatable, None,
+    Node "capacity" Ty::Resources, None, 64 of 316, Allocatable, None, is Capacity,
         "all resources of the node" from "status.capacity";
-    Node "requested" Ty::Resources, None, 64 of 316, PodsRequests, Lowers,
-        "the sum of the effective requests of the pods on the node" from "the requests of the pods on the node";
+    Node "requested" Ty::Resources, None, 64 of 316, PodsRequests, Lowers, is Requested,
+        "the sum of the effective requests of the pods on the node" from "the requests of the pods on the node" made;
     Node "nonzero_requested" Ty::Resources, None, 64 of 316, PodsRequests, Lowers,
         "the same sum for cpu and memory, with kube-scheduler's defaults (100m, 200Mi) for \
          containers that request none" from "the requests of the pods on the node";
-    Node "free" Ty::Resources, None, 64 of 316, PodsRequests, Raises,
-        "allocatable minus requested, at least 0" from "status.allocatable and the requests of the pods on the node";
+    Node "free" Ty::Resources, None, 64 of 316, PodsRequests, Raises, is Free,
+        "allocatable minus requested, at least 0" from "status.allocatable and the requests of the pods on the node" made;
     Node "pods" Ty::List(&Ty::Object(ObjectType::Pod)), None, 1000, PodsOther, Lowers,
-        "the pods on the node, including assumed pods" from "spec.nodeName of the pods and the scheduler's cache";
-    Node "zone" Ty::Optional(&Ty::String), None, 63, Labels, None,
+        "the pods on the node, including assumed pods" from "spec.nodeName of the pods and the scheduler's cache" made;
+    Node "zone" Ty::Optional(&Ty::String), None, 63, Labels, None, is Zone,
         "the zone of the node" from "metadata.labels[\"topology.kubernetes.io/zone\"]";
     Node "region" Ty::Optional(&Ty::String), None, 63, Labels, None,
         "the region of the node" from "metadata.labels[\"topology.kubernetes.io/region\"]";
@@ -146,16 +169,16 @@ fields! {
         "true if the node is cordoned" from "spec.unschedulable";
     Node "images" Ty::List(&Ty::String), None, Images of 1000, Images, None,
         "all names of the images on the node; a kubelet reports at most fifty images with five \
-         names each" from "status.images[].names";
+         names each" from "status.images[].names" made;
     Node "gpus" Ty::List(&Ty::Object(ObjectType::Gpu)), None, 1024, Allocatable, None,
-        "the GPUs of the node, with the free share of each" from "status.allocatable, metadata.labels, annotations of the pods on the node";
+        "the GPUs of the node, with the free share of each" from "status.allocatable, metadata.labels, annotations of the pods on the node" made;
 
     // ---- namespaces
-    Namespace "name" Ty::String, None, 63, Never, None,
+    Namespace "name" Ty::String, None, 63, Never, None, is Namespace,
         "the name of the namespace" from "metadata.name";
-    Namespace "labels" LABELS, None, Labels of 63, Labels, None,
+    Namespace "labels" LABELS, None, Labels of 63, Labels, None, is Labels,
         "the labels of the namespace" from "metadata.labels";
-    Namespace "annotations" LABELS, None, Annotations of 262_144, Annotations, None,
+    Namespace "annotations" LABELS, None, Annotations of 262_144, Annotations, None, is Annotations,
         "the annotations of the namespace" from "metadata.annotations";
 
     // ---- containers of a pod
@@ -190,19 +213,19 @@ fields! {
         as ["NoSchedule", "PreferNoSchedule", "NoExecute", ""] from "spec.tolerations[].effect";
 
     // ---- objects of the kinds that policies look up
-    LookedUp "name" Ty::String, None, 253, Never, None,
+    LookedUp "name" Ty::String, None, 253, Never, None, is Identity,
         "the name of the object" from "metadata.name";
-    LookedUp "namespace" Ty::String, None, 63, Never, None,
+    LookedUp "namespace" Ty::String, None, 63, Never, None, is Namespace,
         "the name of the object's namespace; empty for a kind without namespaces" from "metadata.namespace";
-    LookedUp "uid" Ty::String, None, 63, Never, None,
+    LookedUp "uid" Ty::String, None, 63, Never, None, is Identity,
         "the unique id of the object; an object that is created again with the same name has another one"
         from "metadata.uid";
-    LookedUp "labels" LABELS, None, Labels of 63, Object, None,
-        "the labels of the object" from "metadata.labels";
-    LookedUp "annotations" LABELS, None, Annotations of 262_144, Object, None,
-        "the annotations of the object" from "metadata.annotations";
+    LookedUp "labels" LABELS, None, Labels of 63, Object, None, is Labels,
+        "the labels of the object" from "metadata.labels" json;
+    LookedUp "annotations" LABELS, None, Annotations of 262_144, Object, None, is Annotations,
+        "the annotations of the object" from "metadata.annotations" json;
     LookedUp "created" Ty::Time, None, 0, Never, None,
-        "when the object was created" from "metadata.creationTimestamp";
+        "when the object was created" from "metadata.creationTimestamp" json;
 
     // ---- the controller of a pod
     Owner "kind" Ty::String, None, 63, Object, None,
@@ -223,7 +246,7 @@ fields! {
         "the capacity of the GPU" in "thousandths of a GPU" from "status.allocatable[\"nvidia.com/gpu\"]";
     Gpu "free" Ty::Int, Some((0, 1000)), 0, PodsOther, Raises,
         "the part of the GPU that no pod uses; the pod that is being scheduled counts as using \
-         none" in "thousandths of a GPU" from "annotations and requests of the pods on the node";
+         none" in "thousandths of a GPU" from "annotations and requests of the pods on the node" made;
     GpuRequest "count" Ty::Int, Some((0, MAX)), 0, Object, None,
         "the number of GPUs; 1 if the pod requests a share of one GPU"
         from "spec.containers[].resources.requests, metadata.annotations";

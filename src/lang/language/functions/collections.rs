@@ -1,6 +1,6 @@
 //! Lists, sets and maps. Order and equality are those of `Value`; sorts are stable.
 
-use super::{Absence, Dialects, FunctionDef, Grows, Influence, Prepared, Work};
+use super::{Absence, Dialects, FunctionDef, Grows, Influence, Prepared, Presence, Work};
 use crate::lang::types::Ty;
 use crate::lang::types::arithmetic;
 use crate::lang::types::range::Range;
@@ -38,6 +38,118 @@ const fn sized(name: &'static str, method: bool, params: &'static [Ty]) -> Funct
     }
 }
 
+pub(super) const DISTINCT: FunctionDef = FunctionDef {
+    name: "distinct",
+    work: Work::Sorts,
+    params: &[L],
+    names: &["list"],
+    result: L,
+    body: |args, _| items(args, |items| Value::set(items.iter().cloned())),
+    doc: "the elements without duplicates, in the order of first appearance",
+    examples: &[("[1, 2, 1].distinct()", "[1, 2]")],
+    ..BASE
+};
+
+pub(super) const FLATTEN: FunctionDef = FunctionDef {
+    name: "flatten",
+    grows: Grows::Flattens,
+    params: &[Ty::List(&L)],
+    names: &["lists"],
+    result: L,
+    body: |args, _| {
+        items(args, |items| {
+            let inner = items.iter().filter_map(|item| item.elements());
+            Value::list(inner.flat_map(|list| list.into_owned()))
+        })
+    },
+    doc: "the elements of all lists, joined into one list",
+    examples: &[("[[1], [2, 3]].flatten()", "[1, 2, 3]")],
+    ..BASE
+};
+
+pub(super) const INDEX_OF: FunctionDef = FunctionDef {
+    name: "indexOf",
+    params: &[L, T],
+    names: &["list", "element"],
+    result: Ty::Int,
+    range: Some(|_| Range::whole(-1, i32::MAX as i128)),
+    body: |args, _| match args {
+        [list, wanted] => list.elements().map_or(Value::Absent, |list| {
+            Value::Int(list.iter().position(|item| item.equals(wanted)).map_or(-1, |at| at as i64))
+        }),
+        _ => Value::Absent,
+    },
+    doc: "the index of the first element that equals the argument; -1 if there is none",
+    examples: &[("[\"a\", \"b\"].indexOf(\"b\")", "1"), ("[1].indexOf(2)", "-1")],
+    ..BASE
+};
+
+pub(super) const LAST_INDEX_OF: FunctionDef = FunctionDef {
+    name: "lastIndexOf",
+    params: &[L, T],
+    names: &["list", "element"],
+    result: Ty::Int,
+    range: Some(|_| Range::whole(-1, i32::MAX as i128)),
+    body: |args, _| match args {
+        [list, wanted] => list.elements().map_or(Value::Absent, |list| {
+            Value::Int(list.iter().rposition(|item| item.equals(wanted)).map_or(-1, |at| at as i64))
+        }),
+        _ => Value::Absent,
+    },
+    doc: "the index of the last element that equals the argument; -1 if there is none",
+    examples: &[("[1, 2, 1].lastIndexOf(1)", "2")],
+    ..BASE
+};
+
+pub(super) const SETS_CONTAINS: FunctionDef = FunctionDef {
+    name: "sets.contains",
+    work: Work::Sorts,
+    method: false,
+    params: &[L, L],
+    names: &["list", "part"],
+    result: Ty::Bool,
+    body: |args, _| {
+        two(args, |a, b| {
+            let all = set(a);
+            Value::Bool(b.iter().all(|item| all.contains(&Ordered(item.clone()))))
+        })
+    },
+    doc: "true if the list has every element of `part`",
+    examples: &[("sets.contains([1, 2], [1])", "true"), ("sets.contains([1], [2])", "false")],
+    ..BASE
+};
+
+pub(super) const SETS_INTERSECTS: FunctionDef = FunctionDef {
+    name: "sets.intersects",
+    work: Work::Sorts,
+    method: false,
+    params: &[L, L],
+    names: &["list", "other"],
+    result: Ty::Bool,
+    body: |args, _| {
+        two(args, |a, b| {
+            let all = set(a);
+            Value::Bool(b.iter().any(|item| all.contains(&Ordered(item.clone()))))
+        })
+    },
+    doc: "true if the lists have an element in common",
+    examples: &[("sets.intersects([1, 2], [2])", "true")],
+    ..BASE
+};
+
+pub(super) const SETS_EQUIVALENT: FunctionDef = FunctionDef {
+    name: "sets.equivalent",
+    work: Work::Sorts,
+    method: false,
+    params: &[L, L],
+    names: &["list", "other"],
+    result: Ty::Bool,
+    body: |args, _| two(args, |a, b| Value::Bool(set(a) == set(b))),
+    doc: "true if the lists have the same elements; order and duplicates do not matter",
+    examples: &[("sets.equivalent([1, 2], [2, 1, 1])", "true")],
+    ..BASE
+};
+
 /// The family's rows.
 pub(crate) static FUNCTIONS: &[FunctionDef] = &[
     FunctionDef { examples: &[("[1, 2].size()", "2")], ..sized("size", true, &[L]) },
@@ -73,6 +185,7 @@ pub(crate) static FUNCTIONS: &[FunctionDef] = &[
     },
     FunctionDef {
         name: "present",
+        presence: Some(Presence::Compacts),
         params: &[Ty::List(&Ty::Optional(&Ty::Var('t')))],
         names: &["list"],
         result: L,
@@ -184,33 +297,8 @@ pub(crate) static FUNCTIONS: &[FunctionDef] = &[
         examples: &[("[3, 2, 1].intersect([1, 3])", "[3, 1]")],
         ..BASE
     },
-    FunctionDef {
-        name: "distinct",
-        work: Work::Sorts,
-        params: &[L],
-        names: &["list"],
-        result: L,
-        body: |args, _| items(args, |items| Value::set(items.iter().cloned())),
-        doc: "the elements without duplicates, in the order of first appearance",
-        examples: &[("[1, 2, 1].distinct()", "[1, 2]")],
-        ..BASE
-    },
-    FunctionDef {
-        name: "flatten",
-        grows: Grows::Flattens,
-        params: &[Ty::List(&L)],
-        names: &["lists"],
-        result: L,
-        body: |args, _| {
-            items(args, |items| {
-                let inner = items.iter().filter_map(|item| item.elements());
-                Value::list(inner.flat_map(|list| list.into_owned()))
-            })
-        },
-        doc: "the elements of all lists, joined into one list",
-        examples: &[("[[1], [2, 3]].flatten()", "[1, 2, 3]")],
-        ..BASE
-    },
+    DISTINCT,
+    FLATTEN,
     FunctionDef {
         name: "reverse",
         dialects: Dialects::ALL,
@@ -257,7 +345,7 @@ pub(crate) static FUNCTIONS: &[FunctionDef] = &[
         params: &[NUMBERS],
         names: &["list"],
         result: Ty::Number('t'),
-        zero: true,
+        sums: true,
         body: |args, prepared| {
             let zero = if let Prepared::Zero(zero) = prepared { zero } else { &Value::Int(0) };
             items(args, |items| items.iter().fold(zero.clone(), |sum, item| add(&sum, item)))
@@ -296,38 +384,8 @@ pub(crate) static FUNCTIONS: &[FunctionDef] = &[
         examples: &[("[2, 1].max()", "2")],
         ..BASE
     },
-    FunctionDef {
-        name: "indexOf",
-        params: &[L, T],
-        names: &["list", "element"],
-        result: Ty::Int,
-        range: Some(|_| Range::whole(-1, i32::MAX as i128)),
-        body: |args, _| match args {
-            [list, wanted] => list.elements().map_or(Value::Absent, |list| {
-                Value::Int(list.iter().position(|item| item.equals(wanted)).map_or(-1, |at| at as i64))
-            }),
-            _ => Value::Absent,
-        },
-        doc: "the index of the first element that equals the argument; -1 if there is none",
-        examples: &[("[\"a\", \"b\"].indexOf(\"b\")", "1"), ("[1].indexOf(2)", "-1")],
-        ..BASE
-    },
-    FunctionDef {
-        name: "lastIndexOf",
-        params: &[L, T],
-        names: &["list", "element"],
-        result: Ty::Int,
-        range: Some(|_| Range::whole(-1, i32::MAX as i128)),
-        body: |args, _| match args {
-            [list, wanted] => list.elements().map_or(Value::Absent, |list| {
-                Value::Int(list.iter().rposition(|item| item.equals(wanted)).map_or(-1, |at| at as i64))
-            }),
-            _ => Value::Absent,
-        },
-        doc: "the index of the last element that equals the argument; -1 if there is none",
-        examples: &[("[1, 2, 1].lastIndexOf(1)", "2")],
-        ..BASE
-    },
+    INDEX_OF,
+    LAST_INDEX_OF,
     FunctionDef {
         name: "lists.range",
         grows: Grows::Counts,
@@ -348,52 +406,9 @@ pub(crate) static FUNCTIONS: &[FunctionDef] = &[
         examples: &[("lists.range(3)", "[0, 1, 2]"), ("lists.range(-1).size()", "0")],
         ..BASE
     },
-    FunctionDef {
-        name: "sets.contains",
-        work: Work::Sorts,
-        method: false,
-        params: &[L, L],
-        names: &["list", "part"],
-        result: Ty::Bool,
-        body: |args, _| {
-            two(args, |a, b| {
-                let all = set(a);
-                Value::Bool(b.iter().all(|item| all.contains(&Ordered(item.clone()))))
-            })
-        },
-        doc: "true if the list has every element of `part`",
-        examples: &[("sets.contains([1, 2], [1])", "true"), ("sets.contains([1], [2])", "false")],
-        ..BASE
-    },
-    FunctionDef {
-        name: "sets.intersects",
-        work: Work::Sorts,
-        method: false,
-        params: &[L, L],
-        names: &["list", "other"],
-        result: Ty::Bool,
-        body: |args, _| {
-            two(args, |a, b| {
-                let all = set(a);
-                Value::Bool(b.iter().any(|item| all.contains(&Ordered(item.clone()))))
-            })
-        },
-        doc: "true if the lists have an element in common",
-        examples: &[("sets.intersects([1, 2], [2])", "true")],
-        ..BASE
-    },
-    FunctionDef {
-        name: "sets.equivalent",
-        work: Work::Sorts,
-        method: false,
-        params: &[L, L],
-        names: &["list", "other"],
-        result: Ty::Bool,
-        body: |args, _| two(args, |a, b| Value::Bool(set(a) == set(b))),
-        doc: "true if the lists have the same elements; order and duplicates do not matter",
-        examples: &[("sets.equivalent([1, 2], [2, 1, 1])", "true")],
-        ..BASE
-    },
+    SETS_CONTAINS,
+    SETS_INTERSECTS,
+    SETS_EQUIVALENT,
 ];
 
 fn size_range(_: &[Range]) -> Range {

@@ -25,7 +25,18 @@ const fn from(
     doc: &'static str,
     examples: Examples,
 ) -> FunctionDef {
-    FunctionDef { name, params: param, names: &["x"], result, absent, body, doc, examples, ..BASE }
+    FunctionDef {
+        name,
+        params: param,
+        names: &["x"],
+        result,
+        absent,
+        body,
+        doc,
+        examples,
+        converts: true,
+        ..BASE
+    }
 }
 
 /// A row of a conversion to a number: more of the argument is more of the result.
@@ -41,6 +52,71 @@ const fn number(
     let influence = &[Influence::Raises];
     FunctionDef { influence, ..from(name, param, result, absent, body, doc, examples) }
 }
+
+/// The row of `float` under CEL's name.
+const fn double(row: FunctionDef, examples: Examples) -> FunctionDef {
+    FunctionDef { name: "double", doc: "CEL's name for `float`", examples, ..row }
+}
+
+/// The row of `time` under CEL's name.
+const fn timestamp(row: FunctionDef, examples: Examples) -> FunctionDef {
+    FunctionDef { name: "timestamp", doc: "CEL's name for `time`", examples, ..row }
+}
+
+const FLOAT_OF_NUMBER: FunctionDef = FunctionDef {
+    range: Some(widened),
+    ..number(
+        "float",
+        &[FLOAT],
+        Ty::Float,
+        Absence::Never,
+        to_float,
+        "a number as a float",
+        &[("float(1)", "1.0")],
+    )
+};
+
+const FLOAT_OF_UINT: FunctionDef = number(
+    "float",
+    &[UINT],
+    Ty::Float,
+    Absence::Never,
+    uint_to_float,
+    "a uint as a float",
+    &[("float(7u)", "7.0")],
+);
+
+const FLOAT_OF_TEXT: FunctionDef = number(
+    "float",
+    &[TEXT],
+    Ty::Float,
+    Absence::Maybe,
+    text_to_float,
+    "the float that a string holds; absent if it holds no number or an infinite one",
+    &[("float(\"0.5\")", "0.5"), ("float(none)", "none")],
+);
+
+const TIME_OF_TEXT: FunctionDef = from(
+    "time",
+    &[TEXT],
+    Ty::Time,
+    Absence::Maybe,
+    text_to_time,
+    "the instant that a string in RFC 3339 format holds, from 0001-01-01T00:00:00Z to the end of \
+     the year 9999; absent if it holds no instant, or one finer than a microsecond",
+    &[("time(\"1970-01-01T00:00:01Z\") - time(\"1970-01-01T00:00:00Z\")", "1s")],
+);
+
+const TIME_OF_SECONDS: FunctionDef = from(
+    "time",
+    &[INT],
+    Ty::Time,
+    Absence::Never,
+    seconds_to_time,
+    "the instant that is this many seconds after 1970-01-01T00:00:00Z; it stops at the ends of the \
+     years 1 and 9999",
+    &[("time(60) - time(0)", "1min")],
+);
 
 /// The family's rows.
 pub(crate) static FUNCTIONS: &[FunctionDef] = &[
@@ -164,36 +240,9 @@ pub(crate) static FUNCTIONS: &[FunctionDef] = &[
         "the uint that a string holds; absent if it holds no uint",
         &[("uint(\"7\")", "7u")],
     ),
-    FunctionDef {
-        range: Some(widened),
-        ..number(
-            "float",
-            &[FLOAT],
-            Ty::Float,
-            Absence::Never,
-            to_float,
-            "a number as a float",
-            &[("float(1)", "1.0")],
-        )
-    },
-    number(
-        "float",
-        &[UINT],
-        Ty::Float,
-        Absence::Never,
-        uint_to_float,
-        "a uint as a float",
-        &[("float(7u)", "7.0")],
-    ),
-    number(
-        "float",
-        &[TEXT],
-        Ty::Float,
-        Absence::Maybe,
-        text_to_float,
-        "the float that a string holds; absent if it holds no number or an infinite one",
-        &[("float(\"0.5\")", "0.5"), ("float(none)", "none")],
-    ),
+    FLOAT_OF_NUMBER,
+    FLOAT_OF_UINT,
+    FLOAT_OF_TEXT,
     number(
         "float",
         &[Ty::Optional(&Ty::Dyn)],
@@ -203,36 +252,9 @@ pub(crate) static FUNCTIONS: &[FunctionDef] = &[
         "the float that an untyped value of the API holds; absent if it holds no number",
         &[("float(pod.spec.containers[0].livenessProbe.httpGet.port)", "8080.0")],
     ),
-    FunctionDef {
-        range: Some(widened),
-        ..number(
-            "double",
-            &[FLOAT],
-            Ty::Float,
-            Absence::Never,
-            to_float,
-            "CEL's name for `float`",
-            &[("double(1)", "1.0")],
-        )
-    },
-    number(
-        "double",
-        &[UINT],
-        Ty::Float,
-        Absence::Never,
-        uint_to_float,
-        "CEL's name for `float`",
-        &[("double(7u)", "7.0")],
-    ),
-    number(
-        "double",
-        &[TEXT],
-        Ty::Float,
-        Absence::Maybe,
-        text_to_float,
-        "CEL's name for `float`",
-        &[("double(\"0.5\")", "0.5")],
-    ),
+    double(FLOAT_OF_NUMBER, &[("double(1)", "1.0")]),
+    double(FLOAT_OF_UINT, &[("double(7u)", "7.0")]),
+    double(FLOAT_OF_TEXT, &[("double(\"0.5\")", "0.5")]),
     from(
         "string",
         &[TEXT],
@@ -379,44 +401,10 @@ pub(crate) static FUNCTIONS: &[FunctionDef] = &[
          `null_type`, `type` or `optional_type`",
         &[("type(1) == int", "true"), ("type([1]) == map", "false"), ("type(1.5)", "double")],
     ),
-    from(
-        "time",
-        &[TEXT],
-        Ty::Time,
-        Absence::Maybe,
-        text_to_time,
-        "the instant that a string in RFC 3339 format holds, from 0001-01-01T00:00:00Z to the end of \
-         the year 9999; absent if it holds no instant, or one finer than a microsecond",
-        &[("time(\"1970-01-01T00:00:01Z\") - time(\"1970-01-01T00:00:00Z\")", "1s")],
-    ),
-    from(
-        "time",
-        &[INT],
-        Ty::Time,
-        Absence::Never,
-        seconds_to_time,
-        "the instant that is this many seconds after 1970-01-01T00:00:00Z; it stops at the ends of the \
-         years 1 and 9999",
-        &[("time(60) - time(0)", "1min")],
-    ),
-    from(
-        "timestamp",
-        &[TEXT],
-        Ty::Time,
-        Absence::Maybe,
-        text_to_time,
-        "CEL's name for `time`",
-        &[("timestamp(\"1970-01-01T00:00:01Z\") - timestamp(0)", "1s")],
-    ),
-    from(
-        "timestamp",
-        &[INT],
-        Ty::Time,
-        Absence::Never,
-        seconds_to_time,
-        "CEL's name for `time`",
-        &[("timestamp(60) - timestamp(0)", "1min")],
-    ),
+    TIME_OF_TEXT,
+    TIME_OF_SECONDS,
+    timestamp(TIME_OF_TEXT, &[("timestamp(\"1970-01-01T00:00:01Z\") - timestamp(0)", "1s")]),
+    timestamp(TIME_OF_SECONDS, &[("timestamp(60) - timestamp(0)", "1min")]),
     from(
         "duration",
         &[TEXT],

@@ -5,6 +5,9 @@
 //! examples run as tests. Macros, `has` and `now` are in `language/macros.rs`. One file holds one
 //! family.
 
+#[macro_use]
+mod parts;
+
 mod beta;
 pub mod cel;
 mod collections;
@@ -25,7 +28,7 @@ mod windows;
 
 use crate::lang::types::range::Range;
 use crate::lang::types::value::{Constant, Value};
-use crate::lang::types::{Ty, Type};
+use crate::lang::types::{CelType, Ty, Type};
 use rustc_hash::FxHashMap;
 use std::sync::{Arc, OnceLock};
 
@@ -43,8 +46,10 @@ pub static FUNCTIONS: &[&[FunctionDef]] = &[
     collections::FUNCTIONS,
     quantities::FUNCTIONS,
     resources::FUNCTIONS,
+    times::PARTS,
     times::FUNCTIONS,
     cel::conversions::FUNCTIONS,
+    cel::times::PARTS,
     cel::times::FUNCTIONS,
     cel::format::FUNCTIONS,
     cel::lists::IS_SORTED,
@@ -116,11 +121,23 @@ pub struct FunctionDef {
     pub influence: &'static [Influence],
     /// How a scan of columns computes it for 64 nodes at once; `None` if it is called node by node.
     pub vector: Option<Vector>,
-    /// The body is given [`Prepared::Zero`]: the result of nothing is the 0 of its type.
-    pub zero: bool,
+    /// The result is the sum of the elements of its only argument. In the policy language the body is given
+    /// [`Prepared::Zero`]: the sum of nothing is the 0 of its type.
+    pub sums: bool,
     /// The result is the number of elements of its only argument: a bound on it shows which
     /// elements exist.
     pub counts_elements: bool,
+    /// What it has to do with values that may be absent, and with optionals of CEL; `None` where that shows in its
+    /// types.
+    pub presence: Option<Presence>,
+    /// It makes a value of the type of its result, which it is called after, of its only argument: `int`, `quantity`.
+    pub converts: bool,
+    /// The argument by whose size cel-go counts what a call costs, where it can tell the overload; it stops where that
+    /// argument is of another type.
+    pub counted_by: Option<usize>,
+    /// The body tells itself that an element of a list has the wrong type: in CEL an overload fits whatever elements its
+    /// list has.
+    pub checks_elements: bool,
     /// How long it takes, from the sizes of its arguments.
     pub work: Work,
     /// How large its result is, from the sizes of its arguments.
@@ -179,6 +196,48 @@ pub enum Influence {
     Divides,
     /// Nothing is known.
     Unknown,
+}
+
+/// What a function has to do with values that may be absent (`T?`), and with optionals of CEL.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Presence {
+    /// Makes an optional of what may be absent: an empty one where that is absent.
+    Wraps,
+    /// Makes an optional of a value: an empty one where that is absent or, in CEL, a fault.
+    Catches,
+    /// Makes an optional that holds its argument.
+    Holds,
+    /// Makes an optional that holds its argument unless that is 0 or empty.
+    HoldsNonZero,
+    /// Makes an empty optional.
+    HoldsNothing,
+    /// True if the optional holds something.
+    Tests,
+    /// What the optional holds; it has no value where that is empty.
+    Takes,
+    /// What the optional holds, or the other argument.
+    TakesOr,
+    /// The first optional that holds something.
+    Or,
+    /// What the optionals of a list hold; empty ones are left out.
+    TakesAll,
+    /// The elements of a list that are not absent.
+    Compacts,
+}
+
+/// What a conversion makes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Conversion {
+    /// A number without a unit.
+    Number,
+    /// A length of time.
+    Duration,
+    /// An instant.
+    Time,
+    /// A Kubernetes quantity, or an amount, which is written as one.
+    Quantity,
+    /// A value of another type.
+    Other,
 }
 
 /// The functions that a scan of columns computes from whole amounts, without a call for each node.
@@ -304,14 +363,49 @@ impl FunctionDef {
         demand: None,
         influence: &[],
         vector: None,
-        zero: false,
+        sums: false,
         counts_elements: false,
+        presence: None,
+        converts: false,
+        counted_by: None,
+        checks_elements: false,
         work: Work::Walks,
         grows: Grows::Never,
         doc: "",
         examples: &[],
         body: |_, _| Value::Absent,
     };
+
+    /// The row of CEL for one of the policy language, whose values CEL compares or refuses in its own way.
+    const fn in_cel(self, body: Body) -> FunctionDef {
+        FunctionDef { dialects: Dialects::CEL, body, ..self }
+    }
+
+    /// What it makes, if it is a conversion.
+    pub fn conversion(&self) -> Option<Conversion> {
+        self.converts.then_some(match self.result {
+            Ty::Int | Ty::Uint | Ty::Float => Conversion::Number,
+            Ty::Duration | Ty::Cel(CelType::Duration) => Conversion::Duration,
+            Ty::Time | Ty::Cel(CelType::Timestamp) => Conversion::Time,
+            Ty::Cpu | Ty::Bytes | Ty::Count | Ty::Quantity => Conversion::Quantity,
+            _ => Conversion::Other,
+        })
+    }
+
+    /// Whether it makes a float of a number or of a text: `float`, `double`.
+    pub fn makes_float(&self) -> bool {
+        self.converts && self.result == Ty::Float
+    }
+
+    /// Whether its argument 1 is a pattern.
+    pub fn matches_pattern(&self) -> bool {
+        matches!(self.work, Work::Matches | Work::MatchesAll)
+    }
+
+    /// Whether its result is the type of its argument.
+    pub fn is_type_of(&self) -> bool {
+        self.result == Ty::TypeName
+    }
 
     /// What more of the argument at this place does to the result.
     pub fn influence(&self, at: usize) -> Influence {
@@ -369,6 +463,19 @@ pub fn named_in_devices(name: &str, method: bool) -> &'static [FunctionId] {
     indexed(&DEVICES_INDEX, name, method, |dialects| dialects.devices)
 }
 
+/// Whether one of the rows of a name has a property. The rows of a name share what their types do not tell.
+pub fn any(rows: &[FunctionId], has: impl Fn(&FunctionDef) -> bool) -> bool {
+    rows.iter().any(|id| has(id.def()))
+}
+
+/// The first row of the policy language with this meaning for optionals.
+pub fn with_presence(presence: Presence) -> Option<FunctionId> {
+    FUNCTIONS.iter().enumerate().find_map(|(family, rows)| {
+        let has = |row: &FunctionDef| row.dialects.policy && row.presence == Some(presence);
+        rows.iter().position(has).map(|row| FunctionId(family as u8, row as u8))
+    })
+}
+
 /// Rows by name: functions, and methods.
 type Index = OnceLock<[FxHashMap<&'static str, Vec<FunctionId>>; 2]>;
 
@@ -407,5 +514,5 @@ pub fn names(method: bool) -> impl Iterator<Item = &'static str> {
 
 pub use compiled_pattern::{Pattern, PatternError};
 pub use notation::{go_float, parse_cpu, parse_duration, parse_whole, set_amount};
-pub use optionals::{VALID, WRAP};
+pub use optionals::WRAP;
 pub use windows::Windows;

@@ -1,7 +1,7 @@
 //! CEL's `optional`, for both languages: a value that holds another or nothing. What the language itself leaves out is
 //! `T?`.
 
-use super::{Absence, Dialects, FunctionDef, Influence};
+use super::{Absence, Dialects, FunctionDef, Influence, Presence};
 use crate::lang::types::Ty;
 use crate::lang::types::value::{Cel, Value, named_resources};
 use std::sync::Arc;
@@ -13,13 +13,11 @@ const O: Ty = Ty::CelOptional(&T);
 /// The row that makes CEL's optional of a `T?`: what `.?` and `[?` are.
 pub const WRAP: &str = ".?";
 
-/// The row that makes CEL's optional of a value that is not a field or an element.
-pub const VALID: &str = "optional.ofValid";
-
 /// The family's rows.
 pub(crate) static FUNCTIONS: &[FunctionDef] = &[
     FunctionDef {
         name: WRAP,
+        presence: Some(Presence::Wraps),
         dialects: Dialects::POLICY,
         params: &[Ty::Optional(&T)],
         names: &["field or element"],
@@ -36,7 +34,8 @@ pub(crate) static FUNCTIONS: &[FunctionDef] = &[
         ..BASE
     },
     FunctionDef {
-        name: VALID,
+        name: "optional.ofValid",
+        presence: Some(Presence::Catches),
         dialects: Dialects::POLICY,
         params: &[Ty::Optional(&T)],
         names: &["x"],
@@ -54,6 +53,7 @@ pub(crate) static FUNCTIONS: &[FunctionDef] = &[
     },
     FunctionDef {
         name: "optional.of",
+        presence: Some(Presence::Holds),
         params: &[T],
         names: &["x"],
         result: O,
@@ -64,6 +64,7 @@ pub(crate) static FUNCTIONS: &[FunctionDef] = &[
     },
     FunctionDef {
         name: "optional.none",
+        presence: Some(Presence::HoldsNothing),
         params: &[],
         result: O,
         body: |_, _| Value::Optional(None),
@@ -73,6 +74,7 @@ pub(crate) static FUNCTIONS: &[FunctionDef] = &[
     },
     FunctionDef {
         name: "optional.ofNonZeroValue",
+        presence: Some(Presence::HoldsNonZero),
         params: &[T],
         names: &["x"],
         result: O,
@@ -86,6 +88,7 @@ pub(crate) static FUNCTIONS: &[FunctionDef] = &[
     },
     FunctionDef {
         name: "optional.unwrap",
+        presence: Some(Presence::TakesAll),
         params: &[Ty::List(&O)],
         names: &["list"],
         result: Ty::List(&T),
@@ -97,6 +100,7 @@ pub(crate) static FUNCTIONS: &[FunctionDef] = &[
     },
     FunctionDef {
         name: "unwrapOpt",
+        presence: Some(Presence::TakesAll),
         method: true,
         params: &[Ty::List(&O)],
         names: &["list"],
@@ -109,6 +113,7 @@ pub(crate) static FUNCTIONS: &[FunctionDef] = &[
     },
     FunctionDef {
         name: "hasValue",
+        presence: Some(Presence::Tests),
         method: true,
         params: &[O],
         names: &["optional"],
@@ -120,6 +125,7 @@ pub(crate) static FUNCTIONS: &[FunctionDef] = &[
     },
     FunctionDef {
         name: "value",
+        presence: Some(Presence::Takes),
         influence: &[Influence::Raises],
         method: true,
         params: &[O],
@@ -136,6 +142,7 @@ pub(crate) static FUNCTIONS: &[FunctionDef] = &[
     },
     FunctionDef {
         name: "orValue",
+        presence: Some(Presence::TakesOr),
         method: true,
         params: &[O, T],
         names: &["optional", "otherwise"],
@@ -151,6 +158,7 @@ pub(crate) static FUNCTIONS: &[FunctionDef] = &[
     },
     FunctionDef {
         name: "or",
+        presence: Some(Presence::Or),
         method: true,
         params: &[O, O],
         names: &["optional", "otherwise"],

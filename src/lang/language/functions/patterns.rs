@@ -13,35 +13,23 @@ const S: Ty = Ty::String;
 /// A pattern that is a constant: argument 1.
 const PATTERN: Option<Prepare> = Some(Prepare { constants: &[1], make: pattern });
 
+const MATCHES: FunctionDef = FunctionDef {
+    name: "matches",
+    work: Work::Matches,
+    params: &[S, S],
+    names: &["text", "pattern"],
+    result: Ty::Bool,
+    prepare: PATTERN,
+    body: matches,
+    doc: "true if the regular expression matches a part of the string; the pattern is a constant",
+    examples: &[("\"gpu-a-12\".matches(\"^gpu-[a-z]-[0-9]+$\")", "true")],
+    ..BASE
+};
+
 /// The family's rows.
 pub(crate) static FUNCTIONS: &[FunctionDef] = &[
-    FunctionDef {
-        name: "matches",
-        work: Work::Matches,
-        params: &[S, S],
-        names: &["text", "pattern"],
-        result: Ty::Bool,
-        prepare: PATTERN,
-        body: matches,
-        doc: "true if the regular expression matches a part of the string; the pattern is a \
-              constant",
-        examples: &[("\"gpu-a-12\".matches(\"^gpu-[a-z]-[0-9]+$\")", "true")],
-        ..BASE
-    },
-    FunctionDef {
-        name: "matches",
-        work: Work::Matches,
-        method: false,
-        params: &[S, S],
-        names: &["text", "pattern"],
-        result: Ty::Bool,
-        prepare: PATTERN,
-        body: matches,
-        doc: "true if the regular expression matches a part of the string; the pattern is a \
-              constant",
-        examples: &[("matches(\"abc\", \"b\")", "true")],
-        ..BASE
-    },
+    MATCHES,
+    FunctionDef { method: false, examples: &[("matches(\"abc\", \"b\")", "true")], ..MATCHES },
     FunctionDef {
         name: "find",
         work: Work::Matches,

@@ -20,10 +20,23 @@ const fn combined(name: &'static str, params: &'static [Ty], body: super::Body) 
     FunctionDef { name, params, names: &["amount", "other"], result: Q, body, ..BASE }
 }
 
+pub(super) const AS_APPROXIMATE_FLOAT: FunctionDef = FunctionDef {
+    name: "asApproximateFloat",
+    dialects: Dialects::POLICY,
+    params: &[Q],
+    names: &["amount"],
+    result: Ty::Float,
+    body: |args, _| one(args, |amount| Value::float(amount.approximate())),
+    doc: "the float that is closest to the quantity",
+    examples: &[("quantity(\"50m\").asApproximateFloat()", "0.05")],
+    ..BASE
+};
+
 /// The family's rows.
 pub(crate) static FUNCTIONS: &[FunctionDef] = &[
     FunctionDef {
         name: "quantity",
+        converts: true,
         dialects: Dialects::POLICY,
         method: false,
         params: &[Ty::Optional(&Ty::String)],
@@ -121,17 +134,7 @@ pub(crate) static FUNCTIONS: &[FunctionDef] = &[
         examples: &[("quantity(\"50k\").asInteger()", "50000"), ("quantity(\"50m\").asInteger()", "none")],
         ..BASE
     },
-    FunctionDef {
-        name: "asApproximateFloat",
-        dialects: Dialects::POLICY,
-        params: &[Q],
-        names: &["amount"],
-        result: Ty::Float,
-        body: |args, _| one(args, |amount| Value::float(amount.approximate())),
-        doc: "the float that is closest to the quantity",
-        examples: &[("quantity(\"50m\").asApproximateFloat()", "0.05")],
-        ..BASE
-    },
+    AS_APPROXIMATE_FLOAT,
 ];
 
 pub(super) fn made(amount: ExactQuantity) -> Value<'static> {

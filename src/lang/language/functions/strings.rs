@@ -14,37 +14,26 @@ const S: Ty = Ty::String;
 /// The size of the largest text. Texts of files may be longer; numbers about them stop here.
 const LONGEST: i64 = 1 << 20;
 
+/// The size of a text in the policy language, as a method.
+const SIZE: FunctionDef = FunctionDef {
+    name: "size",
+    dialects: Dialects::POLICY,
+    influence: &[Influence::Raises],
+    counts_elements: true,
+    params: &[S],
+    names: &["text"],
+    result: Ty::Int,
+    range: Some(|_| Range::whole(0, LONGEST as i128)),
+    body: length,
+    doc: "the number of Unicode code points",
+    examples: &[("\"äb\".size()", "2")],
+    ..BASE
+};
+
 /// The family's rows.
 pub(crate) static FUNCTIONS: &[FunctionDef] = &[
-    FunctionDef {
-        name: "size",
-        dialects: Dialects::POLICY,
-        influence: &[Influence::Raises],
-        counts_elements: true,
-        params: &[S],
-        names: &["text"],
-        result: Ty::Int,
-        range: Some(|_| Range::whole(0, LONGEST as i128)),
-        body: length,
-        doc: "the number of Unicode code points",
-        examples: &[("\"äb\".size()", "2")],
-        ..BASE
-    },
-    FunctionDef {
-        name: "size",
-        dialects: Dialects::POLICY,
-        influence: &[Influence::Raises],
-        counts_elements: true,
-        method: false,
-        params: &[S],
-        names: &["text"],
-        result: Ty::Int,
-        range: Some(|_| Range::whole(0, LONGEST as i128)),
-        body: length,
-        doc: "the number of Unicode code points",
-        examples: &[("size(\"abc\")", "3")],
-        ..BASE
-    },
+    SIZE,
+    FunctionDef { method: false, examples: &[("size(\"abc\")", "3")], ..SIZE },
     FunctionDef {
         name: "contains",
         params: &[S, S],

@@ -1,95 +1,62 @@
 //! Instants, durations, and weekly windows. Time zones and windows are constants.
 
+use super::cel::calendar::{Civil, offset_at};
 use super::notation::text;
 use super::windows::Windows;
 use super::{FunctionDef, Prepare, Prepared, Work};
 use crate::lang::types::Ty;
 use crate::lang::types::range::Range;
 use crate::lang::types::value::{Constant, Value};
-use crate::model::Time;
 use jiff::tz::TimeZone;
 use std::sync::Arc;
 
 const BASE: FunctionDef = FunctionDef { method: true, ..FunctionDef::BASE };
 const ZONE: Option<Prepare> = Some(Prepare { constants: &[1], make: zone });
 
-/// A part of an instant, in a zone or in UTC.
-type Part = fn(&Local) -> i64;
+/// A part of an instant, from its second of the calendar and its nanoseconds.
+type Part = fn(&Civil, u32) -> i64;
 
-/// Two rows for each part of an instant, with a time zone and without, and the other rows.
 macro_rules! rows {
-    ({ $($name:literal $lo:literal $hi:literal ($part:expr) $doc:literal
-        $local:literal $utc:literal;)* } $($row:expr;)*) => {
-        /// The family's rows.
-        pub(crate) static FUNCTIONS: &[FunctionDef] = &[
-            $(
-                FunctionDef {
-                    name: $name,
-                    params: &[Ty::Time, Ty::String],
-                    names: &["at", "time zone"],
-                    result: Ty::Int,
-                    range: Some(|_| Range::whole($lo, $hi)),
-                    prepare: ZONE,
-                    work: Work::Calendar,
-                    body: |args, prepared| part_of(args, prepared, $part),
-                    doc: concat!($doc, " in the time zone"),
-                    examples: &[(
-                        concat!("time(\"2026-01-02T03:04:05.25Z\").", $name, "(\"Europe/Berlin\")"),
-                        $local,
-                    )],
-                    ..BASE
-                },
-                FunctionDef {
-                    name: $name,
-                    params: &[Ty::Time],
-                    names: &["at"],
-                    result: Ty::Int,
-                    range: Some(|_| Range::whole($lo, $hi)),
-                    work: Work::Calendar,
-                    body: |args, prepared| part_of(args, prepared, $part),
-                    doc: concat!($doc, " in UTC"),
-                    examples: &[(concat!("time(\"2026-01-02T03:04:05.25Z\").", $name, "()"), $utc)],
-                    ..BASE
-                },
-            )*
-            $($row),*
-        ];
+    ($($name:literal $lo:literal $hi:literal ($part:expr) $doc:literal
+        $utc:literal $berlin:literal $new_york:literal;)*) => {
+        /// The parts of instants, each in a time zone and in UTC.
+        pub(crate) static PARTS: &[FunctionDef] = &[$(
+            FunctionDef {
+                name: $name,
+                params: &[Ty::Time, Ty::String],
+                names: &["at", "time zone"],
+                result: Ty::Int,
+                range: Some(|_| Range::whole($lo, $hi)),
+                prepare: ZONE,
+                work: Work::Calendar,
+                body: |args, prepared| part_of(args, prepared, $part),
+                doc: concat!($doc, " in the time zone"),
+                examples: &[(
+                    concat!("time(\"2026-01-02T03:04:05.25Z\").", $name, "(\"Europe/Berlin\")"),
+                    $berlin,
+                )],
+                ..BASE
+            },
+            FunctionDef {
+                name: $name,
+                params: &[Ty::Time],
+                names: &["at"],
+                result: Ty::Int,
+                range: Some(|_| Range::whole($lo, $hi)),
+                work: Work::Calendar,
+                body: |args, prepared| part_of(args, prepared, $part),
+                doc: concat!($doc, " in UTC"),
+                examples: &[(concat!("time(\"2026-01-02T03:04:05.25Z\").", $name, "()"), $utc)],
+                ..BASE
+            },
+        )*];
     };
 }
 
-rows! {
-    {
-    "getFullYear" 0 10000 (|at| i64::from(at.clock.year()) + at.years)
-        "the year"
-        "2026" "2026";
-    "getMonth" 0 11 (|at| i64::from(at.clock.month()) - 1)
-        "the month (0 to 11)"
-        "0" "0";
-    "getDayOfMonth" 0 30 (|at| i64::from(at.clock.day()) - 1)
-        "the day of the month (0 to 30)"
-        "1" "1";
-    "getDate" 1 31 (|at| i64::from(at.clock.day()))
-        "the day of the month (1 to 31)"
-        "2" "2";
-    "getDayOfWeek" 0 6 (|at| i64::from(at.clock.weekday().to_sunday_zero_offset()))
-        "the day of the week (Sunday is 0)"
-        "5" "5";
-    "getDayOfYear" 0 365 (|at| i64::from(at.clock.day_of_year()) - 1)
-        "the day of the year (0 to 365)"
-        "1" "1";
-    "getHours" 0 23 (|at| i64::from(at.clock.hour()))
-        "the hour of the day"
-        "4" "3";
-    "getMinutes" 0 59 (|at| i64::from(at.clock.minute()))
-        "the minute of the hour"
-        "4" "4";
-    "getSeconds" 0 60 (|at| i64::from(at.clock.second()))
-        "the second of the minute"
-        "5" "5";
-    "getMilliseconds" 0 999 (|at| i64::from(at.clock.millisecond()))
-        "the millisecond of the second"
-        "250" "250";
-    }
+parts_of_instants!(rows);
+
+/// The family's other rows.
+pub(crate) static FUNCTIONS: &[FunctionDef] = &[
     FunctionDef {
         name: "hour",
         params: &[Ty::Time, Ty::String],
@@ -98,11 +65,11 @@ rows! {
         range: Some(|_| Range::whole(0, 23)),
         prepare: ZONE,
         work: Work::Calendar,
-        body: |args, prepared| part_of(args, prepared, |at| i64::from(at.clock.hour())),
+        body: |args, prepared| part_of(args, prepared, |day, _| day.second / 3600),
         doc: "the hour of the day in the time zone; the same as `getHours`",
         examples: &[("time(\"2026-07-02T03:04:05Z\").hour(\"Europe/Berlin\")", "5")],
         ..BASE
-    };
+    },
     FunctionDef {
         name: "getHours",
         params: &[Ty::Duration],
@@ -112,7 +79,7 @@ rows! {
         doc: "the duration in whole hours",
         examples: &[("(90min).getHours()", "1")],
         ..BASE
-    };
+    },
     FunctionDef {
         name: "getMinutes",
         params: &[Ty::Duration],
@@ -122,7 +89,7 @@ rows! {
         doc: "the duration in whole minutes",
         examples: &[("(90min).getMinutes()", "90")],
         ..BASE
-    };
+    },
     FunctionDef {
         name: "getSeconds",
         params: &[Ty::Duration],
@@ -132,7 +99,7 @@ rows! {
         doc: "the duration in whole seconds",
         examples: &[("(1500ms).getSeconds()", "1")],
         ..BASE
-    };
+    },
     FunctionDef {
         name: "getMilliseconds",
         params: &[Ty::Duration],
@@ -142,7 +109,7 @@ rows! {
         doc: "the duration in whole milliseconds",
         examples: &[("(1500ms).getMilliseconds()", "1500")],
         ..BASE
-    };
+    },
     FunctionDef {
         name: "within",
         method: false,
@@ -164,7 +131,7 @@ rows! {
             ("within(time(\"2026-01-03T10:00:00Z\"), \"Mon-Fri 08:00-18:00\", \"UTC\")", "false"),
         ],
         ..BASE
-    };
+    },
     FunctionDef {
         name: "within",
         method: false,
@@ -195,8 +162,8 @@ rows! {
             ),
         ],
         ..BASE
-    };
-}
+    },
+];
 
 fn whole<'a>(args: &[Value<'a>], part: fn(i64) -> i64) -> Value<'a> {
     match args {
@@ -207,37 +174,13 @@ fn whole<'a>(args: &[Value<'a>], part: fn(i64) -> i64) -> Value<'a> {
 
 fn part_of<'a>(args: &[Value<'a>], prepared: &Prepared, part: Part) -> Value<'a> {
     let Some(Value::Time(at)) = args.first() else { return Value::Absent };
-    let zone = match prepared {
-        Prepared::Zone(zone) => zone.clone(),
-        _ => TimeZone::UTC,
+    let at = at.in_calendar().0;
+    let (seconds, rest) = (at.div_euclid(1_000_000), at.rem_euclid(1_000_000));
+    let offset = match prepared {
+        Prepared::Zone(zone) => offset_at(seconds, zone),
+        _ => 0,
     };
-    Value::Int(part(&Local::of(*at, &zone)))
-}
-
-/// What calendar and clock show at an instant in a zone.
-struct Local {
-    clock: jiff::civil::DateTime,
-    /// Years that the calendar is ahead of `clock`.
-    years: i64,
-}
-
-/// The Gregorian calendar repeats after 400 years, with its days of the week.
-const CYCLE: (i64, i64) = (400, 146_097 * 86_400_000_000);
-
-impl Local {
-    /// Instants outside of the years 1 to 9999 stop at their ends. The crate jiff ends a day before the
-    /// year 9999 does; there the zone has its last offset.
-    fn of(at: Time, zone: &TimeZone) -> Self {
-        let at = at.in_calendar().0;
-        match jiff::Timestamp::from_microsecond(at) {
-            Ok(known) => Local { clock: zone.to_datetime(known), years: 0 },
-            Err(_) => {
-                let offset = zone.to_offset(jiff::Timestamp::MAX);
-                let earlier = jiff::Timestamp::from_microsecond(at - CYCLE.1).unwrap_or(jiff::Timestamp::MAX);
-                Local { clock: offset.to_datetime(earlier), years: CYCLE.0 }
-            }
-        }
-    }
+    Value::Int(part(&Civil::of(seconds + offset), rest as u32 * 1000))
 }
 
 fn zone(args: &[Option<Constant>]) -> Result<Prepared, (usize, String)> {

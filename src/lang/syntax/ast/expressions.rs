@@ -62,6 +62,14 @@ pub struct MethodCall {
     pub args: Vec<Arg>,
 }
 
+impl MethodCall {
+    /// Whether the argument at a place is a plain name, as a variable of a macro is.
+    pub fn is_name(&self, at: usize) -> bool {
+        let arg = self.args.get(at);
+        arg.is_some_and(|arg| arg.name.is_none() && matches!(arg.value.kind, ExprKind::Name(_)))
+    }
+}
+
 /// An argument.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Arg {

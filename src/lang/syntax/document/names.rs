@@ -6,7 +6,7 @@
 
 use crate::diag::suggest::Effort;
 use crate::diag::{Diagnostic, Span, codes};
-use crate::lang::language::macros::MACROS;
+use crate::lang::language::macros;
 use crate::lang::syntax::ast::*;
 use std::collections::BTreeMap;
 
@@ -100,13 +100,7 @@ impl<'a> Resolver<'a> {
     /// A method; a macro binds its variables in what follows them.
     fn method(&mut self, call: &mut MethodCall) {
         self.expr(&mut call.object);
-        let count = call.args.len();
-        let is_name = |arg: &Arg| matches!(arg.value.kind, ExprKind::Name(_));
-        let row = MACROS.iter().find(|row| {
-            row.name == &*call.method.text
-                && row.variables + row.parts.count() == count
-                && call.args.iter().take(row.variables).all(is_name)
-        });
+        let row = macros::fitting(&call.method.text, call.args.len(), |at| call.is_name(at));
         let variables = row.map_or(0, |row| row.variables);
         let before = self.bound.len();
         for (at, arg) in call.args.iter_mut().enumerate() {

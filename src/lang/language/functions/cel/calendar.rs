@@ -12,7 +12,7 @@ const SECOND: i64 = 1_000_000_000;
 const DAY: i64 = 86_400;
 
 /// A second of the Gregorian calendar.
-pub(super) struct Civil {
+pub(in super::super) struct Civil {
     pub year: i64,
     /// 1 to 12
     pub month: i64,
@@ -28,7 +28,7 @@ pub(super) struct Civil {
 
 impl Civil {
     /// From seconds since 1970, in the zone of these seconds.
-    pub(super) fn of(seconds: i64) -> Self {
+    pub(in super::super) fn of(seconds: i64) -> Self {
         let days = seconds.div_euclid(DAY);
         // Years begin in March here, so that the day that may be missing is the last; cycles have 400 years.
         let since = days + 719_468;
@@ -52,15 +52,20 @@ impl Civil {
     }
 }
 
+/// Seconds east of UTC at so many seconds since 1970 in a zone. The instants of the crate jiff end a day before the year
+/// 9999 does; there the zone has its last offset.
+pub(in super::super) fn offset_at(seconds: i64, zone: &TimeZone) -> i64 {
+    let at = jiff::Timestamp::from_second(seconds).unwrap_or(jiff::Timestamp::MAX);
+    i64::from(zone.to_offset(at).seconds())
+}
+
 /// Seconds east of UTC at an instant in a zone: a name of the time zone database, or hours and minutes with a colon.
 ///
 /// # Errors
 /// The zone does not exist; the text says why.
-pub(super) fn offset_at(at: &Instant, zone: &str) -> Result<i64, String> {
+pub(super) fn offset_in(at: &Instant, zone: &str) -> Result<i64, String> {
     let Some((hours, minutes)) = zone.split_once(':') else {
-        let found = named(zone)?;
-        let timestamp = jiff::Timestamp::from_second(at.seconds).unwrap_or(jiff::Timestamp::MAX);
-        return Ok(i64::from(found.to_offset(timestamp).seconds()));
+        return Ok(offset_at(at.seconds, &named(zone)?));
     };
     let number = |text: &str| {
         let number: Result<i64, _> = text.parse();

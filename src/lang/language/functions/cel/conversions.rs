@@ -18,7 +18,7 @@ const fn from(
     doc: &'static str,
     examples: Examples,
 ) -> FunctionDef {
-    FunctionDef { name, params, names: &["x"], result, body, doc, examples, ..BASE }
+    FunctionDef { name, params, names: &["x"], result, body, doc, examples, converts: true, ..BASE }
 }
 
 /// A row of a conversion that not every value has.

@@ -3,9 +3,10 @@
 
 use super::comparisons::{compare, equal, has_order};
 use super::{DURATION, TIMESTAMP, no_overload, overflow, refused, row, type_name};
-use crate::lang::language::functions::{Absence, Body, Examples, FunctionDef, Grows, Influence, Work};
+use crate::lang::language::functions::{
+    Absence, Body, Examples, FunctionDef, Grows, Influence, Work, collections,
+};
 use crate::lang::types::Ty;
-use crate::lang::types::range::Range;
 use crate::lang::types::value::{Cel, FaultKind, Value};
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -75,6 +76,7 @@ const fn sum(params: &'static [Ty], result: Ty, body: Body, examples: Examples) 
     FunctionDef {
         absent: Absence::Maybe,
         influence: &[Influence::Raises],
+        sums: true,
         ..method("sum", params, result, body, doc, examples)
     }
 }
@@ -93,6 +95,8 @@ const fn method(
 const fn sort(params: &'static [Ty], result: Ty) -> FunctionDef {
     FunctionDef {
         work: Work::Sorts,
+        counted_by: Some(0),
+        checks_elements: true,
         ..method(
             "sort",
             params,
@@ -158,47 +162,23 @@ pub(in super::super) static FUNCTIONS: &[FunctionDef] = &[
     sort_by(&[L, Ty::List(&Ty::String)]),
     sort_by(&[L, Ty::List(&Ty::Blob)]),
     FunctionDef {
-        names: &["list", "element"],
-        range: Some(place),
-        ..method(
-            "indexOf",
-            &[L, T],
-            Ty::Int,
-            |args, _| {
-                position("indexOf", args, |list, wanted| list.iter().position(|item| same(item, wanted)))
-            },
-            "the index of the first element that equals the argument; -1 if there is none",
-            &[("['a', 'b'].indexOf('b')", "1"), ("[1].indexOf(2)", "-1")],
-        )
+        examples: &[("['a', 'b'].indexOf('b')", "1"), ("[1].indexOf(2)", "-1")],
+        ..collections::INDEX_OF.in_cel(|args, _| {
+            position("indexOf", args, |list, wanted| list.iter().position(|item| same(item, wanted)))
+        })
     },
+    collections::LAST_INDEX_OF.in_cel(|args, _| {
+        position("lastIndexOf", args, |list, wanted| list.iter().rposition(|item| same(item, wanted)))
+    }),
     FunctionDef {
-        names: &["list", "element"],
-        range: Some(place),
-        ..method(
-            "lastIndexOf",
-            &[L, T],
-            Ty::Int,
-            |args, _| {
-                position("lastIndexOf", args, |list, wanted| list.iter().rposition(|item| same(item, wanted)))
-            },
-            "the index of the last element that equals the argument; -1 if there is none",
-            &[("[1, 2, 1].lastIndexOf(1)", "2")],
-        )
-    },
-    FunctionDef {
-        grows: Grows::Flattens,
-        ..method(
-            "flatten",
-            &[Ty::List(&L)],
-            L,
-            |args, _| items("flatten", args, |list| flattened(list, 1)),
-            "the elements of all lists, joined into one list",
-            &[("[[1], [2, 3]].flatten()", "[1, 2, 3]")],
-        )
+        checks_elements: true,
+        ..collections::FLATTEN.in_cel(|args, _| items("flatten", args, |list| flattened(list, 1)))
     },
     FunctionDef {
         absent: Absence::Maybe,
         grows: Grows::Flattens,
+        checks_elements: true,
+        counted_by: Some(1),
         names: &["list", "depth"],
         ..method(
             "flatten",
@@ -220,15 +200,8 @@ pub(in super::super) static FUNCTIONS: &[FunctionDef] = &[
         )
     },
     FunctionDef {
-        work: Work::Sorts,
-        ..method(
-            "distinct",
-            &[L],
-            L,
-            |args, _| items("distinct", args, distinct),
-            "the elements without duplicates, in the order of first appearance",
-            &[("[1, 2, 1].distinct()", "[1, 2]")],
-        )
+        counted_by: Some(0),
+        ..collections::DISTINCT.in_cel(|args, _| items("distinct", args, distinct))
     },
     method(
         "first",
@@ -268,10 +241,6 @@ pub(in super::super) static FUNCTIONS: &[FunctionDef] = &[
         )
     },
 ];
-
-fn place(_: &[Range]) -> Range {
-    Range::whole(-1, i128::from(i32::MAX))
-}
 
 fn same(left: &Value<'_>, right: &Value<'_>) -> bool {
     equal(left, right).unwrap_or(false)

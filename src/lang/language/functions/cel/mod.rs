@@ -5,7 +5,7 @@
 //! A row of both languages is in its family outside of this folder. Bodies here give a fault where CEL has an
 //! error, and take elements of any type inside of lists, because a list of `dyn` is known by its first element only.
 
-mod calendar;
+pub(super) mod calendar;
 mod comparisons;
 pub(super) mod conversions;
 pub(super) mod devices;

@@ -1,40 +1,38 @@
 //! Kubernetes' quantities where CEL has an error or an infinite float. The other functions of quantities are those of
 //! the policy language.
 
-use super::{METHOD, no_overload, of_text, partial};
+use super::{no_overload, of_text, partial};
 use crate::lang::language::functions::FunctionDef;
-use crate::lang::language::functions::quantities::made;
+use crate::lang::language::functions::quantities::{AS_APPROXIMATE_FLOAT, made};
 use crate::lang::types::Ty;
 use crate::lang::types::value::{ExactQuantity, FaultKind, Value};
 
 /// The family's rows.
 pub(in super::super) static FUNCTIONS: &[FunctionDef] = &[
-    partial(
-        "quantity",
-        &[Ty::String],
-        Ty::Quantity,
-        |args, _| {
-            of_text("quantity", args, |text| match ExactQuantity::parse(text) {
-                Ok(amount) => made(amount),
-                Err(why) => {
-                    Value::fault(FaultKind::BadConversion, format!("{text:?} is not a quantity: {why}"))
-                }
-            })
-        },
-        "the Kubernetes quantity that a string holds; an error if it holds none",
-        &[("quantity('1000m') == quantity('1')", "true")],
-    ),
     FunctionDef {
-        name: "asApproximateFloat",
-        params: &[Ty::Quantity],
-        names: &["amount"],
-        result: Ty::Float,
-        body: |args, _| match args {
-            [Value::Quantity(amount)] => Value::Float(amount.approximate()),
-            _ => no_overload("asApproximateFloat", args),
-        },
+        converts: true,
+        ..partial(
+            "quantity",
+            &[Ty::String],
+            Ty::Quantity,
+            |args, _| {
+                of_text("quantity", args, |text| match ExactQuantity::parse(text) {
+                    Ok(amount) => made(amount),
+                    Err(why) => {
+                        Value::fault(FaultKind::BadConversion, format!("{text:?} is not a quantity: {why}"))
+                    }
+                })
+            },
+            "the Kubernetes quantity that a string holds; an error if it holds none",
+            &[("quantity('1000m') == quantity('1')", "true")],
+        )
+    },
+    FunctionDef {
         doc: "the double that is closest to the quantity",
         examples: &[("quantity('50m').asApproximateFloat()", "0.05")],
-        ..METHOD
+        ..AS_APPROXIMATE_FLOAT.in_cel(|args, _| match args {
+            [Value::Quantity(amount)] => Value::Float(amount.approximate()),
+            _ => no_overload("asApproximateFloat", args),
+        })
     },
 ];

@@ -1,46 +1,17 @@
 //! Lists as sets.
 
 use super::comparisons::contains;
-use super::{no_overload, row};
-use crate::lang::language::functions::{FunctionDef, Work};
-use crate::lang::types::Ty;
+use super::no_overload;
+use crate::lang::language::functions::{FunctionDef, collections};
 use crate::lang::types::value::Value;
-
-const L: Ty = Ty::List(&Ty::Var('t'));
-
-const fn of_two(
-    name: &'static str,
-    names: &'static [&'static str],
-    body: crate::lang::language::functions::Body,
-    doc: &'static str,
-    examples: crate::lang::language::functions::Examples,
-) -> FunctionDef {
-    FunctionDef { names, work: Work::Sorts, ..row(name, &[L, L], Ty::Bool, body, doc, examples) }
-}
 
 /// The family's rows.
 pub(in super::super) static FUNCTIONS: &[FunctionDef] = &[
-    of_two(
-        "sets.contains",
-        &["list", "part"],
-        |args, _| two("sets.contains", args, has_all),
-        "true if the list has every element of `part`",
-        &[("sets.contains([1, 2], [1])", "true"), ("sets.contains([1], [2])", "false")],
-    ),
-    of_two(
-        "sets.equivalent",
-        &["list", "other"],
-        |args, _| two("sets.equivalent", args, |a, b| has_all(a, b) && has_all(b, a)),
-        "true if the lists have the same elements; order and duplicates do not matter",
-        &[("sets.equivalent([1, 2], [2, 1, 1])", "true")],
-    ),
-    of_two(
-        "sets.intersects",
-        &["list", "other"],
-        |args, _| two("sets.intersects", args, |a, b| a.iter().any(|item| contains(b, item))),
-        "true if the lists have an element in common",
-        &[("sets.intersects([1, 2], [2])", "true")],
-    ),
+    collections::SETS_CONTAINS.in_cel(|args, _| two("sets.contains", args, has_all)),
+    collections::SETS_EQUIVALENT
+        .in_cel(|args, _| two("sets.equivalent", args, |a, b| has_all(a, b) && has_all(b, a))),
+    collections::SETS_INTERSECTS
+        .in_cel(|args, _| two("sets.intersects", args, |a, b| a.iter().any(|item| contains(b, item)))),
 ];
 
 fn has_all(list: &[Value<'_>], part: &[Value<'_>]) -> bool {
