@@ -1,14 +1,16 @@
 //! Bayplan: a Kubernetes scheduler whose rules its operators write, test, preview and explain.
 //!
 //! The crate is the map: rooms are listed in the order of dependency, and a room uses only rooms above it
-//! (`ARCHITECTURE.md` has the table, `tests/architecture.rs` keeps it).
+//! (`ARCHITECTURE.md` has the table, `tests/architecture.rs` keeps it). A room that is a crate of its own has its
+//! manifest in its folder, and is named here.
 
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 // the parser that pest generates names it
 extern crate alloc;
 
-pub mod diag;
+#[doc(inline)]
+pub use bayplan_diag as diag;
 pub mod model;
 pub mod yaml;
 pub mod policy_files;
