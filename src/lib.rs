@@ -12,8 +12,10 @@ extern crate alloc;
 #[doc(inline)]
 pub use bayplan_diag as diag;
 pub mod model;
-pub mod yaml;
-pub mod policy_files;
+#[doc(inline)]
+pub use bayplan_policy_files as policy_files;
+#[doc(inline)]
+pub use bayplan_yaml as yaml;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 pub mod lang;
