@@ -11,7 +11,8 @@ extern crate alloc;
 
 #[doc(inline)]
 pub use bayplan_diag as diag;
-pub mod model;
+#[doc(inline)]
+pub use bayplan_model as model;
 #[doc(inline)]
 pub use bayplan_policy_files as policy_files;
 #[doc(inline)]

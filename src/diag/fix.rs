@@ -407,7 +407,7 @@ mod tests {
 
     #[test]
     fn places_that_meet_are_found_among_all() {
-        let mut random = crate::random::Random(3);
+        let mut random = bayplan_model::testing::Random(3);
         let mut sources = SourceMap::new();
         let file = sources.add("a.bay", "x".repeat(60));
         for _ in 0..300 {

@@ -218,9 +218,3 @@ pub struct Edit {
     /// The new text.
     pub text: String,
 }
-
-/// Cases of tests are drawn from a seed.
-#[cfg(test)]
-#[path = "../testing/random.rs"]
-#[allow(dead_code, unreachable_pub)]
-mod random;

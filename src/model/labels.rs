@@ -490,7 +490,7 @@ const MOST_ANNOTATIONS: usize = 256 * 1024;
 ///
 /// Source: `apimachinery/pkg/api/validation/objectmeta.go`, `ValidateAnnotations`, and
 /// `apimachinery/pkg/apis/meta/v1/validation/validation.go`, `ValidateLabels`.
-pub fn metadata_problem<'a>(
+pub(crate) fn metadata_problem<'a>(
     annotations: impl IntoIterator<Item = (&'a Symbol, &'a str)>,
     labels: impl IntoIterator<Item = (&'a Symbol, &'a Symbol)>,
     beside: usize,

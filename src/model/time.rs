@@ -55,7 +55,7 @@ impl Time {
     /// The first instant of CEL's and protobuf's calendar: 0001-01-01T00:00:00Z.
     pub const FIRST: Self = Self(-62_135_596_800_000_000);
     /// The last instant of CEL's and protobuf's calendar: 9999-12-31T23:59:59.999999Z.
-    pub const LAST: Self = Self(253_402_300_799_999_999);
+    pub(crate) const LAST: Self = Self(253_402_300_799_999_999);
 
     /// Reads an RFC 3339 instant as Kubernetes reads it (Go's `time.Parse`); digits beyond
     /// microseconds are dropped. `None` for any other text.

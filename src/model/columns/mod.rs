@@ -27,7 +27,7 @@ use std::sync::Arc;
 use taints::TaintSets;
 
 /// What the snapshot keeps for plugins while it has a holder
-/// ([`Snapshot::want`](crate::model::Snapshot::want)).
+/// ([`Snapshot::want`](crate::Snapshot::want)).
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Want {
     /// The column of a node label key.
@@ -175,7 +175,8 @@ impl Columns {
     }
 
     /// The label keys whose domains have a column, ordered.
-    pub fn domain_keys(&self) -> Vec<&Symbol> {
+    #[cfg(any(test, feature = "testing"))]
+    pub(crate) fn domain_keys(&self) -> Vec<&Symbol> {
         self.domains.keys()
     }
 

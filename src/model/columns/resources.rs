@@ -1,8 +1,8 @@
 //! Columns of resources. Scalar resources have a column while the entry of any row is not zero.
 
 use super::set;
-use crate::model::resource::Resource;
-use crate::model::symbol::Symbol;
+use crate::resource::Resource;
+use crate::symbol::Symbol;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! The distinct taint lists of all rows, found by hash and counted by row. A list that no row has is freed, and its
 //! number is used again, so that a pass over the lists costs by what nodes have now.
 
-use crate::model::taints::Taint;
+use crate::taints::Taint;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -128,7 +128,7 @@ impl TaintSets {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Effect, Symbol};
+    use crate::{Effect, Symbol};
 
     fn taint(key: usize, effect: Effect) -> Arc<[Taint]> {
         Arc::from([Taint { key: Symbol::from(format!("t{key}")), value: Symbol::default(), effect }])
