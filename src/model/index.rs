@@ -94,6 +94,7 @@ impl Feeds {
     pub(super) const COUNT: usize = 14;
 
     /// Both.
+    #[inline]
     pub const fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }

@@ -28,16 +28,19 @@ impl DomainColumn {
 
     /// The number of each row's domain; [`DomainColumn::NONE`] for a node without the label and for a row without a
     /// living node. As long as all columns: the rows, up to a whole word of 64.
+    #[inline]
     pub fn of_row(&self) -> &[u32] {
         &self.of_row
     }
 
     /// The number of a row's domain.
+    #[inline]
     pub fn get(&self, row: usize) -> Option<usize> {
         self.of_row.get(row).filter(|number| **number != Self::NONE).map(|number| *number as usize)
     }
 
     /// One more than the highest number of a domain.
+    #[inline]
     pub fn len(&self) -> usize {
         self.values.len()
     }
@@ -48,16 +51,19 @@ impl DomainColumn {
     }
 
     /// The label value of a domain; empty for a number that no node has.
+    #[inline]
     pub fn value(&self, number: usize) -> Option<&Symbol> {
         self.values.get(number)
     }
 
     /// The number of the domain with this value.
+    #[inline]
     pub fn number(&self, value: &Symbol) -> Option<usize> {
         self.numbers.get(value).map(|number| *number as usize)
     }
 
     /// How many living nodes each domain has; 0 for a number that is free.
+    #[inline]
     pub fn nodes(&self) -> &[u32] {
         &self.nodes
     }
@@ -122,6 +128,7 @@ impl DomainColumn {
 pub(crate) struct DomainColumns(Held<Symbol, Arc<DomainColumn>>);
 
 impl DomainColumns {
+    #[inline]
     pub(super) fn get(&self, key: &Symbol) -> Option<&Arc<DomainColumn>> {
         self.0.get(key)
     }

@@ -16,6 +16,7 @@ pub(crate) struct LabelColumns(Held<Symbol, Values>);
 
 impl LabelColumns {
     /// The values of a key.
+    #[inline]
     pub(super) fn get(&self, key: &Symbol) -> Option<&[Option<Symbol>]> {
         self.0.get(key).map(|values| values.as_slice())
     }

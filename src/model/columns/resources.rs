@@ -58,6 +58,7 @@ struct ScalarColumn {
 pub(super) struct Scalars(Arc<FxHashMap<Symbol, ScalarColumn>>);
 
 impl Scalars {
+    #[inline]
     pub(super) fn get(&self, name: &Symbol) -> Option<&ResourceColumn> {
         self.0.get(name).map(|scalar| &scalar.column)
     }

@@ -31,16 +31,19 @@ impl TaintSet {
     }
 
     /// The taints, in the order of the node.
+    #[inline]
     pub fn taints(&self) -> &[Taint] {
         &self.taints
     }
 
     /// Whether a taint has the effect `NoSchedule` or `NoExecute`.
+    #[inline]
     pub fn keeps_pods_away(&self) -> bool {
         self.keeps_pods_away
     }
 
     /// Whether a taint has the effect `PreferNoSchedule`.
+    #[inline]
     pub fn prefers_no_pods(&self) -> bool {
         self.prefers_no_pods
     }
@@ -65,6 +68,7 @@ impl Default for TaintSets {
 
 impl TaintSets {
     /// The lists by number.
+    #[inline]
     pub(super) fn all(&self) -> &[TaintSet] {
         &self.sets
     }
