@@ -20,11 +20,16 @@ pub use bayplan_yaml as yaml;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 pub mod lang;
-pub mod framework;
-pub mod engine;
+#[doc(inline)]
+pub use bayplan_engine as engine;
+#[doc(inline)]
+pub use bayplan_framework as framework;
+pub use bayplan_framework::serves;
 pub mod plugins;
-pub mod scheduler;
-pub mod config;
+#[doc(inline)]
+pub use bayplan_config as config;
+#[doc(inline)]
+pub use bayplan_scheduler as scheduler;
 pub mod dry_run;
 pub mod explain;
 pub mod reference;

@@ -13,11 +13,11 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("yaml", &[]),
     ("policy_files", &[]),
     ("lang", &["diag", "model"]),
-    ("framework", &["model", "yaml"]),
-    ("engine", &["framework", "model"]),
+    ("framework", &[]),
+    ("engine", &[]),
     ("plugins", &["framework", "model"]),
-    ("scheduler", &["engine", "framework", "model"]),
-    ("config", &["diag", "yaml", "framework", "model"]),
+    ("scheduler", &[]),
+    ("config", &[]),
     (
         "dry_run",
         &[

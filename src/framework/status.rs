@@ -1,7 +1,7 @@
 //! [`Status`]: why a plugin refused. It is the error side of every result of a plugin; success is `Ok`.
 
 use super::plugin_id::PluginId;
-use crate::model::Symbol;
+use bayplan_model::Symbol;
 use std::sync::Arc;
 
 /// What a refusal means for the queue and for preemption. Numbers are upstream's, for logs and metrics.
@@ -82,6 +82,7 @@ pub struct Status {
 
 impl Status {
     /// A refusal with one reason.
+    #[inline]
     pub fn new(code: Code, reason: impl Into<Symbol>) -> Self {
         Self {
             code,
@@ -137,12 +138,14 @@ impl Status {
     }
 
     /// The same status, attributed to `plugin`.
+    #[inline]
     pub fn by(mut self, plugin: PluginId) -> Self {
         self.plugin = plugin;
         self
     }
 
     /// The same status, attributed to a rule of the plugin.
+    #[inline]
     pub fn of_rule(mut self, rule: u16) -> Self {
         self.rule = rule;
         self
@@ -161,6 +164,7 @@ impl Status {
     }
 
     /// The fault that it comes from.
+    #[inline]
     pub fn fault(&self) -> Option<&Arc<RuleFault>> {
         self.cause.0.as_ref()
     }
@@ -177,6 +181,7 @@ impl Status {
     }
 
     /// Whether the pod was refused (and not: something failed).
+    #[inline]
     pub fn is_rejected(&self) -> bool {
         self.code != Code::Error
     }
