@@ -25,7 +25,14 @@ pub use bayplan_engine as engine;
 #[doc(inline)]
 pub use bayplan_framework as framework;
 pub use bayplan_framework::serves;
-pub mod plugins;
+/// The in-tree plugins, which are a crate, and policies as plugins, which use the language.
+#[deny(clippy::disallowed_methods, clippy::disallowed_types)]
+pub mod plugins {
+    #[doc(inline)]
+    pub use bayplan_plugins::*;
+
+    pub mod policy;
+}
 #[doc(inline)]
 pub use bayplan_config as config;
 #[doc(inline)]

@@ -1,6 +1,6 @@
 //! [`Groups`]: nodes that are alike in the labels that decide about a pod's delayed claims.
 
-use crate::model::{DomainColumn, Requirement, SelectorOperator, Snapshot, Symbol};
+use bayplan_model::{DomainColumn, Requirement, SelectorOperator, Snapshot, Symbol};
 use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 use std::sync::Arc;
