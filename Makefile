@@ -11,7 +11,7 @@ build: ## Builds the binary for everyday use; the image has `--profile dist`, wh
 test: test-core test-cluster ## Runs every test
 
 test-core: ## Runs the tests that need no cluster
-	cargo test --lib --test tests --test simulation
+	cargo test --workspace --lib --test tests --test simulation
 
 test-cluster: ## Runs the tests against a real kube-apiserver and etcd, or says how many did not run
 	@tests/control-plane/test.sh
@@ -26,12 +26,12 @@ control-plane: ## Builds kube-apiserver, kube-scheduler and etcd once per machin
 	@tests/control-plane/build.sh >/dev/null
 
 lint: ## Checks formatting and clippy, also for the build without the feature `cluster`
-	cargo fmt --check
-	cargo clippy --all-targets -- -D warnings
-	cargo clippy --lib --bins --no-default-features -- -D warnings
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets -- -D warnings
+	cargo clippy --workspace --lib --bins --no-default-features -- -D warnings
 
 fmt: ## Formats the code
-	cargo fmt
+	cargo fmt --all
 
 ci: lint deny-local test ## Runs what every change must pass
 

@@ -1,25 +1,42 @@
 //! Bayplan: a Kubernetes scheduler whose rules its operators write, test, preview and explain.
 //!
 //! The crate is the map: rooms are listed in the order of dependency, and a room uses only rooms above it
-//! (`ARCHITECTURE.md` has the table, `tests/architecture.rs` keeps it).
+//! (`ARCHITECTURE.md` has the table, `tests/architecture.rs` keeps it). A room that is a crate of its own has its
+//! manifest in its folder, and is named here.
 
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 // the parser that pest generates names it
 extern crate alloc;
 
-pub mod diag;
-pub mod model;
-pub mod yaml;
-pub mod policy_files;
+#[doc(inline)]
+pub use bayplan_diag as diag;
+#[doc(inline)]
+pub use bayplan_model as model;
+#[doc(inline)]
+pub use bayplan_policy_files as policy_files;
+#[doc(inline)]
+pub use bayplan_yaml as yaml;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 pub mod lang;
-pub mod framework;
-pub mod engine;
-pub mod plugins;
-pub mod scheduler;
-pub mod config;
+#[doc(inline)]
+pub use bayplan_engine as engine;
+#[doc(inline)]
+pub use bayplan_framework as framework;
+pub use bayplan_framework::serves;
+/// The in-tree plugins, which are a crate, and policies as plugins, which use the language.
+#[deny(clippy::disallowed_methods, clippy::disallowed_types)]
+pub mod plugins {
+    #[doc(inline)]
+    pub use bayplan_plugins::*;
+
+    pub mod policy;
+}
+#[doc(inline)]
+pub use bayplan_config as config;
+#[doc(inline)]
+pub use bayplan_scheduler as scheduler;
 pub mod dry_run;
 pub mod explain;
 pub mod reference;

@@ -1,21 +1,24 @@
 //! Keeps the walls: who imports whom, which outside crates are used where, that every file says what lives in it,
-//! and how large files may grow. The tables here are the ones of `ARCHITECTURE.md`.
+//! and how large files may grow. The tables here are the ones of `ARCHITECTURE.md`. What a room that is a crate may
+//! use is in its manifest; here is what no manifest can say.
 
+use std::collections::{BTreeSet, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Rooms in the order of dependency, with the rooms each may use.
+/// Rooms in the order of dependency, with the rooms that each may use; none where the manifest of the room says it.
 const ROOMS: &[(&str, &[&str])] = &[
     ("diag", &[]),
     ("model", &[]),
-    ("yaml", &["diag"]),
-    ("policy_files", &["diag", "yaml"]),
+    ("yaml", &[]),
+    ("policy_files", &[]),
     ("lang", &["diag", "model"]),
-    ("framework", &["model", "yaml"]),
-    ("engine", &["framework", "model"]),
-    ("plugins", &["framework", "model"]),
-    ("scheduler", &["engine", "framework", "model"]),
-    ("config", &["diag", "yaml", "framework", "model"]),
+    ("framework", &[]),
+    ("engine", &[]),
+    ("plugins", &[]),
+    ("plugins/policy", &["framework", "model", "lang", "plugins"]),
+    ("scheduler", &[]),
+    ("config", &[]),
     (
         "dry_run",
         &[
@@ -73,7 +76,7 @@ const ROOMS: &[(&str, &[&str])] = &[
 ];
 
 /// Files that may use a room beyond their own room's list.
-const EXCEPTIONS: &[(&str, &str)] = &[("plugins/policy", "lang"), ("lang/syntax/document", "yaml")];
+const EXCEPTIONS: &[(&str, &str)] = &[("lang/syntax/document", "yaml")];
 
 /// Outside crates that only some places may use.
 const CRATES: &[(&str, &[&str])] = &[
@@ -118,7 +121,14 @@ const CRATES: &[(&str, &[&str])] = &[
 const CEILING: usize = 800;
 
 fn sources() -> Vec<(PathBuf, String)> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let found = files_below("src");
+    assert!(found.len() > 20, "the sources are not where this test looks for them");
+    found
+}
+
+/// The Rust files below a folder of the repository, by their paths in it.
+fn files_below(folder: &str) -> Vec<(PathBuf, String)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
     let mut found = Vec::new();
     let mut open = vec![root.clone()];
     while let Some(folder) = open.pop() {
@@ -133,13 +143,23 @@ fn sources() -> Vec<(PathBuf, String)> {
         }
     }
     found.sort();
-    assert!(found.len() > 20, "the sources are not where this test looks for them");
     found
 }
 
-/// Lines of code: without comments, and without what follows `#[cfg(test)]`.
+/// The room of a file, and what that may use. A room in the folder of another one is not part of that.
+fn room_of(path: &Path) -> Option<(&'static str, &'static [&'static str])> {
+    let rooms = ROOMS.iter().filter(|(room, _)| path.starts_with(room));
+    rooms.max_by_key(|(room, _)| room.len()).copied()
+}
+
+/// Whether a room is a crate of its own.
+fn is_crate(room: &str) -> bool {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("src").join(room).join("Cargo.toml").exists()
+}
+
+/// Lines of code: without comments, and without the module of tests and what follows it.
 fn code(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    let tests = text.find("\n#[cfg(test)]").unwrap_or(text.len());
+    let tests = text.find("\nmod tests {").unwrap_or(text.len());
     let lines = text[..tests].lines().enumerate().map(|(at, line)| (at + 1, line));
     lines.filter(|(_, line)| !line.trim_start().starts_with("//"))
 }
@@ -156,9 +176,10 @@ fn rooms_use_only_rooms_above_them() {
     let mut wrong = Vec::new();
     for (path, text) in sources() {
         let place = path.to_string_lossy().replace('\\', "/");
-        let Some((room, may)) = ROOMS.iter().find(|(room, _)| place.starts_with(&format!("{room}/"))) else {
+        let Some((room, may)) = room_of(&path) else { continue };
+        if is_crate(room) {
             continue;
-        };
+        }
         for (line, code) in code(&text) {
             if code.contains("crate::{") {
                 wrong.push(format!("src/{place}:{line}: one `use` per room, so that reading text is enough"));
@@ -166,7 +187,7 @@ fn rooms_use_only_rooms_above_them() {
             for used in words_after(code, "crate::") {
                 let known = ROOMS.iter().any(|(room, _)| room == &used);
                 let excepted = EXCEPTIONS.iter().any(|(file, to)| place.starts_with(file) && *to == used);
-                if known && used != *room && !may.contains(&used) && !excepted {
+                if known && used != room && !may.contains(&used) && !excepted {
                     wrong.push(format!("src/{place}:{line}: `{room}` must not use `{used}`"));
                 }
             }
@@ -272,10 +293,16 @@ fn pure_rooms_forbid_clocks_files_and_shared_state() {
     for (room, _) in
         ROOMS.iter().filter(|(room, _)| !matches!(*room, "dry_run" | "explain" | "cluster" | "cli"))
     {
-        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("src").join(room).join("mod.rs");
+        // What a room inside another one may not do is said where it is declared.
+        let first = match room {
+            _ if room.contains('/') => "../../lib.rs",
+            _ if is_crate(room) => "lib.rs",
+            _ => "mod.rs",
+        };
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("src").join(room).join(first);
         let Ok(text) = fs::read_to_string(&file) else { continue };
         assert!(
-            text.contains("#![deny(clippy::disallowed_methods, clippy::disallowed_types)]"),
+            text.contains("[deny(clippy::disallowed_methods, clippy::disallowed_types)]"),
             "{} lacks `#![deny(clippy::disallowed_methods, clippy::disallowed_types)]`",
             file.display()
         );
@@ -288,13 +315,91 @@ fn rooms_are_declared_in_the_order_of_dependency() {
     let declared: Vec<&str> = lib
         .lines()
         .filter_map(|line| line.strip_prefix("pub mod "))
-        .map(|rest| rest.trim_end_matches(';'))
+        .map(|rest| rest.trim_end_matches([';', ' ', '{']))
         .collect();
     let expected: Vec<&str> =
         ROOMS.iter().map(|(room, _)| *room).filter(|room| declared.contains(room)).collect();
     let rooms: Vec<&str> =
         declared.iter().copied().filter(|name| ROOMS.iter().any(|(r, _)| r == name)).collect();
     assert_eq!(rooms, expected);
+}
+
+/// The identifiers of a piece of code.
+fn words(code: &str) -> impl Iterator<Item = &str> {
+    code.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty())
+}
+
+/// The kind and name of the item that a line declares public.
+fn public_item(line: &str) -> Option<(&str, &str)> {
+    let mut rest = line.trim_start().strip_prefix("pub ")?;
+    for word in ["const ", "unsafe ", "async "] {
+        let after = rest.strip_prefix(word).filter(|after| after.starts_with("fn ") || word != "const ");
+        rest = after.unwrap_or(rest);
+    }
+    let (kind, rest) = rest.split_once(' ')?;
+    let kinds = ["fn", "struct", "enum", "trait", "type", "static", "const", "mod"];
+    let name = words(rest).next().filter(|name| rest.starts_with(name))?;
+    kinds.contains(&kind).then_some((kind, name))
+}
+
+/// The identifiers in what a file promises to other crates: signatures, fields, variants, and what implementations of
+/// traits name. Types among them are public because of these, named elsewhere or not.
+fn promised(text: &str, promised: &mut BTreeSet<String>) {
+    let lines: Vec<&str> = code(text).map(|(_, line)| line).collect();
+    let mut at = 0;
+    while let Some(line) = lines.get(at) {
+        let indented = line.len() - line.trim_start().len();
+        let start = line.trim_start();
+        let item = public_item(line);
+        let whole = item.is_some_and(|(kind, _)| matches!(kind, "enum" | "trait"));
+        let begins = start.starts_with("pub ") && !start.starts_with("pub use ");
+        if begins || start.starts_with("type ") || start.starts_with("impl") {
+            let own = item.filter(|(kind, _)| *kind != "fn").map(|(_, name)| name);
+            loop {
+                let Some(line) = lines.get(at) else { return };
+                promised.extend(words(line).filter(|word| Some(*word) != own).map(str::to_owned));
+                let last = line.trim_end();
+                let closed = last.len() - last.trim_start().len() == indented && last.ends_with('}');
+                let ends: &[char] = if item.is_none() { &['{', ';', ','] } else { &['{', ';'] };
+                if closed || !whole && last.ends_with(ends) {
+                    break;
+                }
+                at += 1;
+            }
+        }
+        at += 1;
+    }
+}
+
+/// In a crate, `pub` means that another crate names the item. The compiler finds what nobody uses only among the rest.
+#[test]
+fn what_a_crate_makes_public_is_named_by_another_crate() {
+    let folders = ["src", "tests", "benches", "fuzz/fuzz_targets"].map(files_below);
+    let [sources, tests, benches, fuzzers] = &folders;
+    let mut wrong = Vec::new();
+    for (room, _) in ROOMS.iter().filter(|(room, _)| is_crate(room)) {
+        let (own, others): (Vec<_>, Vec<_>) =
+            sources.iter().partition(|(path, _)| room_of(path).is_some_and(|(of, _)| of == *room));
+        let others = others.into_iter().chain(tests).chain(benches).chain(fuzzers);
+        let lines = others.flat_map(|(_, text)| text.lines());
+        let named: HashSet<&str> =
+            lines.filter(|line| !line.trim_start().starts_with("//")).flat_map(words).collect();
+        let mut seen = BTreeSet::new();
+        own.iter().for_each(|(_, text)| promised(text, &mut seen));
+        for (path, text) in own {
+            for (line, code) in code(text) {
+                let Some((kind, name)) = public_item(code) else { continue };
+                let is_type = matches!(kind, "struct" | "enum" | "trait" | "type");
+                if !(named.contains(name) || is_type && seen.contains(name)) {
+                    wrong.push(format!(
+                        "src/{}:{line}: no other crate names the {kind} `{name}`: make it `pub(crate)`",
+                        path.display()
+                    ));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
 }
 
 /// The stages of `lang`, in the order in which a text goes through them.

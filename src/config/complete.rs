@@ -5,7 +5,7 @@
 
 use super::SchedulerConfig;
 use super::write::{json_tree, tree};
-use crate::framework::{At, PluginConfig, Profile, Registry};
+use bayplan_framework::{At, PluginConfig, Profile, Registry};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 

@@ -6,10 +6,10 @@
 
 use super::SchedulerConfig;
 use super::read::{duration, owned, set};
-use crate::framework::{
+use bayplan_framework::{
     ArgsError, At, Extender, Extenders, Field, PluginConfig, Profile, Tree, TreeEntry, TreeValue,
 };
-use crate::model::{Duration, Symbol, is_extended, key_problem};
+use bayplan_model::{Duration, Symbol, is_extended, key_problem};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 

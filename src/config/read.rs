@@ -2,10 +2,10 @@
 //! its place. `validate` checks conditions between fields.
 
 use super::{SchedulerConfig, diagnostic, extenders, span, validate};
-use crate::diag::{Diagnostic, Source, codes};
-use crate::framework::{ArgsError, Field, Fields, Named, PluginConfig, Point, Profile, Selection, Tree};
-use crate::model::{Duration, Symbol};
-use crate::yaml::{self, Booleans};
+use bayplan_diag::{Diagnostic, Source, codes};
+use bayplan_framework::{ArgsError, Field, Fields, Named, PluginConfig, Point, Profile, Selection, Tree};
+use bayplan_model::{Duration, Symbol};
+use bayplan_yaml::{self as yaml, Booleans};
 
 const API_VERSION: &str = "kubescheduler.config.k8s.io/v1";
 const KIND: &str = "KubeSchedulerConfiguration";
@@ -27,7 +27,7 @@ pub fn read(source: &Source) -> (SchedulerConfig, Vec<Diagnostic>) {
 }
 
 type Errors = Vec<ArgsError>;
-type NotBuilt<'a> = dyn FnMut(crate::framework::At, String) + 'a;
+type NotBuilt<'a> = dyn FnMut(bayplan_framework::At, String) + 'a;
 
 fn top(root: &Field, errors: &mut Errors, not_built: &mut NotBuilt) -> SchedulerConfig {
     let known = [

@@ -3,8 +3,8 @@
 //! Source: `pkg/scheduler/apis/config/validation/validation.go`.
 
 use super::SchedulerConfig;
-use crate::framework::{ArgsError, Field, Fields};
-use crate::model::Duration;
+use bayplan_framework::{ArgsError, Field, Fields};
+use bayplan_model::Duration;
 
 /// Checks a configuration read from `fields`.
 pub(super) fn check(config: &SchedulerConfig, fields: &Fields, errors: &mut Vec<ArgsError>) {
@@ -62,7 +62,7 @@ pub(super) fn args_header(plugin: &str, args: &Field, errors: &mut Vec<ArgsError
         let tree = args.tree.get(name)?;
         let field = Field { tree, path: format!("{}.{name}", args.path) };
         match &tree.value {
-            crate::framework::TreeValue::String(text) => Some((text.clone(), field)),
+            bayplan_framework::TreeValue::String(text) => Some((text.clone(), field)),
             _ => None,
         }
     };

@@ -3,8 +3,8 @@
 //! For `--write-config-to` and `/configz`; reading the file gives the same configuration.
 
 use super::{SchedulerConfig, extenders};
-use crate::framework::{At, Named, Point, Profile, Selection, Tree, TreeEntry, TreeValue};
-use crate::model::Duration;
+use bayplan_framework::{At, Named, Point, Profile, Selection, Tree, TreeEntry, TreeValue};
+use bayplan_model::Duration;
 use serde_json::{Map, Value, json};
 
 /// A number, as Go writes it: a whole one without a fraction.
@@ -125,7 +125,7 @@ fn profile(of: &Profile) -> Value {
     }
     plugins.insert("multiPoint".into(), selection(&of.multi_point));
     all.insert("plugins".into(), Value::Object(plugins));
-    let arguments = |of: &crate::framework::PluginConfig| json!({"name": of.name, "args": tree(&of.args)});
+    let arguments = |of: &bayplan_framework::PluginConfig| json!({"name": of.name, "args": tree(&of.args)});
     if !of.plugin_config.is_empty() {
         all.insert("pluginConfig".into(), of.plugin_config.iter().map(arguments).collect());
     }
@@ -184,12 +184,12 @@ pub(super) fn json_tree(of: &Value, at: At) -> Tree {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::diag::{Diagnostic, SourceMap};
+    use bayplan_diag::{Diagnostic, SourceMap};
 
     fn read(text: &str) -> SchedulerConfig {
         let mut sources = SourceMap::new();
         let source = sources.add("config.yaml", text);
-        let (config, said) = crate::config::read(sources.get(source).unwrap());
+        let (config, said) = crate::read(sources.get(source).unwrap());
         assert!(!said.iter().any(Diagnostic::is_error), "{said:?}\n{text}");
         config
     }

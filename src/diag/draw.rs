@@ -200,7 +200,7 @@ impl miette::Diagnostic for Bare<'_> {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::diag::{Origin, Span, codes};
+    use crate::{Origin, Span, codes};
 
     fn plain() -> Look {
         Look { unicode: true, ..Look::default() }
@@ -287,7 +287,7 @@ note: the first one
                 .with_label("here\u{9b}")
                 .with_help("a\u{200b}\nb");
         let drawn = human(&sources, std::slice::from_ref(&said), plain());
-        assert!(!drawn.as_str().contains(|c| crate::diag::escape::is_unsafe(c) && c != '\n'), "{drawn:?}");
+        assert!(!drawn.as_str().contains(|c| crate::escape::is_unsafe(c) && c != '\n'), "{drawn:?}");
         let expected = "\
 error[BP0008]: `\\u{1b}]0;x\\u{7}\\n` is\\u{2066}
    ╭─[a\\u{1b}[31m\\n.bay:1:9]
@@ -300,7 +300,7 @@ error[BP0008]: `\\u{1b}]0;x\\u{7}\\n` is\\u{2066}
 ";
         assert_eq!(drawn.as_str(), expected);
         let told = human(&sources, &[said], Look { narrate: true, ..plain() });
-        assert!(!told.as_str().contains(|c| crate::diag::escape::is_unsafe(c) && c != '\n'), "{told:?}");
+        assert!(!told.as_str().contains(|c| crate::escape::is_unsafe(c) && c != '\n'), "{told:?}");
     }
 
     #[test]

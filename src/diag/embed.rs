@@ -68,7 +68,7 @@ impl Embedded {
     }
 
     /// The byte of the file after a part of the value that ends at `inner`.
-    pub fn outer_end(&self, inner: u32) -> u32 {
+    pub(crate) fn outer_end(&self, inner: u32) -> u32 {
         let at = self.runs.partition_point(|run| run.inner < inner);
         let Some(run) = at.checked_sub(1).and_then(|at| self.runs.get(at)) else {
             return self.runs.first().map_or(self.end, |run| run.outer);
@@ -341,7 +341,7 @@ fn skip_white(bytes: &[u8], from: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use crate::diag::{Origin, SourceMap, Span};
+    use crate::{Origin, SourceMap, Span};
 
     /// The place in the file of each word of the value.
     fn words_agree(file: &str, scalar: &str, text: &str) {

@@ -104,7 +104,7 @@ const ROUNDS: usize = 16;
 
 /// Bytes that are compiled to try the fixes of a text: as much as the largest text needs to be tried once, and more than all
 /// trials of an ordinary one.
-pub const MOST_COMPILED: usize = 3 << 20;
+const MOST_COMPILED: usize = 3 << 20;
 
 /// Pairs of a finding, or a statement, and an edit that one trial compares.
 const MOST_PAIRS: usize = 20_000_000;
@@ -331,7 +331,7 @@ fn behind_edits(mut place: usize, rounds: &[Edits]) -> usize {
 mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used)]
     use super::*;
-    use crate::diag::codes;
+    use crate::codes;
 
     #[test]
     fn fixes_are_applied_whole_and_those_that_meet_are_left() {
@@ -350,7 +350,7 @@ mod tests {
     fn a_quote_is_escaped_in_a_quoted_scalar() {
         let mut sources = SourceMap::new();
         let file = sources.add("a.yaml", "k: 'a b'");
-        let origin = crate::diag::Origin { object: "n/m".into(), key: "k".into() };
+        let origin = crate::Origin { object: "n/m".into(), key: "k".into() };
         let inner = sources.embed(file, 3..8, "a b", origin);
         let at = Span::new(inner, 2, 3);
         let quote = Diagnostic::new(&codes::FOREIGN_WORD, at, "x").with_fix("x", at, "'c'");
@@ -360,7 +360,7 @@ mod tests {
         let broken = Diagnostic::new(&codes::FOREIGN_WORD, at, "x").with_fix("x", at, "c\nd");
         assert_eq!(apply(&sources, &[broken], &[FixClass::Certain]).impossible, 1);
         let file = sources.add("b.yaml", "k: \"a b\"");
-        let origin = crate::diag::Origin { object: "n/m".into(), key: "k".into() };
+        let origin = crate::Origin { object: "n/m".into(), key: "k".into() };
         let inner = sources.embed(file, 3..8, "a b", origin);
         let at = Span::new(inner, 2, 3);
         let quote = Diagnostic::new(&codes::FOREIGN_WORD, at, "x").with_fix("x", at, "\"c\"");
@@ -410,7 +410,7 @@ mod tests {
 
     #[test]
     fn places_that_meet_are_found_among_all() {
-        let mut random = crate::testing::Random(3);
+        let mut random = bayplan_model::testing::Random(3);
         let mut sources = SourceMap::new();
         let file = sources.add("a.bay", "x".repeat(60));
         for _ in 0..300 {

@@ -210,7 +210,7 @@ mod tests {
 
     #[test]
     fn the_band_holds_every_distance_that_is_not_too_far() {
-        let mut random = crate::testing::Random(1);
+        let mut random = bayplan_model::testing::Random(1);
         let mut word = |most: usize| -> Vec<char> {
             (0..1 + random.below(most)).map(|_| ['a', 'b', 'c'][random.below(3)]).collect()
         };

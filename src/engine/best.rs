@@ -1,10 +1,10 @@
 //! Adds up the scores of all plugins and chooses among the best nodes, for both deciders.
 
 use super::{Selected, TieBreak};
-use crate::framework::{
+use bayplan_framework::{
     Cycle, Feasible, Framework, MAX_SCORE, Normalize, PluginId, Recorder, Scale, Score, ScorePlugin, Status,
 };
-use crate::model::{NodeId, NodeSet, Snapshot, bits, block, blocks_mut, rows_where};
+use bayplan_model::{NodeId, NodeSet, Snapshot, bits, block, blocks_mut, rows_where};
 
 /// Totals by row, and scratch for one plugin's scores. Kept between pods.
 #[derive(Debug, Default)]

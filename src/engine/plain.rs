@@ -2,8 +2,8 @@
 //! Explanations use it, and tests compare every other decider with it.
 
 use super::{Decider, Memory, best, sampling};
-use crate::framework::{Code, Cycle, Recorder, Status};
-use crate::model::{NodeId, NodeSet, Snapshot};
+use bayplan_framework::{Code, Cycle, Recorder, Status};
+use bayplan_model::{NodeId, NodeSet, Snapshot};
 use std::borrow::Cow;
 
 /// The definition of a decision.

@@ -3,8 +3,8 @@
 //!
 //! Source: `pkg/scheduler/schedule_one.go`, `numFeasibleNodesToFind`; `pkg/scheduler/backend/cache/node_tree.go`.
 
-use crate::framework::{Framework, Status};
-use crate::model::{NodeId, NodeSet, Snapshot, Symbol};
+use bayplan_framework::{Framework, Status};
+use bayplan_model::{NodeId, NodeSet, Snapshot, Symbol};
 use rustc_hash::FxHashMap;
 
 /// In smaller clusters all nodes are filtered.

@@ -2,8 +2,8 @@
 //! passed the filters before it. With sampling, plugins run on single nodes until enough fit.
 
 use super::{Decider, Memory, best, sampling};
-use crate::framework::{Code, Cycle, Recorder, Status, TimedPoint, Verdicts};
-use crate::model::{NodeId, NodeInfo, NodeSet, Snapshot};
+use bayplan_framework::{Code, Cycle, Recorder, Status, TimedPoint, Verdicts};
+use bayplan_model::{NodeId, NodeInfo, NodeSet, Snapshot};
 
 /// The fast decider.
 #[derive(Debug, Default)]

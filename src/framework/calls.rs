@@ -2,7 +2,7 @@
 
 use super::extenders::{ExtenderAnswer, ExtenderAsk};
 use super::patch_body::PatchBody;
-use crate::model::{Duration, Kind, ObjectKey, PodKey, PodMarks, Symbol, Time};
+use bayplan_model::{Duration, Kind, ObjectKey, PodKey, PodMarks, Symbol, Time};
 use std::borrow::Cow;
 
 /// Names one call that is answered by exactly one reply.
@@ -118,7 +118,7 @@ pub enum Answer {
     /// An extender answered.
     Extender(ExtenderAnswer),
     /// The object that was read; `None` when it does not exist.
-    Object(Option<crate::model::Object>),
+    Object(Option<bayplan_model::Object>),
 }
 
 /// Why a call did not succeed.

@@ -2,7 +2,7 @@
 //!
 //! Source: `pkg/scheduler/framework/preemption/preemption.go`, `pickOneNodeForPreemption`.
 
-use crate::model::{NodeId, PodInfo, Symbol, Time};
+use bayplan_model::{NodeId, PodInfo, Symbol, Time};
 use std::cmp::Reverse;
 use std::sync::Arc;
 
@@ -77,8 +77,8 @@ pub fn sort_by_importance(pods: &mut [&Arc<PodInfo>]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::Duration;
-    use crate::testing::pod;
+    use bayplan_model::Duration;
+    use bayplan_model::testing::pod;
 
     const NOW: Time = Time(1_000_000_000);
 

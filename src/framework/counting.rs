@@ -7,7 +7,7 @@ use super::points::Feasible;
 use super::post_filter::PostFilterAnswer;
 use super::preemption::PreemptionRules;
 use super::runtime::{Cycle, Framework};
-use crate::model::{NodeId, NodeSet, Snapshot, Symbol};
+use bayplan_model::{NodeId, NodeSet, Snapshot, Symbol};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// What a rule would have done to a decision, had it decided.

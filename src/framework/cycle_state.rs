@@ -106,12 +106,14 @@ pub(super) struct Concerned {
 impl CycleState {
     /// Whether a plugin has nothing to do with the pod of the attempt: its precondition does not hold, or it has filters
     /// and PreFilter skipped them.
+    #[inline]
     pub fn ignores(&self, plugin: PluginId, filters: bool) -> bool {
         let silent = self.concerned.as_ref().is_some_and(|some| some.silent.contains(plugin));
         silent || filters && self.skip_filter.contains(plugin)
     }
 
     /// The slot of a plugin instance.
+    #[inline]
     pub fn slot(&self, plugin: PluginId) -> Option<&StateSlot> {
         let at = self.slots.binary_search_by_key(&plugin, |(of, _)| *of).ok()?;
         self.slots.get(at).map(|(_, slot)| slot)
@@ -142,6 +144,7 @@ impl CycleState {
     }
 
     /// The slot of a plugin instance, to be written.
+    #[inline]
     pub fn slot_mut(&mut self, plugin: PluginId) -> &mut StateSlot {
         let at = self.slots.binary_search_by_key(&plugin, |(of, _)| *of).unwrap_or_else(|at| {
             self.slots.insert(at, (plugin, StateSlot::default()));

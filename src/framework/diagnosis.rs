@@ -3,7 +3,7 @@
 use super::plugin_id::{PluginId, PluginSet};
 use super::status::{Code, Status};
 use super::unchecked::NotChecked;
-use crate::model::{NodeId, NodeSet, Symbol, bits};
+use bayplan_model::{NodeId, NodeSet, Symbol, bits};
 use smallvec::SmallVec;
 use std::collections::BTreeMap;
 
@@ -36,6 +36,7 @@ impl NodeToStatus {
     }
 
     /// Writes the registered status of nodes of one word of rows.
+    #[inline]
     pub fn set_rows(&mut self, word: usize, rows: u64, number: u32) {
         if self.by_word.len() <= word {
             self.by_word.resize(word + 1, SmallVec::new());
@@ -62,6 +63,7 @@ impl NodeToStatus {
     }
 
     /// The status of nodes that have none of their own.
+    #[inline]
     pub fn absent(&self) -> Option<&Status> {
         self.absent.as_ref()
     }
@@ -77,6 +79,7 @@ impl NodeToStatus {
         })
     }
 
+    #[inline]
     fn own(&self, node: NodeId) -> Option<&Status> {
         let entries = self.by_word.get(node.row() / 64)?;
         let (number, _) = entries.iter().find(|(_, rows)| rows >> (node.row() % 64) & 1 == 1)?;
@@ -84,6 +87,7 @@ impl NodeToStatus {
     }
 
     /// The status of one node.
+    #[inline]
     pub fn get(&self, node: NodeId) -> Option<&Status> {
         self.own(node).or(self.absent.as_ref())
     }

@@ -2,7 +2,7 @@
 //!
 //! Source: `pkg/scheduler/framework/events.go`, `staging/src/k8s.io/kube-scheduler/framework/types.go`.
 
-use crate::model::{ApiObject, Kind, Namespace, Node, PodInfo};
+use bayplan_model::{ApiObject, Kind, Namespace, Node, PodInfo};
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -217,7 +217,7 @@ pub enum EventObjects {
         /// Now.
         new: Option<Arc<dyn ApiObject>>,
     },
-    /// What moved in indexes: the numbers of [`Moved::Group`](crate::model::Moved::Group), in their order.
+    /// What moved in indexes: the numbers of [`Moved::Group`](bayplan_model::Moved::Group), in their order.
     Moved(Arc<[u64]>),
     /// None: an event of the scheduler itself.
     None,
@@ -410,7 +410,7 @@ const POD_ACTIONS: [ActionType; 7] = [
 /// Whether the request for any resource shrank or was removed.
 fn scaled_down(old: &PodInfo, new: &PodInfo) -> bool {
     let (old, new) = (&old.requests, &new.requests);
-    let gone = |(name, amount): &(crate::model::Symbol, i64)| {
+    let gone = |(name, amount): &(bayplan_model::Symbol, i64)| {
         *amount > new.scalar(name) || !new.scalars.iter().any(|(other, _)| other == name)
     };
     old.milli_cpu > new.milli_cpu

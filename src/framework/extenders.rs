@@ -5,13 +5,13 @@
 
 use super::plugin::Plugin;
 use super::reads::Reads;
-use crate::model::{Duration, ObjectKey, PodInfo, Symbol};
+use bayplan_model::{Duration, ObjectKey, PodInfo, Symbol};
 use std::sync::Arc;
 
 /// The name by which refused pods name extenders among the plugins that refused them.
 ///
 /// Source: `pkg/scheduler/framework/types.go`, `ExtenderName`.
-pub const EXTENDER_NAME: &str = "Extender";
+pub(crate) const EXTENDER_NAME: &str = "Extender";
 
 /// Scores of extenders reach from 0 to 10, those of plugins from 0 to 100.
 const SCALE: i64 = 10;

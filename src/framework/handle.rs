@@ -4,7 +4,7 @@ use super::calls::{ApiCall, EventType, Ticket};
 use super::cycle_state::{CycleState, StateSlot};
 use super::plugin_id::PluginId;
 use super::status::{RuleFault, Status};
-use crate::model::{
+use bayplan_model::{
     ApiObject, Change, Index, IndexKey, Moves, ObjectKey, PodInfo, PodKey, PodMarks, Snapshot, Symbol, Time,
 };
 use std::any::Any;
@@ -46,6 +46,7 @@ impl<'a> Handle<'a> {
     }
 
     /// This view for another plugin.
+    #[inline]
     pub fn for_plugin(self, plugin: PluginId) -> Self {
         Self { plugin, ..self }
     }
@@ -117,6 +118,7 @@ impl<'a> Actor<'a> {
     }
 
     /// The frozen view.
+    #[inline]
     pub fn handle(&self) -> Handle<'_> {
         Handle {
             pod: self.pod,
@@ -132,6 +134,7 @@ impl<'a> Actor<'a> {
     }
 
     /// The plugin's slot of the cycle state.
+    #[inline]
     pub fn slot(&mut self) -> &mut StateSlot {
         self.cycle.slot_mut(self.plugin)
     }

@@ -6,7 +6,7 @@
 
 use super::calls::{ApiCall, Part};
 use super::patch_body::PatchBody;
-use crate::model::{Kind, MetadataChange, ObjectKey, Symbol};
+use bayplan_model::{Kind, MetadataChange, ObjectKey, Symbol};
 use serde_json::{Map, Value, json};
 
 /// All that a field manager wants of an object, or of its status. What it wanted before and wants no more is removed,
@@ -54,7 +54,7 @@ impl Intent {
     /// Takes the fields of a further intent of the same manager in.
     fn join(&mut self, other: &Self) {
         let mut fields = Value::Object(std::mem::take(&mut self.fields));
-        crate::model::merge(&mut fields, &Value::Object(other.fields.clone()));
+        bayplan_model::merge(&mut fields, &Value::Object(other.fields.clone()));
         if let Value::Object(fields) = fields {
             self.fields = fields;
         }
@@ -121,7 +121,7 @@ impl Write {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::KindName;
+    use bayplan_model::KindName;
 
     fn intent(fields: Value) -> Intent {
         let Value::Object(fields) = fields else { panic!() };

@@ -1,7 +1,7 @@
 //! [`LeftAlone`]: an exception by which a plugin, or one of its rules, leaves a pod alone for a time.
 
 use super::{Framework, Handle, PluginId};
-use crate::model::{Symbol, Time};
+use bayplan_model::{Symbol, Time};
 
 /// An exception that holds for a pod.
 #[derive(Clone, PartialEq, Eq, Debug)]

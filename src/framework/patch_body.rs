@@ -3,9 +3,9 @@
 
 use super::calls::ConditionPatch;
 use super::intent::Intent;
-use crate::model::objects::persistent_volume::BOUND_BY_CONTROLLER;
-use crate::model::objects::persistent_volume_claim::SELECTED_NODE;
-use crate::model::{
+use bayplan_model::objects::persistent_volume::BOUND_BY_CONTROLLER;
+use bayplan_model::objects::persistent_volume_claim::SELECTED_NODE;
+use bayplan_model::{
     AFTER_BIND, ClaimReference, MetadataChange, Node, Object, ObjectKey, PersistentVolume,
     PersistentVolumeClaim, PodInfo, Symbol, downcast, looked_up,
 };
@@ -59,7 +59,7 @@ pub enum PatchBody {
 }
 
 /// The reason of the condition `DisruptionTarget` of a victim of preemption.
-pub const PREEMPTION_BY_SCHEDULER: &str = "PreemptionByScheduler";
+pub(crate) const PREEMPTION_BY_SCHEDULER: &str = "PreemptionByScheduler";
 
 impl PatchBody {
     /// Whether it is a JSON merge patch and no strategic one, which custom kinds do not have.
@@ -269,7 +269,7 @@ impl ConditionPatch {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::Kind;
+    use bayplan_model::Kind;
 
     fn pod() -> ObjectKey {
         ObjectKey { kind: Kind::Pod, namespace: "shop".into(), name: "web-1".into(), uid: "u-1".into() }

@@ -8,7 +8,7 @@ use super::preemption::PreemptionRules;
 use super::reads::{Need, Reads};
 use super::remedies::Edit;
 use super::unchecked::Impact;
-use crate::model::{Duration, NodeInfo, PodInfo, PodPrecondition, Resource, Snapshot, Symbol, Time, Want};
+use bayplan_model::{Duration, NodeInfo, PodInfo, PodPrecondition, Resource, Snapshot, Symbol, Time, Want};
 use std::any::Any;
 
 /// How often plugins that read the clock are re-evaluated, unless they say when.
@@ -50,7 +50,7 @@ pub trait Plugin: Any + Send + Sync {
         self.reads().clock.then(|| h.snapshot.monotonic(next_minute(h.snapshot.wall_clock(h.now))))
     }
     /// Indexes that it keeps in the snapshot, added when its profile comes into service.
-    fn indexes(&self) -> Vec<(crate::model::IndexKey, Box<dyn crate::model::Index>)> {
+    fn indexes(&self) -> Vec<(bayplan_model::IndexKey, Box<dyn bayplan_model::Index>)> {
         Vec::new()
     }
     /// The resources that it sums under a name and a key, such as those of a ledger, for all who show them; `None`: it has
@@ -177,7 +177,7 @@ macro_rules! serves {
     (@ Bind) => { $crate::serves!(@@ bind Bind); };
     (@ PostBind) => { $crate::serves!(@@ post_bind PostBind); };
     (@@ $getter:ident $point:ident) => {
-        fn $getter(&self) -> Option<&dyn $crate::framework::$point> {
+        fn $getter(&self) -> Option<&dyn $crate::$point> {
             Some(self)
         }
     };

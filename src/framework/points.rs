@@ -15,7 +15,7 @@ use super::queued::{QueuedPodInfo, SortKey, SortShare};
 use super::reads::Interest;
 use super::simulation::Simulation;
 use super::status::Status;
-use crate::model::{NodeId, NodeInfo, NodeSet, ObjectKey, PodInfo, PodKey, Snapshot, Symbol, Time, bits};
+use bayplan_model::{NodeId, NodeInfo, NodeSet, ObjectKey, PodInfo, PodKey, Snapshot, Symbol, Time, bits};
 use serde::Serialize;
 
 /// Before a pod may enter the queue.

@@ -10,7 +10,7 @@ use super::probe::{Outcome, TimedPoint};
 use super::runner::Runner;
 use super::runtime::{Cycle, Framework};
 use super::status::{Code, Status};
-use crate::model::{PodKey, Snapshot};
+use bayplan_model::{PodKey, Snapshot};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// The answer of all PostFilter plugins together.

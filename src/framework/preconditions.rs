@@ -5,7 +5,7 @@
 
 use super::plugin::Plugin;
 use super::plugin_id::{PluginId, PluginSet};
-use crate::model::{Filed, PodInfo};
+use bayplan_model::{Filed, PodInfo};
 use std::sync::Arc;
 
 /// The plugins of a profile by their preconditions.

@@ -18,7 +18,7 @@ use super::points::PostFilter;
 use super::runtime::Framework;
 use super::simulation::Simulation;
 use super::status::{Code, RuleFault, Status};
-use crate::model::{NodeInfo, Overlay, PodInfo};
+use bayplan_model::{NodeInfo, Overlay, PodInfo};
 use smallvec::SmallVec;
 use std::sync::Arc;
 

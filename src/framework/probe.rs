@@ -11,7 +11,7 @@ use super::points::{
 };
 use super::runtime::Framework;
 use super::status::Status;
-use crate::model::Symbol;
+use bayplan_model::Symbol;
 use std::sync::Arc;
 
 /// A timed step: upstream's names of extension points in metrics.
@@ -182,11 +182,13 @@ impl Framework {
     }
 
     /// Whether to time the plugins of a new attempt one by one.
+    #[inline]
     pub fn samples(&self) -> bool {
         self.watch.as_ref().is_some_and(|watch| watch.probe.samples())
     }
 
     /// The current instant; `None` without a probe.
+    #[inline]
     pub fn mark(&self) -> Option<Mark> {
         self.watch.as_ref().map(|watch| watch.probe.mark())
     }
@@ -290,7 +292,7 @@ impl Framework {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::framework::Points;
+    use crate::Points;
     use std::sync::mpsc::{Sender, channel};
 
     struct Notes(Sender<String>);

@@ -13,7 +13,7 @@ use super::plugin_id::PluginId;
 use super::registry::{Entry, Registry};
 use super::runtime::Framework;
 use super::{ArgsError, At, MAX_SCORE, Tree};
-use crate::model::Symbol;
+use bayplan_model::Symbol;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! [`QueuedPodInfo`]: a pod with its queueing state.
 
 use super::plugin_id::{PluginId, PluginSet};
-use crate::model::{PodInfo, Symbol, Time};
+use bayplan_model::{PodInfo, Symbol, Time};
 use std::sync::Arc;
 
 /// The place of a pod in the queue: compared as bytes, then by time of entry, then by sequence number.

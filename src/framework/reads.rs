@@ -1,7 +1,7 @@
 //! [`Reads`]: which data of pod, node and cluster a plugin uses. [`Interest`]: which of it concerns one pod. Queueing hints, label columns, re-evaluation of
 //! waiting pods and explanations derive from it.
 
-use crate::model::{ChangeRecord, Kind, Kinds, Moved, Symbol};
+use bayplan_model::{ChangeRecord, Kind, Kinds, Moved, Symbol};
 use std::collections::BTreeSet;
 
 /// Whether more of something helps a pod or hurts it.

@@ -5,7 +5,7 @@ use super::plugin_id::PluginId;
 use super::points::PreFilterOutcome;
 use super::scale::Scale;
 use super::status::Status;
-use crate::model::{NodeId, NodeSet};
+use bayplan_model::{NodeId, NodeSet};
 
 /// Observes what plugins answer.
 pub trait Recorder {

@@ -44,7 +44,7 @@ impl PluginDescriptor {
     }
 
     /// Whether the plugin is built.
-    pub fn is_built(&self) -> bool {
+    pub(crate) fn is_built(&self) -> bool {
         matches!(self.make, Make::Built(_))
     }
 }
@@ -57,7 +57,7 @@ enum Source {
 }
 
 /// Makes the plugin of a policy with its arguments.
-pub type PolicyBuilder = dyn Fn(&Tree) -> Result<Arc<dyn Plugin>, Vec<ArgsError>> + Send + Sync;
+type PolicyBuilder = dyn Fn(&Tree) -> Result<Arc<dyn Plugin>, Vec<ArgsError>> + Send + Sync;
 
 /// A plugin that a profile may name.
 #[derive(Clone)]
@@ -86,12 +86,12 @@ impl Entry {
     }
 
     /// Whether it is a policy with `queue by`.
-    pub fn sorts_queue(&self) -> bool {
+    pub(crate) fn sorts_queue(&self) -> bool {
         self.sorts
     }
 
     /// Whether it is built.
-    pub fn is_built(&self) -> bool {
+    pub(crate) fn is_built(&self) -> bool {
         match &self.source {
             Source::InTree(descriptor, _) => descriptor.is_built(),
             Source::Policy(_) => true,

@@ -6,7 +6,7 @@ use super::points::PluginsRunner;
 use super::preemption::{AppliedRules, PreemptionRules, RuleNotes};
 use super::runtime::Framework;
 use super::simulation::Simulation;
-use crate::model::NodeId;
+use bayplan_model::NodeId;
 
 /// Lets plugins run filters on a changed copy of a node.
 pub struct Runner<'a> {

@@ -21,7 +21,7 @@ use super::simulation::Simulation;
 use super::status::{Code, Status};
 use super::unchecked::{Impact, NotChecked};
 use super::waits::Waits;
-use crate::model::{IndexError, NodeId, NodeInfo, NodeSet, PodInfo, Snapshot, Symbol, Time, Want};
+use bayplan_model::{IndexError, NodeId, NodeInfo, NodeSet, PodInfo, Snapshot, Symbol, Time, Want};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -528,7 +528,7 @@ impl Framework {
 
     /// PreFilter extensions after `pod` was added to or removed from `node`. They get their slot as an argument; the
     /// state of the handle has none for them.
-    pub fn run_pre_filter_extensions(
+    pub(crate) fn run_pre_filter_extensions(
         &self,
         state: &mut CycleState,
         h: Handle,
@@ -719,7 +719,7 @@ impl Framework {
         cycle: &Cycle,
         snapshot: &Snapshot,
         node: NodeId,
-    ) -> Result<(PluginId, crate::framework::ApiCall), Status> {
+    ) -> Result<(PluginId, crate::ApiCall), Status> {
         for id in &self.points.bind {
             let Some(point) = self.plugin(*id).and_then(|plugin| plugin.bind()) else { continue };
             match point.bind(&cycle.handle(snapshot).for_plugin(*id), node) {
@@ -776,7 +776,7 @@ fn pick<T: Copy>(point: &[T], places: &Places, plugins: &PluginSet) -> Vec<T> {
 /// The longest wait at Permit: 15 minutes.
 ///
 /// Source: `pkg/scheduler/framework/runtime/framework.go`, `maxTimeout`.
-pub const MAX_PERMIT_WAIT: crate::model::Duration = crate::model::Duration::from_seconds(15 * 60);
+pub const MAX_PERMIT_WAIT: bayplan_model::Duration = bayplan_model::Duration::from_seconds(15 * 60);
 
 /// The data that acting plugins read and write.
 pub struct Acting<'a> {

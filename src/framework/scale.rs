@@ -146,7 +146,7 @@ fn quotient(a: i64, b: i64) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::Random;
+    use bayplan_model::testing::Random;
 
     #[test]
     fn quotients_are_those_of_whole_numbers() {

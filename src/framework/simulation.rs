@@ -5,7 +5,7 @@ use super::handle::Handle;
 use super::preemption::{AppliedRules, Verdict};
 use super::runtime::Framework;
 use super::status::Status;
-use crate::model::{NodeInfo, Overlay, PodInfo};
+use bayplan_model::{NodeInfo, Overlay, PodInfo};
 use std::sync::Arc;
 
 /// One node to try changes on.

@@ -4,7 +4,7 @@
 //! forms of filters write words of 64 rows with the number of a status, so that a pass over nodes clones none.
 
 use super::plugin_id::PluginId;
-use crate::model::Symbol;
+use bayplan_model::Symbol;
 use std::sync::Arc;
 
 /// What a refusal means for the queue and for preemption. Numbers are upstream's, for logs and metrics.
@@ -85,6 +85,7 @@ pub struct Status {
 
 impl Status {
     /// A refusal with one reason.
+    #[inline]
     pub fn new(code: Code, reason: impl Into<Symbol>) -> Self {
         Self {
             code,
@@ -140,12 +141,14 @@ impl Status {
     }
 
     /// This status, attributed to `plugin`.
+    #[inline]
     pub fn by(mut self, plugin: PluginId) -> Self {
         self.plugin = plugin;
         self
     }
 
     /// This status, attributed to a rule of the plugin.
+    #[inline]
     pub fn of_rule(mut self, rule: u16) -> Self {
         self.rule = rule;
         self
@@ -164,6 +167,7 @@ impl Status {
     }
 
     /// The fault that it comes from.
+    #[inline]
     pub fn fault(&self) -> Option<&Arc<RuleFault>> {
         self.cause.0.as_ref()
     }
@@ -180,6 +184,7 @@ impl Status {
     }
 
     /// Whether the pod was refused (and not: something failed).
+    #[inline]
     pub fn is_rejected(&self) -> bool {
         self.code != Code::Error
     }

@@ -3,7 +3,7 @@
 //! so, and the pod waits where the missing plugin could refuse it.
 
 use super::plugin_id::PluginId;
-use crate::model::Symbol;
+use bayplan_model::Symbol;
 
 /// What a plugin that is not built could do to a pod.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

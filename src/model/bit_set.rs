@@ -141,6 +141,7 @@ impl<R: Row> FromIterator<R> for BitSet<R> {
 }
 
 /// The bits of a word, lowest first.
+#[inline]
 pub fn bits(mut word: u64) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {
         if word == 0 {

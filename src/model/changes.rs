@@ -224,21 +224,25 @@ impl Kinds {
         .with(Self::NOMINATED);
 
     /// Both.
+    #[inline]
     pub const fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
     /// The first without the second.
+    #[inline]
     pub const fn without(self, other: Self) -> Self {
         Self(self.0 & !other.0)
     }
 
     /// Whether they share a bit.
+    #[inline]
     pub const fn intersects(self, other: Self) -> bool {
         self.0 & other.0 != 0
     }
 
     /// Whether no bit is set.
+    #[inline]
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }
@@ -295,16 +299,19 @@ impl ChangeLog {
     pub const CAPACITY: usize = 65_536;
 
     /// An empty log whose next record has the generation after `newest`.
+    #[inline]
     pub fn after(newest: Generation) -> Self {
         Self { records: VecDeque::new(), newest }
     }
 
     /// How many records are kept.
+    #[inline]
     pub fn len(&self) -> usize {
         self.records.len()
     }
 
     /// Whether no record is kept.
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.records.is_empty()
     }
@@ -325,6 +332,7 @@ impl ChangeLog {
     }
 
     /// The newest generation.
+    #[inline]
     pub fn newest(&self) -> Generation {
         self.newest
     }

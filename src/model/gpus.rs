@@ -143,8 +143,8 @@ pub fn of_node(node: NodeInfo<'_>, but: &PodKey) -> Vec<Gpu> {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::model::{Change, Placement, Snapshot};
     use crate::testing::{node, pod};
+    use crate::{Change, Placement, Snapshot};
 
     fn free(pods: Vec<std::sync::Arc<PodInfo>>) -> Vec<i64> {
         let mut snapshot = Snapshot::default();

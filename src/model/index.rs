@@ -66,7 +66,7 @@ impl Feeds {
     /// [`Change::PodPending`].
     pub const POD_PENDING: Self = Self(1 << 2);
     /// [`Change::PodUnplaced`].
-    pub const POD_UNPLACED: Self = Self(1 << 3);
+    pub(crate) const POD_UNPLACED: Self = Self(1 << 3);
     /// [`Change::PodRemoved`].
     pub const POD_REMOVED: Self = Self(1 << 4);
     /// [`Change::PodWaiting`].
@@ -74,9 +74,9 @@ impl Feeds {
     /// [`Change::Nominated`].
     pub const NOMINATED: Self = Self(1 << 6);
     /// [`Change::NodeUpserted`].
-    pub const NODE_UPSERTED: Self = Self(1 << 7);
+    pub(crate) const NODE_UPSERTED: Self = Self(1 << 7);
     /// [`Change::NodeRemoved`].
-    pub const NODE_REMOVED: Self = Self(1 << 8);
+    pub(crate) const NODE_REMOVED: Self = Self(1 << 8);
     /// [`Change::NamespaceUpserted`].
     pub const NAMESPACE_UPSERTED: Self = Self(1 << 9);
     /// [`Change::NamespaceRemoved`].
@@ -97,6 +97,7 @@ impl Feeds {
     pub(super) const COUNT: usize = 14;
 
     /// Both.
+    #[inline]
     pub const fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }

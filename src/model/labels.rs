@@ -19,6 +19,7 @@ thread_local! {
 
 impl Labels {
     /// The value of `key`.
+    #[inline]
     pub fn get(&self, key: &Symbol) -> Option<&Symbol> {
         self.0.iter().find(|(k, _)| k == key).map(|(_, value)| value)
     }
@@ -29,6 +30,7 @@ impl Labels {
     }
 
     /// Whether there are none.
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -79,6 +81,7 @@ impl Eq for Annotations {}
 
 impl Annotations {
     /// The value of `key`.
+    #[inline]
     pub fn get(&self, key: &str) -> Option<&str> {
         self.pairs.iter().find(|(k, _)| k.as_str() == key).map(|(_, value)| &**value)
     }
@@ -298,11 +301,13 @@ impl Requirement {
     }
 
     /// Whether it holds for an object with these labels.
+    #[inline]
     pub fn matches(&self, labels: &Labels) -> bool {
         self.holds(labels.get(&self.key))
     }
 
     /// Whether it holds where the key has this value, or none.
+    #[inline]
     pub fn holds(&self, value: Option<&Symbol>) -> bool {
         let number = || value.and_then(|value| value.parse::<i64>().ok());
         match self.operator {
@@ -379,11 +384,13 @@ impl LabelSelector {
     }
 
     /// Whether it matches an object with these labels.
+    #[inline]
     pub fn matches(&self, labels: &Labels) -> bool {
         self.requirements.iter().all(|requirement| requirement.matches(labels))
     }
 
     /// Whether it matches every object.
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.requirements.is_empty()
     }
@@ -490,7 +497,7 @@ const MOST_ANNOTATIONS: usize = 256 * 1024;
 ///
 /// Source: `apimachinery/pkg/api/validation/objectmeta.go`, `ValidateAnnotations`, and
 /// `apimachinery/pkg/apis/meta/v1/validation/validation.go`, `ValidateLabels`.
-pub fn metadata_problem<'a>(
+pub(crate) fn metadata_problem<'a>(
     annotations: impl IntoIterator<Item = (&'a Symbol, &'a str)>,
     labels: impl IntoIterator<Item = (&'a Symbol, &'a Symbol)>,
     beside: usize,

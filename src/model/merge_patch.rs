@@ -73,7 +73,7 @@ impl Node {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::model::Object;
+    use crate::Object;
     use crate::testing::node;
     use serde_json::json;
 

@@ -21,7 +21,7 @@ pub fn after_bind_mark(plugin: &str) -> Symbol {
 /// kubelet.
 ///
 /// Source: `pkg/kubelet/types/pod_update.go`, `ConfigMirrorAnnotationKey`.
-pub const STATIC_POD: &str = "kubernetes.io/config.mirror";
+pub(crate) const STATIC_POD: &str = "kubernetes.io/config.mirror";
 
 impl PodInfo {
     /// Whether it is the mirror of a static pod: it runs whether the API server has it or not.

@@ -26,10 +26,12 @@ pub struct NodeInfo<'a> {
 struct Place(u32);
 
 impl Row for Place {
+    #[inline]
     fn row(self) -> usize {
         self.0 as usize
     }
 
+    #[inline]
     fn from_row(row: usize) -> Self {
         Self(row as u32)
     }
@@ -111,6 +113,7 @@ impl<'a> NodeInfo<'a> {
     }
 
     /// This node with an overlay on top.
+    #[inline]
     pub fn with_overlay<'b>(self, overlay: &'b Overlay) -> NodeInfo<'b>
     where
         'a: 'b,
@@ -119,41 +122,49 @@ impl<'a> NodeInfo<'a> {
     }
 
     /// The row.
+    #[inline]
     pub fn id(&self) -> NodeId {
         self.id
     }
 
     /// The snapshot it belongs to.
+    #[inline]
     pub fn snapshot(&self) -> &'a Snapshot {
         self.snapshot
     }
 
     /// Whether pods are simulated on top.
+    #[inline]
     pub fn is_simulated(&self) -> bool {
         self.overlay.is_some()
     }
 
     /// The node object.
+    #[inline]
     pub fn node(&self) -> &'a Arc<Node> {
         &self.row.node
     }
 
     /// The name.
+    #[inline]
     pub fn name(&self) -> &'a Symbol {
         &self.row.node.name
     }
 
     /// The value of a label.
+    #[inline]
     pub fn label(&self, key: &Symbol) -> Option<&'a Symbol> {
         self.row.node.labels.get(key)
     }
 
     /// What pods may use.
+    #[inline]
     pub fn allocatable(&self) -> &'a Resource {
         &self.row.node.allocatable
     }
 
     /// What the pods on the node request, assumed ones included.
+    #[inline]
     pub fn requested(&self) -> &'a Resource {
         match self.overlay {
             Some(overlay) => &overlay.sums.requested,
@@ -162,6 +173,7 @@ impl<'a> NodeInfo<'a> {
     }
 
     /// Requested CPU (millicores) and memory (bytes) with upstream's defaults for containers that name none.
+    #[inline]
     pub fn nonzero_requested(&self) -> (i64, i64) {
         self.overlay.map_or(self.row.sums.nonzero, |overlay| overlay.sums.nonzero)
     }
@@ -183,6 +195,7 @@ impl<'a> NodeInfo<'a> {
     }
 
     /// How many pods are on the node.
+    #[inline]
     pub fn pod_count(&self) -> usize {
         let there = self.row.pods.len();
         self.overlay

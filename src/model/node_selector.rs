@@ -120,7 +120,9 @@ impl NodeSelector {
 impl PreferredTerm {
     /// The terms of an object. Those of weight 0 and empty ones are not looked at, yet a pod that has only such is
     /// scored; invalid ones stay in place too.
-    pub fn parse_all(objects: &[selectors::PreferredSchedulingTerm]) -> (Arc<[Self]>, Option<SelectorError>) {
+    pub(crate) fn parse_all(
+        objects: &[selectors::PreferredSchedulingTerm],
+    ) -> (Arc<[Self]>, Option<SelectorError>) {
         let mut problems = Vec::new();
         let mut terms = Vec::new();
         for (at, object) in objects.iter().enumerate() {

@@ -171,6 +171,7 @@ pub struct PodInfo {
 
 impl PodInfo {
     /// The kinds of constraints that the pod has.
+    #[inline]
     pub fn constraint_kinds(&self) -> ConstraintKinds {
         self.constraints.as_ref().map_or(ConstraintKinds::NONE, |constraints| constraints.kinds)
     }
@@ -189,11 +190,13 @@ impl PodInfo {
     }
 
     /// Whether the pod has ended (phase `Succeeded` or `Failed`).
+    #[inline]
     pub fn is_finished(&self) -> bool {
         matches!(self.phase.as_str(), "Succeeded" | "Failed")
     }
 
     /// Whether the pod is being deleted.
+    #[inline]
     pub fn is_terminating(&self) -> bool {
         self.deleted.is_some()
     }

@@ -280,16 +280,19 @@ impl Quantity {
     }
 
     /// The way it was written.
+    #[inline]
     pub const fn format(&self) -> QuantityFormat {
         self.format
     }
 
     /// -1, 0 or 1.
+    #[inline]
     pub const fn sign(&self) -> i32 {
         self.mantissa.signum() as i32
     }
 
     /// Whether it is nothing.
+    #[inline]
     pub const fn is_zero(&self) -> bool {
         self.mantissa == 0
     }
@@ -487,6 +490,7 @@ impl fmt::Display for Quantity {
 }
 
 impl Ord for Quantity {
+    #[inline]
     fn cmp(&self, other: &Self) -> Ordering {
         let signs = self.sign().cmp(&other.sign());
         if signs != Ordering::Equal || self.is_zero() {
@@ -507,12 +511,14 @@ impl Ord for Quantity {
 }
 
 impl PartialOrd for Quantity {
+    #[inline]
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
 impl PartialEq for Quantity {
+    #[inline]
     fn eq(&self, other: &Self) -> bool {
         self.cmp(other) == Ordering::Equal
     }

@@ -55,13 +55,13 @@ impl Amounts {
     }
 
     /// The amounts as an object writes them.
-    pub fn to_list(&self) -> ResourceList {
+    pub(crate) fn to_list(&self) -> ResourceList {
         ResourceList(self.0.iter().map(|(name, amount)| (name.clone(), Amount::Good(*amount))).collect())
     }
 
     /// Whole amounts: CPU in millicores, the rest in units, each rounded up. Names that are neither native nor
     /// extended resources are left out, as upstream does.
-    pub fn to_resource(&self) -> Resource {
+    pub(crate) fn to_resource(&self) -> Resource {
         let mut resource = Resource::default();
         for (name, amount) in &self.0 {
             match name.as_str() {

@@ -22,11 +22,13 @@ pub struct Resource {
 
 impl Resource {
     /// The amount of the scalar resource `name`, 0 when it is not named.
+    #[inline]
     pub fn scalar(&self, name: &Symbol) -> i64 {
         self.scalars.iter().find(|(n, _)| n == name).map_or(0, |(_, amount)| *amount)
     }
 
     /// The amount of any resource by its Kubernetes name (`cpu` in millicores), 0 when it is not named.
+    #[inline]
     pub fn get(&self, name: &Symbol) -> i64 {
         match name.as_str() {
             "cpu" => self.milli_cpu,

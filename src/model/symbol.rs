@@ -18,11 +18,13 @@ impl Symbol {
     }
 
     /// The text.
+    #[inline]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
     /// Whether the text is empty.
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -42,18 +44,21 @@ impl From<String> for Symbol {
 
 impl std::ops::Deref for Symbol {
     type Target = str;
+    #[inline]
     fn deref(&self) -> &str {
         &self.0
     }
 }
 
 impl PartialEq<str> for Symbol {
+    #[inline]
     fn eq(&self, other: &str) -> bool {
         &*self.0 == other
     }
 }
 
 impl PartialEq<&str> for Symbol {
+    #[inline]
     fn eq(&self, other: &&str) -> bool {
         &*self.0 == *other
     }

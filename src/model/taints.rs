@@ -89,6 +89,7 @@ impl Effect {
     }
 
     /// Whether pods that do not tolerate it are not placed: `NoSchedule` and `NoExecute`.
+    #[inline]
     pub fn keeps_pods_away(self) -> bool {
         self != Self::PreferNoSchedule
     }

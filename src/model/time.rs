@@ -15,11 +15,13 @@ impl Duration {
     pub const ZERO: Self = Self(0);
 
     /// `seconds` as a duration; saturates.
+    #[inline]
     pub const fn from_seconds(seconds: i64) -> Self {
         Self(seconds.saturating_mul(1_000_000))
     }
 
     /// `milliseconds` as a duration; saturates.
+    #[inline]
     pub const fn from_millis(milliseconds: i64) -> Self {
         Self(milliseconds.saturating_mul(1_000))
     }
@@ -32,6 +34,7 @@ impl Duration {
 
 impl Add<Duration> for Time {
     type Output = Time;
+    #[inline]
     fn add(self, by: Duration) -> Time {
         Time(self.0.saturating_add(by.0))
     }
@@ -39,6 +42,7 @@ impl Add<Duration> for Time {
 
 impl Sub<Duration> for Time {
     type Output = Time;
+    #[inline]
     fn sub(self, by: Duration) -> Time {
         Time(self.0.saturating_sub(by.0))
     }
@@ -46,6 +50,7 @@ impl Sub<Duration> for Time {
 
 impl Sub for Time {
     type Output = Duration;
+    #[inline]
     fn sub(self, earlier: Time) -> Duration {
         Duration(self.0.saturating_sub(earlier.0))
     }
@@ -55,7 +60,7 @@ impl Time {
     /// The first instant of CEL's and protobuf's calendar: 0001-01-01T00:00:00Z.
     pub const FIRST: Self = Self(-62_135_596_800_000_000);
     /// The last instant of CEL's and protobuf's calendar: 9999-12-31T23:59:59.999999Z.
-    pub const LAST: Self = Self(253_402_300_799_999_999);
+    pub(crate) const LAST: Self = Self(253_402_300_799_999_999);
 
     /// Reads an RFC 3339 instant as Kubernetes reads it (Go's `time.Parse`); digits beyond
     /// microseconds are dropped. `None` for any other text.

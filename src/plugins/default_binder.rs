@@ -2,10 +2,10 @@
 //!
 //! Source: `pkg/scheduler/framework/plugins/defaultbinder/default_binder.go`.
 
-use crate::framework::{
+use bayplan_framework::{
     ApiCall, ArgsError, Bind, BindOutcome, Features, Handle, Plugin, Reads, Status, Tree,
 };
-use crate::model::{Kind, NodeId, ObjectKey, PodMarks};
+use bayplan_model::{Kind, NodeId, ObjectKey, PodMarks};
 use std::sync::Arc;
 
 pub(super) fn new(args: &Tree, _: Features) -> Result<Arc<dyn Plugin>, Vec<ArgsError>> {
@@ -21,7 +21,7 @@ impl Plugin for DefaultBinder {
     fn reads(&self) -> Reads {
         Reads::default()
     }
-    crate::serves!(Bind);
+    bayplan_framework::serves!(Bind);
 }
 
 impl Bind for DefaultBinder {
@@ -42,8 +42,8 @@ impl Bind for DefaultBinder {
 #[cfg(test)]
 mod tests {
     use super::super::trial::Trial;
-    use crate::framework::ApiCall;
-    use crate::testing::{node, pod};
+    use bayplan_framework::ApiCall;
+    use bayplan_model::testing::{node, pod};
 
     #[test]
     fn the_call_names_pod_uid_and_node() {

@@ -3,13 +3,13 @@
 //!
 //! Source: `pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go`.
 
-use crate::framework::{
+use bayplan_framework::{
     ActionType, ArgsError, ClusterEvent, EnqueueExtensions, EventRegistration, EventResource, Features,
     Field, Fields, Filter, Handle, Impact, NodeToStatus, Normalize, Plugin, PluginsRunner, PostFilter,
     PostFilterOutcome, PreFilter, PreFilterOutcome, QueueingHint, Reads, Score, StateSlot, Status, Tree,
     Verdicts,
 };
-use crate::model::{ConstraintKinds, Duration, NodeInfo, NodeSet, PodInfo, Symbol};
+use bayplan_model::{ConstraintKinds, Duration, NodeInfo, NodeSet, PodInfo, Symbol};
 use std::sync::Arc;
 
 pub(super) fn new(args: &Tree, _: Features) -> Result<Arc<dyn Plugin>, Vec<ArgsError>> {
@@ -60,7 +60,7 @@ impl Plugin for DynamicResources {
     fn not_checked(&self, h: &Handle) -> Vec<(Impact, Symbol)> {
         claims(h.pod).map(|name| (Impact::Refuse, name.clone())).collect()
     }
-    crate::serves!(EnqueueExtensions, PreFilter, Filter, PostFilter, Score);
+    bayplan_framework::serves!(EnqueueExtensions, PreFilter, Filter, PostFilter, Score);
 }
 
 impl PreFilter for DynamicResources {
@@ -128,7 +128,7 @@ impl EnqueueExtensions for DynamicResources {
 #[cfg(test)]
 mod tests {
     use super::super::trial::{Trial, map};
-    use crate::testing::{node, pod};
+    use bayplan_model::testing::{node, pod};
     use serde_json::json;
 
     #[test]

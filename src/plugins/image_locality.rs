@@ -4,8 +4,8 @@
 //!
 //! Source: `pkg/scheduler/framework/plugins/imagelocality/image_locality.go`.
 
-use crate::framework::{ArgsError, Features, Handle, Plugin, Reads, Score, Status, Tree};
-use crate::model::{
+use bayplan_framework::{ArgsError, Features, Handle, Plugin, Reads, Score, Status, Tree};
+use bayplan_model::{
     Change, Delta, Feeds, Image, Index, IndexError, IndexKey, Kinds, Moved, Moves, NodeId, NodeInfo, NodeSet,
     Snapshot, Symbol, blocks_mut,
 };
@@ -154,7 +154,7 @@ impl Plugin for ImageLocality {
     fn indexes(&self) -> Vec<(IndexKey, Box<dyn Index>)> {
         vec![(ImageHolders::key(), Box::new(ImageHolders::default()))]
     }
-    crate::serves!(Score);
+    bayplan_framework::serves!(Score);
 }
 
 impl Score for ImageLocality {
@@ -212,7 +212,7 @@ impl Score for ImageLocality {
 #[cfg(test)]
 mod tests {
     use super::super::trial::{Trial, map};
-    use crate::testing::{node, pod};
+    use bayplan_model::testing::{node, pod};
 
     #[test]
     fn a_node_that_has_the_image_scores_by_its_size_and_by_how_many_nodes_have_it() {

@@ -3,12 +3,12 @@
 //!
 //! Source: `pkg/scheduler/framework/plugins/nodeaffinity/node_affinity.go`.
 
-use crate::framework::{
+use bayplan_framework::{
     ActionType, ArgsError, ClusterEvent, Edit, EnqueueExtensions, EventRegistration, Feasible, Features,
     Field, Filter, Handle, Normalize, Plugin, PreFilter, PreFilterOutcome, PreScore, PreScoreOutcome,
     QueueingHint, Reads, Score, StateSlot, Status, Tree, Verdicts, Violation,
 };
-use crate::model::{
+use bayplan_model::{
     Columns, Kinds, Labels, Node, NodeAffinity as Affinity, NodeId, NodeInfo, NodeSelectorTerm, NodeSet,
     PodInfo, Requirement, SelectorOperator, Snapshot, Symbol, Want, bits, blocks_mut, objects, rows_where,
 };
@@ -107,7 +107,7 @@ impl Plugin for NodeAffinity {
     fn wants(&self, pod: &PodInfo, _: &Snapshot, out: &mut Vec<Want>) {
         out.extend(pod.node_affinity.label_keys().cloned().map(Want::Label));
     }
-    crate::serves!(PreFilter, Filter, PreScore, Score, EnqueueExtensions);
+    bayplan_framework::serves!(PreFilter, Filter, PreScore, Score, EnqueueExtensions);
     fn remedies(&self, h: &Handle, node: Option<NodeInfo>) -> Vec<Edit> {
         let affinity = &h.pod.node_affinity;
         let mut edits = Vec::new();
@@ -411,7 +411,7 @@ impl EnqueueExtensions for NodeAffinity {
 #[cfg(test)]
 mod tests {
     use super::super::trial::{Trial, map};
-    use crate::testing::{node, pod};
+    use bayplan_model::testing::{node, pod};
     use serde_json::json;
 
     const TEXT: &str = "UnschedulableAndUnresolvable: node(s) didn't match Pod's node affinity/selector";

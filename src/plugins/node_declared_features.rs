@@ -3,12 +3,12 @@
 //! Source: `pkg/scheduler/framework/plugins/nodedeclaredfeatures/nodedeclaredfeatures.go`,
 //! `component-helpers/nodedeclaredfeatures` (KEP-5328).
 
-use crate::framework::{
+use bayplan_framework::{
     ActionType, ArgsError, ClusterEvent, EnqueueExtensions, EventRegistration, Features, Filter, Gate,
     Handle, Plugin, PreFilter, PreFilterOutcome, QueueingHint, Reads, StateSlot, Status, Tree, Verdicts,
     Violation,
 };
-use crate::model::{ConstraintKinds, Kinds, NodeInfo, NodeSet, PodInfo, PodPrecondition, Symbol};
+use bayplan_model::{ConstraintKinds, Kinds, NodeInfo, NodeSet, PodInfo, PodPrecondition, Symbol};
 use std::sync::Arc;
 
 const REASON: &str = "node(s) didn't match Pod's required features";
@@ -71,7 +71,7 @@ impl Plugin for NodeDeclaredFeatures {
     fn precondition(&self) -> Option<PodPrecondition> {
         Some(PodPrecondition::Constraints(ConstraintKinds::NODE_FEATURES))
     }
-    crate::serves!(PreFilter, Filter, EnqueueExtensions);
+    bayplan_framework::serves!(PreFilter, Filter, EnqueueExtensions);
 }
 
 impl PreFilter for NodeDeclaredFeatures {
@@ -148,7 +148,7 @@ impl EnqueueExtensions for NodeDeclaredFeatures {
 mod tests {
     use super::super::trial::{Trial, map};
     use super::*;
-    use crate::testing::{node, pod};
+    use bayplan_model::testing::{node, pod};
     use serde_json::json;
 
     const TEXT: &str = "UnschedulableAndUnresolvable: node(s) didn't match Pod's required features";

@@ -2,11 +2,11 @@
 //!
 //! Source: `pkg/scheduler/framework/plugins/nodename/node_name.go`.
 
-use crate::framework::{
+use bayplan_framework::{
     ActionType, ArgsError, EnqueueExtensions, EventRegistration, Features, Filter, Handle, Plugin, Reads,
     Status, Tree, Verdicts, Violation,
 };
-use crate::model::{NodeInfo, NodeSet};
+use bayplan_model::{NodeInfo, NodeSet};
 use std::sync::Arc;
 
 const REASON: &str = "node(s) didn't match the requested node name";
@@ -24,7 +24,7 @@ impl Plugin for NodeName {
     fn reads(&self) -> Reads {
         Reads::default()
     }
-    crate::serves!(Filter, EnqueueExtensions);
+    bayplan_framework::serves!(Filter, EnqueueExtensions);
 }
 
 impl Filter for NodeName {
@@ -70,7 +70,7 @@ impl EnqueueExtensions for NodeName {
 #[cfg(test)]
 mod tests {
     use super::super::trial::{Trial, map};
-    use crate::testing::{node, pod};
+    use bayplan_model::testing::{node, pod};
 
     #[test]
     fn only_the_named_node_fits() {

@@ -2,12 +2,12 @@
 //!
 //! Source: `pkg/scheduler/framework/plugins/nodeports/node_ports.go`.
 
-use crate::framework::{
+use bayplan_framework::{
     ActionType, ArgsError, ClusterEvent, Edit, EnqueueExtensions, EventRegistration, Features, Filter,
     Handle, Plugin, PreFilter, PreFilterOutcome, QueueingHint, Reads, StateSlot, Status, Tree, Verdicts,
     Violation,
 };
-use crate::model::{HostPort, Kinds, NodeInfo, NodeSet};
+use bayplan_model::{HostPort, Kinds, NodeInfo, NodeSet};
 use std::sync::Arc;
 
 const REASON: &str = "node(s) didn't have free ports for the requested pod ports";
@@ -39,7 +39,7 @@ impl Plugin for NodePorts {
     fn reads(&self) -> Reads {
         Reads::of(Kinds::PODS_PORTS)
     }
-    crate::serves!(PreFilter, Filter, EnqueueExtensions);
+    bayplan_framework::serves!(PreFilter, Filter, EnqueueExtensions);
     fn remedies(&self, h: &Handle, node: Option<NodeInfo>) -> Vec<Edit> {
         let Some(node) = node else { return Vec::new() };
         let taken = |wanted: &&HostPort| node.used_ports().any(|used| conflict(wanted, used));
@@ -110,7 +110,7 @@ impl EnqueueExtensions for NodePorts {
 #[cfg(test)]
 mod tests {
     use super::super::trial::{Trial, map};
-    use crate::testing::{node, pod};
+    use bayplan_model::testing::{node, pod};
 
     #[test]
     fn a_port_is_taken_by_protocol_and_address() {

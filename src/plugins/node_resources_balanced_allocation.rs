@@ -4,11 +4,11 @@
 //! deviation with and without the pod. Only `+ - * / sqrt`, so that every machine computes the same.
 
 use super::resource_allocation::{self as allocation, Amounts, Weighted};
-use crate::framework::{
+use bayplan_framework::{
     ArgsError, Feasible, Features, Field, Handle, Plugin, PreScore, PreScoreOutcome, Reads, Score, StateSlot,
     Status, Tree,
 };
-use crate::model::{Kinds, NodeInfo, NodeSet, bits, blocks_mut};
+use bayplan_model::{Kinds, NodeInfo, NodeSet, bits, blocks_mut};
 use smallvec::SmallVec;
 use std::sync::Arc;
 
@@ -74,7 +74,7 @@ impl Plugin for NodeResourcesBalancedAllocation {
     fn reads(&self) -> Reads {
         Reads::of(Kinds::PODS_REQUESTS.with(Kinds::ALLOCATABLE))
     }
-    crate::serves!(PreScore, Score);
+    bayplan_framework::serves!(PreScore, Score);
 }
 
 impl PreScore for NodeResourcesBalancedAllocation {
@@ -138,7 +138,7 @@ fn score_two(a: &allocation::Block<'_>, b: &allocation::Block<'_>, out: &mut [i6
 #[cfg(test)]
 mod tests {
     use super::super::trial::{Trial, map};
-    use crate::testing::{node, pod};
+    use bayplan_model::testing::{node, pod};
 
     #[test]
     fn the_score_says_how_the_pod_changes_the_balance() {

@@ -4,12 +4,12 @@
 //! `requested_to_capacity_ratio.go`.
 
 use super::resource_allocation::{self as allocation, Amounts, Weighted, percent, quotient};
-use crate::framework::{
+use bayplan_framework::{
     ActionType, ArgsError, ClusterEvent, Code, Edit, EnqueueExtensions, EventRegistration, Feasible,
     Features, Field, Fields, Filter, Handle, Plugin, PreFilter, PreFilterOutcome, PreScore, PreScoreOutcome,
     QueueingHint, Reads, Score, Shortage, StateSlot, Status, Tree, Verdicts, Violation,
 };
-use crate::model::{
+use bayplan_model::{
     Kinds, Node, NodeId, NodeInfo, NodeSet, PodInfo, Resource, Symbol, amount_beside, bits, block,
     blocks_mut, is_extended, key_problem, pack, rounded_down,
 };
@@ -168,7 +168,7 @@ fn on_line(points: &[(i64, i64)], x: i64) -> i64 {
 /// The points of a shape, scores times ten.
 fn read_shape(field: &Field, errors: &mut Vec<ArgsError>) -> Vec<(i64, i64)> {
     let mut points: Vec<(i64, i64)> = Vec::new();
-    let list = if matches!(field.tree.value, crate::framework::TreeValue::List(_)) {
+    let list = if matches!(field.tree.value, bayplan_framework::TreeValue::List(_)) {
         field.list(errors)
     } else {
         Vec::new()
@@ -263,7 +263,7 @@ impl Plugin for NodeResourcesFit {
     fn reads(&self) -> Reads {
         Reads::of(Kinds::PODS_REQUESTS.with(Kinds::ALLOCATABLE))
     }
-    crate::serves!(PreFilter, Filter, PreScore, Score, EnqueueExtensions);
+    bayplan_framework::serves!(PreFilter, Filter, PreScore, Score, EnqueueExtensions);
     fn remedies(&self, h: &Handle, node: Option<NodeInfo>) -> Vec<Edit> {
         let Some(node) = node else { return Vec::new() };
         let mut edits = vec![Edit::PodsEnd];
@@ -518,7 +518,7 @@ fn shrank(pod: &PodInfo, old: &PodInfo, new: &PodInfo) -> bool {
 #[cfg(test)]
 mod tests {
     use super::super::trial::{Trial, map};
-    use crate::testing::{node, pod};
+    use bayplan_model::testing::{node, pod};
 
     #[test]
     fn a_node_refuses_what_is_not_free_and_says_whether_evicting_pods_could_help() {

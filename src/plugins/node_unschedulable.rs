@@ -2,11 +2,11 @@
 //!
 //! Source: `pkg/scheduler/framework/plugins/nodeunschedulable/node_unschedulable.go`.
 
-use crate::framework::{
+use bayplan_framework::{
     ActionType, ArgsError, CORDONED, ClusterEvent, Edit, EnqueueExtensions, EventRegistration, Features,
     Filter, Handle, Plugin, QueueingHint, Reads, Status, Tree, Verdicts, Violation,
 };
-use crate::model::{Effect, Kinds, NodeInfo, NodeSet, PodInfo, Symbol, Taint};
+use bayplan_model::{Effect, Kinds, NodeInfo, NodeSet, PodInfo, Symbol, Taint};
 use std::sync::Arc;
 
 const REASON: &str = "node(s) were unschedulable";
@@ -33,7 +33,7 @@ impl Plugin for NodeUnschedulable {
     fn reads(&self) -> Reads {
         Reads::of(Kinds::UNSCHEDULABLE)
     }
-    crate::serves!(Filter, EnqueueExtensions);
+    bayplan_framework::serves!(Filter, EnqueueExtensions);
     fn remedies(&self, h: &Handle, node: Option<NodeInfo>) -> Vec<Edit> {
         let Some(node) = node.filter(|_| !self.tolerated_by(h.pod)) else { return Vec::new() };
         let tainted = node.node().taints.iter().any(|taint| taint.key == *CORDONED);
@@ -94,7 +94,7 @@ impl EnqueueExtensions for NodeUnschedulable {
 #[cfg(test)]
 mod tests {
     use super::super::trial::{Trial, map};
-    use crate::testing::{node, pod};
+    use bayplan_model::testing::{node, pod};
     use serde_json::json;
 
     #[test]

@@ -2,8 +2,8 @@
 //!
 //! Source: `pkg/scheduler/framework/plugins/queuesort/priority_sort.go`.
 
-use crate::framework::{ArgsError, Features, Plugin, QueueSort, QueuedPodInfo, Reads, SortKey, Tree};
-use crate::model::Snapshot;
+use bayplan_framework::{ArgsError, Features, Plugin, QueueSort, QueuedPodInfo, Reads, SortKey, Tree};
+use bayplan_model::Snapshot;
 use std::sync::Arc;
 
 pub(super) fn new(args: &Tree, _: Features) -> Result<Arc<dyn Plugin>, Vec<ArgsError>> {
@@ -19,7 +19,7 @@ impl Plugin for PrioritySort {
     fn reads(&self) -> Reads {
         Reads::default()
     }
-    crate::serves!(QueueSort);
+    bayplan_framework::serves!(QueueSort);
 }
 
 impl QueueSort for PrioritySort {
@@ -33,8 +33,8 @@ impl QueueSort for PrioritySort {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::Time;
-    use crate::testing::pod;
+    use bayplan_model::Time;
+    use bayplan_model::testing::pod;
 
     #[test]
     fn higher_priorities_go_first() {

@@ -3,8 +3,8 @@
 //!
 //! Source: `pkg/scheduler/framework/plugins/noderesources/resource_allocation.go`.
 
-use crate::framework::{ArgsError, Field, Handle};
-use crate::model::{Columns, NodeInfo, PodInfo, ResourceColumn, Symbol, block, is_scalar};
+use bayplan_framework::{ArgsError, Field, Handle};
+use bayplan_model::{Columns, NodeInfo, PodInfo, ResourceColumn, Symbol, block, is_scalar};
 use smallvec::SmallVec;
 
 /// A resource that is scored, with its weight.

@@ -2,7 +2,7 @@
 //!
 //! Source: `pkg/scheduler/framework/plugins/schedulinggates/scheduling_gates.go`.
 
-use crate::framework::{
+use bayplan_framework::{
     ActionType, ArgsError, ClusterEvent, EnqueueExtensions, EventRegistration, Features, Handle, Plugin,
     PreEnqueue, QueueingHint, Reads, Status, Tree,
 };
@@ -21,7 +21,7 @@ impl Plugin for SchedulingGates {
     fn reads(&self) -> Reads {
         Reads::default()
     }
-    crate::serves!(PreEnqueue, EnqueueExtensions);
+    bayplan_framework::serves!(PreEnqueue, EnqueueExtensions);
 }
 
 impl PreEnqueue for SchedulingGates {
@@ -50,7 +50,7 @@ impl EnqueueExtensions for SchedulingGates {
 #[cfg(test)]
 mod tests {
     use super::super::trial::Trial;
-    use crate::testing::pod;
+    use bayplan_model::testing::pod;
 
     #[test]
     fn gates_keep_the_pod_out_and_are_named_in_the_order_of_the_pod() {

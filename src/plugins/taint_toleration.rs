@@ -4,13 +4,13 @@
 //!
 //! Source: `pkg/scheduler/framework/plugins/tainttoleration/taint_toleration.go`.
 
-use crate::framework::{
+use bayplan_framework::{
     ActionType, ArgsError, CONDITION_TAINTS, CORDONED, ClusterEvent, Edit, EnqueueExtensions,
     EventRegistration, Feasible, Features, Filter, Gate, Handle, Normalize, Plugin, PreScore,
     PreScoreOutcome, QueueingHint, Reads, Score, StateSlot, Status, Tree, Verdicts, Violation,
     is_of_lifecycle,
 };
-use crate::model::{
+use bayplan_model::{
     Effect, Kinds, NodeInfo, NodeSet, PodInfo, Taint, TaintSet, block, blocks_mut, find_untolerated,
     rows_where,
 };
@@ -53,7 +53,7 @@ impl Plugin for TaintToleration {
     fn reads(&self) -> Reads {
         Reads::of(Kinds::TAINTS)
     }
-    crate::serves!(Filter, PreScore, Score, EnqueueExtensions);
+    bayplan_framework::serves!(Filter, PreScore, Score, EnqueueExtensions);
     fn remedies(&self, h: &Handle, node: Option<NodeInfo>) -> Vec<Edit> {
         let taints = node.map(|node| &*node.node().taints).unwrap_or_default();
         let refuses = |taint: &&Taint| {
@@ -178,7 +178,7 @@ impl EnqueueExtensions for TaintToleration {
 #[cfg(test)]
 mod tests {
     use super::super::trial::{Trial, map};
-    use crate::testing::{node, pod};
+    use bayplan_model::testing::{node, pod};
 
     const TEXT: &str = "UnschedulableAndUnresolvable: node(s) had untolerated taint(s)";
 

@@ -1,12 +1,12 @@
 //! [`Trial`]: one plugin on a small cluster, for the tests in the files of the plugins.
 
 use super::IN_TREE;
-use crate::framework::{
+use bayplan_framework::{
     ApiCall, ClusterEvent, Cycle, Edit, EventRegistration, Feasible, Features, Framework, Make, Plugin,
     PluginId, Points, QueueingHint, Scale, ScorePlugin, Silent, Simulation, Status, Tree, Verdicts,
     Violation,
 };
-use crate::model::{
+use bayplan_model::{
     Change, KindRow, NodeId, NodeInfo, NodeSet, Object, Placement, PodInfo, Snapshot, Symbol, Time,
 };
 use serde_json::Value;

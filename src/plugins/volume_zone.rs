@@ -6,13 +6,13 @@
 use super::volumes::migration::{BETA_REGION, BETA_ZONE, REGION, ZONE};
 use super::volumes::rows::LabelRows;
 use super::volumes::{claim_not_found, volume_not_found};
-use crate::framework::{
+use bayplan_framework::{
     ActionType, ArgsError, ClusterEvent, EnqueueExtensions, EventRegistration, EventResource, Features,
     Filter, Handle, Need, Plugin, PreFilter, PreFilterOutcome, QueueingHint, Reads, StateSlot, Status, Tree,
     Verdicts, Violation,
 };
-use crate::model::objects::storage_class::WAIT_FOR_FIRST_CONSUMER;
-use crate::model::{
+use bayplan_model::objects::storage_class::WAIT_FOR_FIRST_CONSUMER;
+use bayplan_model::{
     ConstraintKinds, DomainColumn, Kind, Kinds, Labels, NodeInfo, NodeSet, PersistentVolume,
     PersistentVolumeClaim, PodInfo, PodPrecondition, Snapshot, StorageClass, Symbol, VolumeSource, Want,
     rows_where,
@@ -156,7 +156,7 @@ impl Plugin for VolumeZone {
     fn precondition(&self) -> Option<PodPrecondition> {
         Some(PodPrecondition::Constraints(ConstraintKinds::VOLUME_CLAIMS))
     }
-    crate::serves!(PreFilter, Filter, EnqueueExtensions);
+    bayplan_framework::serves!(PreFilter, Filter, EnqueueExtensions);
 }
 
 impl PreFilter for VolumeZone {
@@ -275,8 +275,8 @@ impl EnqueueExtensions for VolumeZone {
 #[cfg(test)]
 mod tests {
     use super::super::trial::{Trial, map, object};
-    use crate::model::Object;
-    use crate::testing::{node, pod};
+    use bayplan_model::Object;
+    use bayplan_model::testing::{node, pod};
     use serde_json::{Value, json};
 
     const TEXT: &str = "UnschedulableAndUnresolvable: node(s) had no available volume zone";
@@ -295,7 +295,7 @@ mod tests {
         )
     }
 
-    fn user() -> std::sync::Arc<crate::model::PodInfo> {
+    fn user() -> std::sync::Arc<bayplan_model::PodInfo> {
         let volume = json!([{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]);
         pod("p").set("spec.volumes", volume).build()
     }

@@ -6,8 +6,8 @@
 
 use super::Replacement;
 use super::replace::{line_end, replaced};
-use crate::diag::{Source, SourceMap, Span};
-use crate::yaml::{self, At, Tree, TreeEntry, TreeValue};
+use bayplan_diag::{Source, SourceMap, Span};
+use bayplan_yaml::{self as yaml, At, Tree, TreeEntry, TreeValue};
 
 /// The text of the file of `source` with `added` put at a byte of `source`. `None` where the file cannot be written so that
 /// exactly this text changes.

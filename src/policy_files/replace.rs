@@ -4,7 +4,7 @@
 //! [`inserted`]: super::inserted
 
 use super::KIND;
-use crate::yaml::{self, Tree, TreeEntry, TreeValue};
+use bayplan_yaml::{self as yaml, Tree, TreeEntry, TreeValue};
 
 /// A new text for a key of a ConfigMap.
 #[derive(Clone, Debug)]

@@ -21,8 +21,8 @@ use super::calls::{Owner, object_key};
 use super::cycle::guard;
 use super::io::Effect;
 use super::mark_judge::Judgement;
-use crate::framework::{Answer, CallError, Cycle, EventRecord, EventType, PluginId, Status, Ticket, Write};
-use crate::model::{Duration, PodInfo, PodKey, PodMarks, Symbol, Time, after_bind_mark};
+use bayplan_framework::{Answer, CallError, Cycle, EventRecord, EventType, PluginId, Status, Ticket, Write};
+use bayplan_model::{Duration, PodInfo, PodKey, PodMarks, Symbol, Time, after_bind_mark};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
@@ -308,7 +308,11 @@ impl Scheduler {
     }
 
     /// The plugin of a pod's profile that writes for it.
-    fn writer(&self, pod: &PodInfo, plugin: &Symbol) -> Option<(Arc<crate::framework::Framework>, PluginId)> {
+    fn writer(
+        &self,
+        pod: &PodInfo,
+        plugin: &Symbol,
+    ) -> Option<(Arc<bayplan_framework::Framework>, PluginId)> {
         let framework = self.profiles.get(&pod.scheduler_name)?;
         let named = |(id, _): &(PluginId, _)| framework.plugin_name(*id) == plugin.as_str();
         let id = framework.after_binds().find(named)?.0;

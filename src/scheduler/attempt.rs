@@ -22,11 +22,11 @@ use super::cycle::Refusal;
 use super::detail::Detail;
 use super::io::Effect;
 use super::queue::Queued;
-use crate::framework::{
+use bayplan_framework::{
     Answer, ApiCall, CallError, Code, Cycle, Extender, ExtenderAnswer, ExtenderAsk, Feasible, Filtered,
     NominatedTry, PostFilterAnswer, Silent, Status, Ticket,
 };
-use crate::model::{Generation, NodeId, NodeSet, PodKey, Snapshot, Symbol, Time};
+use bayplan_model::{Generation, NodeId, NodeSet, PodKey, Snapshot, Symbol, Time};
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;

@@ -8,11 +8,11 @@ use super::cache::PodState;
 use super::calls::{Owner, object_key};
 use super::cycle::guard;
 use super::io::Effect;
-use crate::framework::{
+use bayplan_framework::{
     Answer, ApiCall, AttemptResult, CallError, EventRecord, EventType, Extender, ExtenderAsk, Status, Ticket,
     TimedPoint, not_checked_text,
 };
-use crate::model::{Duration, Object, Symbol, Time};
+use bayplan_model::{Duration, Object, Symbol, Time};
 
 /// A pod whose bind has an unknown outcome is read again after this time.
 const READ_AGAIN: Duration = Duration::from_seconds(1);
@@ -72,7 +72,7 @@ impl Scheduler {
         match call {
             Ok((binder, call)) => {
                 binding.binder = binder;
-                let prefix = crate::model::AFTER_BIND;
+                let prefix = bayplan_model::AFTER_BIND;
                 let plugins =
                     after_bind.annotations.keys().filter_map(|key| key.as_str().strip_prefix(prefix));
                 binding.after_bind = plugins.map(Symbol::new).collect();

@@ -21,11 +21,11 @@ use super::io::Effect;
 use super::permit::Wait;
 use super::queue::Queued;
 use super::{Deferred, Scheduler};
-use crate::framework::{
+use bayplan_framework::{
     Answer, BindTask, CallError, ConditionPatch, Cycle, HELD_BY_POLICY, Mark, PluginId, PreFlight, Status,
     TaskPoll, Ticket, TimedPoint, Wake,
 };
-use crate::model::{Duration, NodeId, ObjectKey, PodKey, Symbol, Time};
+use bayplan_model::{Duration, NodeId, ObjectKey, PodKey, Symbol, Time};
 use std::collections::VecDeque;
 
 /// The binding cycle of one pod.
@@ -445,7 +445,7 @@ impl Scheduler {
     }
 }
 
-fn pre_bind_failed(framework: &crate::framework::Framework, status: Status, id: PluginId) -> Status {
+fn pre_bind_failed(framework: &bayplan_framework::Framework, status: Status, id: PluginId) -> Status {
     framework.plugin_failed(id, TimedPoint::PreBind);
     let status = status.by(id);
     if status.is_rejected() {

@@ -3,8 +3,8 @@
 
 use super::binding::BindingCycle;
 use super::interested::{Concerned, Interested};
-use crate::framework::Interest;
-use crate::model::{Generation, Kind, ObjectKey, PodKey, Snapshot, Symbol, Time};
+use bayplan_framework::Interest;
+use bayplan_model::{Generation, Kind, ObjectKey, PodKey, Snapshot, Symbol, Time};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;

@@ -2,8 +2,8 @@
 //! diagnosis, so that a cycle does nothing per node for it.
 
 use super::Scheduler;
-use crate::framework::{Blame, Diagnosis, Framework, Plugin, Status};
-use crate::model::Symbol;
+use bayplan_framework::{Blame, Diagnosis, Framework, Plugin, Status};
+use bayplan_model::Symbol;
 use std::collections::BTreeMap;
 
 /// The number of attempts in which each rule refused a node, by policy and rule. As many entries as

@@ -17,7 +17,7 @@
 
 use super::queue::Nominator;
 use super::wants::Holders;
-use crate::model::{Assumption, Change, Node, NodeId, Placement, PodInfo, PodKey, Snapshot, Symbol, Time};
+use bayplan_model::{Assumption, Change, Node, NodeId, Placement, PodInfo, PodKey, Snapshot, Symbol, Time};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 

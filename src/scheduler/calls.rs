@@ -7,8 +7,8 @@
 //! call whose owner asked to withdraw it while it was open is not sent again.
 
 use super::io::Effect;
-use crate::framework::{Answer, ApiCall, CallError, ConditionPatch, ExtenderAsk, Ticket};
-use crate::model::{Duration, ObjectKey, PodInfo, PodKey, Symbol, Time};
+use bayplan_framework::{Answer, ApiCall, CallError, ConditionPatch, ExtenderAsk, Ticket};
+use bayplan_model::{Duration, ObjectKey, PodInfo, PodKey, Symbol, Time};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeSet, VecDeque};
 
@@ -378,7 +378,7 @@ impl Outbox {
 /// Names a pod for calls and events.
 pub(super) fn object_key(pod: &PodInfo) -> ObjectKey {
     ObjectKey {
-        kind: crate::model::Kind::Pod,
+        kind: bayplan_model::Kind::Pod,
         namespace: pod.namespace.clone(),
         name: pod.name.clone(),
         uid: pod.uid.clone(),

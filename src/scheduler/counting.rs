@@ -9,8 +9,8 @@ use super::cycle::Refusal;
 use super::io::Effect;
 use super::post_filter::chosen;
 use super::queue::Queued;
-use crate::framework::{Cycle, EventRecord, EventType, Framework, Would, WouldEffect};
-use crate::model::{NodeId, PodInfo, PodKey, Symbol, Time};
+use bayplan_framework::{Cycle, EventRecord, EventType, Framework, Would, WouldEffect};
+use bayplan_model::{NodeId, PodInfo, PodKey, Symbol, Time};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 

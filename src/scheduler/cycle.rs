@@ -12,11 +12,11 @@ use super::detail::Detail;
 use super::io::{Decision, DecisionRecord, Effect, PreemptionRecord, RecordLevel};
 use super::post_filter::Preemption;
 use super::queue::Queued;
-use crate::framework::{
+use bayplan_framework::{
     Choice, Cycle, Diagnosis, EventRecord, EventType, Feasible, FitError, Framework, NotChecked, PluginId,
     PostFilterAnswer, Promise, Silent, Status, Would,
 };
-use crate::model::{NodeId, NodeSet, PodKey, Snapshot, Symbol, Time};
+use bayplan_model::{NodeId, NodeSet, PodKey, Snapshot, Symbol, Time};
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -432,7 +432,7 @@ fn blame(cycle: &Cycle, snapshot: &Snapshot) -> Status {
     for (at, plugin) in framework.plugins().iter().enumerate() {
         let id = PluginId(at as u16);
         let panics = catch_unwind(AssertUnwindSafe(|| {
-            let mut slot = crate::framework::StateSlot::default();
+            let mut slot = bayplan_framework::StateSlot::default();
             if let Some(point) = plugin.pre_filter() {
                 let _ = point.pre_filter(&again.handle(snapshot).for_plugin(id), &mut slot);
             }
@@ -442,7 +442,7 @@ fn blame(cycle: &Cycle, snapshot: &Snapshot) -> Status {
                 for node in snapshot.nodes() {
                     let _ = point.filter(&handle, node);
                 }
-                let mut verdicts = crate::framework::Verdicts::default();
+                let mut verdicts = bayplan_framework::Verdicts::default();
                 point.filter_range(&handle, snapshot.columns().alive(), &mut verdicts);
             }
             let on = Feasible { nodes: snapshot.columns().alive().clone() };

@@ -9,8 +9,8 @@
 
 use super::Scheduler;
 use super::queue::Scope;
-use crate::framework::{ActionType, ClusterEvent, EventObjects, EventResource};
-use crate::model::{PodInfo, PodKey, Symbol, Time};
+use bayplan_framework::{ActionType, ClusterEvent, EventObjects, EventResource};
+use bayplan_model::{PodInfo, PodKey, Symbol, Time};
 use std::sync::Arc;
 
 /// Whether the pod waits, is bound, or is nominated.

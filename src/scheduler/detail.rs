@@ -2,8 +2,8 @@
 //! only when decisions are recorded in full.
 
 use super::io::{DecisionDetail, NodeDetail, PluginScore, RecordLevel};
-use crate::framework::{Cycle, Feasible, PartialScore, PluginId, Recorder, Scale};
-use crate::model::{NodeId, NodeSet, Snapshot, Symbol, bits, block};
+use bayplan_framework::{Cycle, Feasible, PartialScore, PluginId, Recorder, Scale};
+use bayplan_model::{NodeId, NodeSet, Snapshot, Symbol, bits, block};
 use std::collections::BTreeMap;
 
 /// The data recorded in one attempt.
@@ -160,7 +160,7 @@ impl Recorder for Detail {
         self.wanted()
     }
 
-    fn filtered(&mut self, feasible: &NodeSet, _: &crate::framework::NodeToStatus) {
+    fn filtered(&mut self, feasible: &NodeSet, _: &bayplan_framework::NodeToStatus) {
         if self.wanted() {
             self.feasible.copy_from(feasible);
         }

@@ -23,11 +23,11 @@ use super::cache::PodState;
 use super::calls::{Owner, object_key};
 use super::cycle::guard;
 use super::io::Effect;
-use crate::framework::{
+use bayplan_framework::{
     Answer, ApiCall, CallError, ConditionPatch, Cycle, EventRecord, EventType, Mark, Part, PatchBody,
     PluginId, Status, Ticket,
 };
-use crate::model::{PodInfo, PodKey, Symbol, Time};
+use bayplan_model::{PodInfo, PodKey, Symbol, Time};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 

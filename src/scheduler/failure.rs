@@ -14,10 +14,10 @@ use super::calls::{Owner, object_key};
 use super::cycle::{EndedBy, Refusal, guard};
 use super::io::Effect;
 use super::queue::Queued;
-use crate::framework::{
+use bayplan_framework::{
     AttemptResult, ConditionPatch, Cycle, EventRecord, EventType, HELD_BY_POLICY, Promise,
 };
-use crate::model::{PodInfo, Symbol, Time};
+use bayplan_model::{PodInfo, Symbol, Time};
 use std::sync::Arc;
 
 /// The longest note of an event.

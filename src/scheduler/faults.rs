@@ -3,8 +3,8 @@
 
 use super::Scheduler;
 use super::blame::has_rule;
-use crate::framework::{Cycle, Framework, PluginId, RuleFault, Status};
-use crate::model::Symbol;
+use bayplan_framework::{Cycle, Framework, PluginId, RuleFault, Status};
+use bayplan_model::Symbol;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

@@ -1,8 +1,8 @@
 //! [`Interested`]: finds those whom a change of the cluster concerns, without a look at the others. Waiting pods and
 //! sort keys of the queue use it.
 
-use crate::framework::Interest;
-use crate::model::{Generation, Kinds, Moved, Snapshot};
+use bayplan_framework::Interest;
+use bayplan_model::{Generation, Kinds, Moved, Snapshot};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -10,10 +10,10 @@
 //!   wall clock is away from it; events and policies get the wall clock. After `Lead(false)` nothing is sent but the
 //!   events of bindings that were answered.
 
-use crate::framework::{
+use bayplan_framework::{
     Answer, ApiCall, CallError, EventRecord, Framework, Need, NotChecked, PartialScore, Status, Ticket, Would,
 };
-use crate::model::{Duration, Kind, MarkKey, Object, ObjectKey, PodKey, Reading, Symbol, Time};
+use bayplan_model::{Duration, Kind, MarkKey, Object, ObjectKey, PodKey, Reading, Symbol, Time};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

@@ -10,8 +10,8 @@ use super::cycle::{Refusal, refused_waiting};
 use super::io::Effect;
 use super::queue::Scope;
 use super::{Deferred, Scheduler};
-use crate::framework::{Answer, CallError, Code, Diagnosis, Status, Ticket, TimedPoint};
-use crate::model::{Change, ObjectKey, PodInfo, PodKey, Time};
+use bayplan_framework::{Answer, CallError, Code, Diagnosis, Status, Ticket, TimedPoint};
+use bayplan_model::{Change, ObjectKey, PodInfo, PodKey, Time};
 use std::sync::Arc;
 
 impl Scheduler {

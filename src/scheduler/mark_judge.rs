@@ -4,7 +4,7 @@
 
 use super::Scheduler;
 use super::after_bind::{FIRST_PAUSE, Key, LONGEST_PAUSE};
-use crate::model::{Duration, PodInfo, PodKey, Symbol};
+use bayplan_model::{Duration, PodInfo, PodKey, Symbol};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What is remembered of marks as long as their pods are there.

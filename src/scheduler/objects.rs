@@ -5,8 +5,8 @@ use super::Scheduler;
 use super::cache::{PodState, Seen};
 use super::calls::object_key;
 use super::queue::{QueuePlace, Scope};
-use crate::framework::{ActionType, ClusterEvent, EventObjects, EventResource};
-use crate::model::{
+use bayplan_framework::{ActionType, ClusterEvent, EventObjects, EventResource};
+use bayplan_model::{
     ApiObject, Change, Kind, NodeId, Object, ObjectKey, PodInfo, PodKey, Reading, Symbol, Time,
 };
 use rustc_hash::FxHashSet;

@@ -1,16 +1,16 @@
 //! Options of a scheduler.
 
 use super::io::RecordLevel;
-use crate::engine::{Decider, Plain, Scan, TieBreak};
-use crate::model::{Duration, MarkKeys, PodKey};
+use bayplan_engine::{Decider, Plain, Scan, TieBreak};
+use bayplan_model::{Duration, MarkKeys, PodKey};
 
 /// The decider to use.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum DeciderKind {
-    /// [`Scan`](crate::engine::Scan): runs plugins on ranges of columns.
+    /// [`Scan`](bayplan_engine::Scan): runs plugins on ranges of columns.
     #[default]
     Scan,
-    /// [`Plain`](crate::engine::Plain): runs plugins node by node.
+    /// [`Plain`](bayplan_engine::Plain): runs plugins node by node.
     Plain,
     /// Both; an attempt in which they disagree fails with `Error`.
     Verified,

@@ -7,8 +7,8 @@ use super::bindings::WaitClass;
 use super::calls::Owner;
 use super::cycle::{EndedBy, guard};
 use super::io::{Effect, Profiles};
-use crate::framework::{Cycle, Framework, Handle, Interest, PermitOutcome, PluginId, StateSlot, Status};
-use crate::model::{Duration, Kinds, PodKey, Snapshot, Symbol, Time};
+use bayplan_framework::{Cycle, Framework, Handle, Interest, PermitOutcome, PluginId, StateSlot, Status};
+use bayplan_model::{Duration, Kinds, PodKey, Snapshot, Symbol, Time};
 use std::sync::Arc;
 
 /// Interval at which a plugin is re-evaluated after its `next_change` panicked.

@@ -7,8 +7,8 @@
 use super::Scheduler;
 use super::attempt::Attempt;
 use super::cycle::Refusal;
-use crate::framework::{Candidate, Cycle, FitError, PostFilterAnswer, Promise, Status};
-use crate::model::{PodInfo, Snapshot, Symbol};
+use bayplan_framework::{Candidate, Cycle, FitError, PostFilterAnswer, Promise, Status};
+use bayplan_model::{PodInfo, Snapshot, Symbol};
 use std::sync::Arc;
 
 /// What an attempt to preempt other pods came to.

@@ -8,10 +8,10 @@ use super::Scheduler;
 use super::attempt::Attempt;
 use super::calls::object_key;
 use super::io::Effect;
-use crate::framework::{
+use bayplan_framework::{
     Candidate, Code, Extender, ExtenderAnswer, ExtenderAsk, NodeVictims, PostFilterAnswer, Promise, RuleNotes,
 };
-use crate::model::{Snapshot, Symbol, Time};
+use bayplan_model::{Snapshot, Symbol, Time};
 
 /// Upstream's text for a preemption whose candidates extenders refused.
 const NONE_LEFT: &str = "preemption: no candidate node for preemption";

@@ -5,7 +5,7 @@ use super::Scheduler;
 use super::cache::PodState;
 use super::io::{Effect, Profiles};
 use super::queue::ProfileHints;
-use crate::model::{PodInfo, PodKey, Time};
+use bayplan_model::{PodInfo, PodKey, Time};
 use rustc_hash::FxHashSet;
 use std::sync::Arc;
 

@@ -1,8 +1,8 @@
 //! Runs both deciders and compares them after each phase. An attempt on which they disagree fails.
 
-use crate::engine::{Decider, Memory, Plain, Scan, Selected, TieBreak};
-use crate::framework::{Cycle, Feasible, Recorder, Silent, Status};
-use crate::model::{NodeId, NodeSet, Snapshot};
+use bayplan_engine::{Decider, Memory, Plain, Scan, Selected, TieBreak};
+use bayplan_framework::{Cycle, Feasible, Recorder, Silent, Status};
+use bayplan_model::{NodeId, NodeSet, Snapshot};
 
 /// Both deciders at once.
 #[derive(Default)]

@@ -5,8 +5,8 @@ use super::Scheduler;
 use super::binding::BindingStage;
 use super::cache::PodState;
 use super::queue::QueuePlace;
-use crate::framework::{QueuedPodInfo, Ticket};
-use crate::model::{NodeId, PodKey, Symbol, Time};
+use bayplan_framework::{QueuedPodInfo, Ticket};
+use bayplan_model::{NodeId, PodKey, Symbol, Time};
 
 /// How far a binding has come.
 #[derive(Clone, PartialEq, Eq, Debug)]

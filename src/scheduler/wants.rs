@@ -6,7 +6,7 @@ use super::Scheduler;
 use super::cache::PodState;
 use super::cycle::guard;
 use super::io::Profiles;
-use crate::model::{PodInfo, PodKey, Want};
+use bayplan_model::{PodInfo, PodKey, Want};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 

@@ -171,7 +171,7 @@ fn split(text: &str) -> Vec<(usize, &str)> {
 #[allow(clippy::unwrap_used, clippy::expect_used)]
 mod tests {
     use super::*;
-    use crate::yaml::values;
+    use crate::values;
 
     #[test]
     fn a_broken_document_does_not_hide_the_others() {

@@ -2,7 +2,7 @@
 //! collected as [`FieldError`]s with their places, so that one pass reports every mistake.
 
 use super::tree::{At, Tree, TreeValue};
-use crate::diag::suggest::nearest;
+use bayplan_diag::suggest::nearest;
 
 /// What is wrong with a field.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -58,7 +58,7 @@ fn indentation(line: &str) -> usize {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use crate::yaml::documents;
+    use crate::documents;
 
     #[test]
     fn the_place_is_the_line_that_is_indented_wrongly() {

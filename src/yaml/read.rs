@@ -6,7 +6,7 @@ use super::limits::Limits;
 use super::tags;
 use super::templates;
 use super::tree::{At, Tree, TreeEntry, TreeValue};
-use crate::diag::{Diagnostic, SourceId, Span, codes};
+use bayplan_diag::{Diagnostic, SourceId, Span, codes};
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 use serde_saphyr::{Location, Spanned};
@@ -232,7 +232,7 @@ impl<'de> Visitor<'de> for AnyNode {
 #[allow(clippy::unwrap_used, clippy::expect_used)]
 mod tests {
     use super::*;
-    use crate::yaml::place;
+    use crate::place;
 
     /// The text at a path of the only document.
     fn text_at<'t>(text: &'t str, path: &str) -> &'t str {

@@ -4,7 +4,7 @@
 use super::documents::limited_documents;
 use super::read::YamlError;
 use super::tree::{At, Tree, TreeValue};
-use crate::diag::{Diagnostic, SourceId, Span, codes};
+use bayplan_diag::{Diagnostic, SourceId, Span, codes};
 
 /// What `!` is.
 const MESSAGE: &str = "`!` begins a tag in YAML";

@@ -1,7 +1,7 @@
 //! Templates of charts: YAML with actions in double braces, which is YAML only when helm has filled them in.
 
 use super::tree::At;
-use crate::diag::{Diagnostic, SourceId, Span, codes};
+use bayplan_diag::{Diagnostic, SourceId, Span, codes};
 
 /// What begins an action of a template.
 const WORDS: [&str; 14] = [

@@ -1,7 +1,7 @@
 //! GitHub's workflow commands: annotations at the lines of a pull request.
 
 use super::{file_of, whole};
-use crate::diag::{Diagnostic, Place, Severity, SourceMap, escape};
+use crate::{Diagnostic, Place, Severity, SourceMap, escape};
 use std::fmt::Write;
 
 /// How many annotations of one level GitHub shows of a step, less the one that counts the others.

@@ -3,7 +3,7 @@
 //! Forty lines of our own: quick-junit would bring an XML library, dates and UUIDs for them.
 
 use super::{file_of, whole};
-use crate::diag::{Diagnostic, SourceMap, codes, escape};
+use crate::{Diagnostic, SourceMap, codes, escape};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 

@@ -36,7 +36,7 @@ fn whole(diagnostic: &Diagnostic) -> String {
 mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used)]
     use super::*;
-    use crate::diag::{Span, codes};
+    use crate::{Span, codes};
 
     fn some() -> (SourceMap, Vec<Diagnostic>) {
         let mut sources = SourceMap::new();

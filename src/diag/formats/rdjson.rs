@@ -1,7 +1,7 @@
 //! reviewdog's rdjson. Its columns count bytes of UTF-8.
 
 use super::{file_of, whole};
-use crate::diag::{Diagnostic, Place, Severity, Source, SourceMap, Span};
+use crate::{Diagnostic, Place, Severity, Source, SourceMap, Span};
 use serde_json::{Value, json};
 
 /// The diagnostics with their first fix as suggestions.

@@ -1,7 +1,7 @@
 //! SARIF 2.1.0, a log of one run.
 
 use super::whole;
-use crate::diag::{Code, Diagnostic, Fix, Severity, Source, SourceMap, Span, codes};
+use crate::{Code, Diagnostic, Fix, Severity, Source, SourceMap, Span, codes};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fmt::Write;

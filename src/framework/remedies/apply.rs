@@ -1,7 +1,7 @@
 //! What an [`Edit`] does to a pod and to the node under evaluation.
 
 use super::{CORDONED, Edit, EditOwner, json};
-use crate::model::{Change, Labels, Node, NodeId, PodInfo, Snapshot, Symbol};
+use bayplan_model::{Change, Labels, Node, NodeId, PodInfo, Snapshot, Symbol};
 use serde_json::Value;
 use std::sync::Arc;
 

@@ -2,7 +2,7 @@
 //! the strategic merge patch that `explain --fix` prints.
 
 use super::{CORDONED, Edit, Patch};
-use crate::model::{HostPort, PodInfo, Symbol, Taint};
+use bayplan_model::{HostPort, PodInfo, Symbol, Taint};
 use serde_json::{Map, Value, json};
 
 /// Makes the edits of a pod.

@@ -13,7 +13,7 @@ mod words;
 
 pub use patch::Patch;
 
-use crate::model::{HostPort, Symbol, Taint};
+use bayplan_model::{HostPort, Symbol, Taint};
 use serde::Serialize;
 use std::fmt;
 use std::sync::Arc;

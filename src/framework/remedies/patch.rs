@@ -1,7 +1,7 @@
 //! The [`Patch`] that makes edits: a strategic merge patch of the pod, and kubectl commands.
 
 use super::{CORDONED, Edit, words};
-use crate::model::{Container, PodInfo, Symbol, amount};
+use bayplan_model::{Container, PodInfo, Symbol, amount};
 use serde_json::{Map, Value, json};
 
 /// How edits are made with kubectl.
@@ -212,7 +212,7 @@ fn effective(pod: &PodInfo, resource: &Symbol) -> i64 {
     (sidecars + regular).max(largest) + pod.overhead.get(resource)
 }
 
-fn toleration(of: &crate::model::Toleration) -> Value {
+fn toleration(of: &bayplan_model::Toleration) -> Value {
     let mut toleration = Map::new();
     for (field, text) in
         [("key", of.key.as_str()), ("operator", of.operator.name()), ("value", of.value.as_str())]

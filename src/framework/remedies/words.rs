@@ -1,7 +1,7 @@
 //! An [`Edit`] as people say it.
 
 use super::{CORDONED, Edit};
-use crate::model::{PodInfo, Taint, amount_beside};
+use bayplan_model::{PodInfo, Taint, amount_beside};
 
 impl Edit {
     /// What to do. `which` names the node: `n1`, `one of 3 nodes`.

@@ -1,8 +1,8 @@
 //! [`DomainColumn`]: the topology domain of each node by a dense number.
 
-use crate::model::held::Held;
-use crate::model::labels::Labels;
-use crate::model::symbol::Symbol;
+use crate::held::Held;
+use crate::labels::Labels;
+use crate::symbol::Symbol;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
@@ -22,22 +22,25 @@ impl DomainColumn {
     /// What a row without the label has for a number.
     pub const NONE: u32 = u32::MAX;
 
-    pub(in crate::model) fn with_room(room: usize) -> Self {
+    pub(crate) fn with_room(room: usize) -> Self {
         Self { of_row: vec![Self::NONE; room], ..Self::default() }
     }
 
     /// The number of each row's domain; [`DomainColumn::NONE`] for a node without the label and for a row without a
     /// living node. As long as all columns: the rows, up to a whole word of 64.
+    #[inline]
     pub fn of_row(&self) -> &[u32] {
         &self.of_row
     }
 
     /// The number of a row's domain.
+    #[inline]
     pub fn get(&self, row: usize) -> Option<usize> {
         self.of_row.get(row).filter(|number| **number != Self::NONE).map(|number| *number as usize)
     }
 
     /// One more than the highest number of a domain.
+    #[inline]
     pub fn len(&self) -> usize {
         self.values.len()
     }
@@ -48,22 +51,25 @@ impl DomainColumn {
     }
 
     /// The label value of a domain; empty for a number that no node has.
+    #[inline]
     pub fn value(&self, number: usize) -> Option<&Symbol> {
         self.values.get(number)
     }
 
     /// The number of the domain with this value.
+    #[inline]
     pub fn number(&self, value: &Symbol) -> Option<usize> {
         self.numbers.get(value).map(|number| *number as usize)
     }
 
     /// How many living nodes each domain has; 0 for a number that is free.
+    #[inline]
     pub fn nodes(&self) -> &[u32] {
         &self.nodes
     }
 
     /// Writes the value of a row.
-    pub(in crate::model) fn set(&mut self, row: usize, value: Option<&Symbol>) {
+    pub(crate) fn set(&mut self, row: usize, value: Option<&Symbol>) {
         let Some(before) = self.of_row.get(row).copied() else { return };
         if before != Self::NONE {
             self.leave(before);
@@ -119,14 +125,16 @@ impl DomainColumn {
 
 /// The columns of domains by label key, counted as those of labels are.
 #[derive(Clone, Debug, Default)]
-pub(in crate::model) struct DomainColumns(Held<Symbol, Arc<DomainColumn>>);
+pub(crate) struct DomainColumns(Held<Symbol, Arc<DomainColumn>>);
 
 impl DomainColumns {
+    #[inline]
     pub(super) fn get(&self, key: &Symbol) -> Option<&Arc<DomainColumn>> {
         self.0.get(key)
     }
 
     /// The keys that have a column, ordered.
+    #[cfg(any(test, feature = "testing"))]
     pub(super) fn keys(&self) -> Vec<&Symbol> {
         super::ordered(self.0.iter())
     }
@@ -137,19 +145,14 @@ impl DomainColumns {
     }
 
     /// Counts a holder of a key. Makes the column if there is none and there is room for it.
-    pub(in crate::model) fn want(
-        &mut self,
-        key: &Symbol,
-        room: usize,
-        column: impl FnOnce() -> DomainColumn,
-    ) {
+    pub(crate) fn want(&mut self, key: &Symbol, room: usize, column: impl FnOnce() -> DomainColumn) {
         if self.0.hold(key) && super::has_room(&mut self.0, room) {
             self.0.set(key, Arc::new(column()));
         }
     }
 
     /// Ends one count of a key.
-    pub(in crate::model) fn unwant(&mut self, key: &Symbol) {
+    pub(crate) fn unwant(&mut self, key: &Symbol) {
         self.0.release(key);
     }
 

@@ -5,9 +5,9 @@
 //! Pods of our profiles without a node (`Plugin::wants`), plugins and policies (`Reads::label_keys`) want keys. All
 //! columns together have a limit, since tenants name labels freely.
 
-use crate::model::held::Held;
-use crate::model::labels::Labels;
-use crate::model::symbol::Symbol;
+use crate::held::Held;
+use crate::labels::Labels;
+use crate::symbol::Symbol;
 use std::sync::Arc;
 
 /// The values of a label key by row.
@@ -15,10 +15,11 @@ type Values = Arc<Vec<Option<Symbol>>>;
 
 /// The columns of node labels by key.
 #[derive(Clone, Debug, Default)]
-pub(in crate::model) struct LabelColumns(Held<Symbol, Values>);
+pub(crate) struct LabelColumns(Held<Symbol, Values>);
 
 impl LabelColumns {
     /// The values of a key.
+    #[inline]
     pub(super) fn get(&self, key: &Symbol) -> Option<&[Option<Symbol>]> {
         self.0.get(key).map(|values| values.as_slice())
     }
@@ -39,12 +40,7 @@ impl LabelColumns {
     }
 
     /// Counts a holder of a key. Makes the column from `values` if there is none and there is room for it.
-    pub(in crate::model) fn want(
-        &mut self,
-        key: &Symbol,
-        room: usize,
-        values: impl FnOnce() -> Vec<Option<Symbol>>,
-    ) {
+    pub(crate) fn want(&mut self, key: &Symbol, room: usize, values: impl FnOnce() -> Vec<Option<Symbol>>) {
         if self.0.hold(key) && super::has_room(&mut self.0, room) {
             let mut values = values();
             values.resize(room, None);
@@ -53,7 +49,7 @@ impl LabelColumns {
     }
 
     /// Ends one count of a key.
-    pub(in crate::model) fn unwant(&mut self, key: &Symbol) {
+    pub(crate) fn unwant(&mut self, key: &Symbol) {
         self.0.release(key);
     }
 

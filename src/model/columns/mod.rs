@@ -27,7 +27,7 @@ use std::sync::Arc;
 use taints::TaintSets;
 
 /// What the snapshot keeps for plugins while it has a holder
-/// ([`Snapshot::want`](crate::model::Snapshot::want)).
+/// ([`Snapshot::want`](crate::Snapshot::want)).
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Want {
     /// The column of a node label key.
@@ -90,37 +90,44 @@ pub struct Columns {
 
 impl Columns {
     /// The rows that hold a living node.
+    #[inline]
     pub fn alive(&self) -> &NodeSet {
         &self.alive
     }
 
     /// The rows whose node has `spec.unschedulable`.
+    #[inline]
     pub fn unschedulable(&self) -> &NodeSet {
         &self.unschedulable
     }
 
     /// The rows whose node has a pod with host ports.
+    #[inline]
     pub fn host_ports(&self) -> &NodeSet {
         &self.host_ports
     }
 
     /// The rows that a pod is nominated to, alive or not.
+    #[inline]
     pub fn promised(&self) -> &NodeSet {
         &self.promised
     }
 
     /// How many rows there are, alive or not.
+    #[inline]
     pub fn rows(&self) -> usize {
         self.rows
     }
 
     /// How many entries a column has: the rows, up to a whole word of 64.
+    #[inline]
     pub fn room(&self) -> usize {
         self.rows.next_multiple_of(64)
     }
 
     /// The column of a resource by its Kubernetes name. `None` for a scalar resource of which no node has any and no
     /// pod on a node requests any.
+    #[inline]
     pub fn resource(&self, name: &Symbol) -> Option<&ResourceColumn> {
         match name.as_str() {
             "cpu" => Some(&self.cpu),
@@ -137,21 +144,25 @@ impl Columns {
     }
 
     /// Requested CPU in millicores with upstream's default for containers that name none.
+    #[inline]
     pub fn nonzero_milli_cpu(&self) -> &[i64] {
         &self.nonzero_milli_cpu
     }
 
     /// Requested memory in bytes with upstream's default for containers that name none.
+    #[inline]
     pub fn nonzero_memory(&self) -> &[i64] {
         &self.nonzero_memory
     }
 
     /// The taint list of each row; index into [`Columns::taint_sets`].
+    #[inline]
     pub fn taints(&self) -> &[TaintSetId] {
         &self.taints
     }
 
     /// The distinct taint lists by number; the first is the empty one, and numbers that no row uses are empty too.
+    #[inline]
     pub fn taint_sets(&self) -> &[TaintSet] {
         self.taint_sets.all()
     }
@@ -159,6 +170,7 @@ impl Columns {
     /// The values of a label key over all rows. `None` when no holder wants the key
     /// ([`Snapshot::want`](super::Snapshot::want)) or when there was no room for its column; read the labels of the
     /// nodes instead.
+    #[inline]
     pub fn label(&self, key: &Symbol) -> Option<&[Option<Symbol>]> {
         self.labels.get(key)
     }
@@ -170,12 +182,14 @@ impl Columns {
 
     /// The topology domains of a label key. `None` when no holder wants them ([`Want::Domain`]) or when there was no
     /// room for the column; [`Snapshot::domains`](super::Snapshot::domains) makes them then.
+    #[inline]
     pub fn domain(&self, key: &Symbol) -> Option<&Arc<DomainColumn>> {
         self.domains.get(key)
     }
 
     /// The label keys whose domains have a column, ordered.
-    pub fn domain_keys(&self) -> Vec<&Symbol> {
+    #[cfg(any(test, feature = "testing"))]
+    pub(crate) fn domain_keys(&self) -> Vec<&Symbol> {
         self.domains.keys()
     }
 

@@ -1,8 +1,8 @@
 //! Columns of resources. Scalar resources have a column while the entry of any row is not zero.
 
 use super::set;
-use crate::model::resource::Resource;
-use crate::model::symbol::Symbol;
+use crate::resource::Resource;
+use crate::symbol::Symbol;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
@@ -58,6 +58,7 @@ struct ScalarColumn {
 pub(super) struct Scalars(Arc<FxHashMap<Symbol, ScalarColumn>>);
 
 impl Scalars {
+    #[inline]
     pub(super) fn get(&self, name: &Symbol) -> Option<&ResourceColumn> {
         self.0.get(name).map(|scalar| &scalar.column)
     }

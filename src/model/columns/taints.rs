@@ -1,7 +1,7 @@
 //! The distinct taint lists of all rows, found by hash and counted by row. A list that no row has is freed, and its
 //! number is used again, so that a pass over the lists costs by what nodes have now.
 
-use crate::model::taints::Taint;
+use crate::taints::Taint;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -31,16 +31,19 @@ impl TaintSet {
     }
 
     /// The taints, in the order of the node.
+    #[inline]
     pub fn taints(&self) -> &[Taint] {
         &self.taints
     }
 
     /// Whether a taint has the effect `NoSchedule` or `NoExecute`.
+    #[inline]
     pub fn keeps_pods_away(&self) -> bool {
         self.keeps_pods_away
     }
 
     /// Whether a taint has the effect `PreferNoSchedule`.
+    #[inline]
     pub fn prefers_no_pods(&self) -> bool {
         self.prefers_no_pods
     }
@@ -65,6 +68,7 @@ impl Default for TaintSets {
 
 impl TaintSets {
     /// The lists by number.
+    #[inline]
     pub(super) fn all(&self) -> &[TaintSet] {
         &self.sets
     }
@@ -128,7 +132,7 @@ impl TaintSets {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Effect, Symbol};
+    use crate::{Effect, Symbol};
 
     fn taint(key: usize, effect: Effect) -> Arc<[Taint]> {
         Arc::from([Taint { key: Symbol::from(format!("t{key}")), value: Symbol::default(), effect }])

@@ -47,16 +47,19 @@ impl ConstraintKinds {
     pub const NODE_FEATURES: Self = Self(1 << 9);
 
     /// Both.
+    #[inline]
     pub const fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
     /// Whether they share a kind.
+    #[inline]
     pub const fn intersects(self, other: Self) -> bool {
         self.0 & other.0 != 0
     }
 
     /// Whether there is none.
+    #[inline]
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }

@@ -1,10 +1,10 @@
 //! `NodeMetrics` of metrics.k8s.io as a [`Reading`]: of the metrics API, and of cluster files.
 
 use super::{Measured, Reading};
-use crate::model::objects::ObjectError;
-use crate::model::quantity::Quantity;
-use crate::model::symbol::Symbol;
-use crate::model::time::Time;
+use crate::objects::ObjectError;
+use crate::quantity::Quantity;
+use crate::symbol::Symbol;
+use crate::time::Time;
 use serde_json::Value;
 
 /// The group of the metrics API.

@@ -2,8 +2,8 @@
 //! what is kept with its definition.
 
 use super::*;
-use crate::model::{Change, Snapshot};
 use crate::testing::{Random, node};
+use crate::{Change, Snapshot};
 
 const POLL: i64 = 15_000_000;
 
@@ -111,7 +111,7 @@ fn what_nobody_reads_and_nodes_that_are_gone_are_forgotten() {
     snapshot.apply(Change::NodeRemoved { name: name("n1") });
     assert_eq!((load(&snapshot, "n1", 60), snapshot.metrics().node_count()), (None, 1));
     let records: Vec<_> = snapshot.changes_since(before).unwrap().map(|record| record.kinds).collect();
-    assert!(records.contains(&crate::model::Kinds::METRICS), "{records:?}");
+    assert!(records.contains(&crate::Kinds::METRICS), "{records:?}");
     // A node without readings for an hour.
     poll(&mut snapshot, LONGEST_WINDOW.0 + 1, Vec::new());
     assert_eq!(snapshot.metrics().node_count(), 0);

@@ -10,7 +10,7 @@ use super::{Kind, ObjectError, Typed};
 use serde::Deserialize;
 
 /// The annotation that names the in-tree plugins that the kubelet of the node leaves to CSI drivers.
-pub const MIGRATED_PLUGINS: &str = "storage.alpha.kubernetes.io/migrated-plugins";
+pub(crate) const MIGRATED_PLUGINS: &str = "storage.alpha.kubernetes.io/migrated-plugins";
 
 /// The CSI drivers of the node of the same name.
 #[derive(Clone, PartialEq, Debug)]

@@ -65,7 +65,7 @@ pub struct Owner {
 
 impl Metadata {
     /// The name, which every object has.
-    pub fn required_name(&self) -> Result<Symbol, ObjectError> {
+    pub(crate) fn required_name(&self) -> Result<Symbol, ObjectError> {
         if self.name.is_empty() {
             return Err(ObjectError::new("metadata.name", "", "a name is required"));
         }

@@ -5,9 +5,9 @@
 //! An object that the API server would have refused is an [`ObjectError`]; unknown fields are skipped unread.
 
 pub mod constraints;
-pub mod csi_driver;
+mod csi_driver;
 pub mod csi_node;
-pub mod csi_storage_capacity;
+mod csi_storage_capacity;
 pub mod kind_name;
 pub mod kinds;
 pub mod looked_up;
@@ -17,8 +17,8 @@ pub mod node;
 pub mod persistent_volume;
 pub mod persistent_volume_claim;
 pub mod pod;
-pub mod pod_disruption_budget;
-pub mod pod_volumes;
+mod pod_disruption_budget;
+mod pod_volumes;
 pub mod problems;
 pub mod projection;
 pub mod read;
@@ -27,7 +27,7 @@ pub mod selectors;
 pub mod slim;
 pub mod storage_class;
 pub mod typed;
-pub mod volume_attachment;
+mod volume_attachment;
 
 pub use csi_driver::CsiDriver;
 pub use csi_node::CsiNode;

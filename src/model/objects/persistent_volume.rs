@@ -13,13 +13,13 @@ use serde::Deserialize;
 use std::sync::Arc;
 
 /// The annotation that names the class of a claim or volume; it precedes the field.
-pub const CLASS_ANNOTATION: &str = "volume.beta.kubernetes.io/storage-class";
+pub(crate) const CLASS_ANNOTATION: &str = "volume.beta.kubernetes.io/storage-class";
 
 /// The annotation that says that the binding of a volume or claim was made by a controller or a scheduler.
 pub const BOUND_BY_CONTROLLER: &str = "pv.kubernetes.io/bound-by-controller";
 
 /// The annotation that names the provisioner of a volume.
-pub const PROVISIONED_BY: &str = "pv.kubernetes.io/provisioned-by";
+pub(crate) const PROVISIONED_BY: &str = "pv.kubernetes.io/provisioned-by";
 
 /// The phase of a volume that no claim uses.
 pub const AVAILABLE: &str = "Available";

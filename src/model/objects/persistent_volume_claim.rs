@@ -12,13 +12,13 @@ use super::{Kind, ObjectError, Typed, selectors};
 use serde::Deserialize;
 
 /// The annotation that the controller writes last when it binds a claim. Its value does not matter.
-pub const BIND_COMPLETED: &str = "pv.kubernetes.io/bind-completed";
+pub(crate) const BIND_COMPLETED: &str = "pv.kubernetes.io/bind-completed";
 
 /// The annotation by which the scheduler asks for a volume that the node of this name can use.
 pub const SELECTED_NODE: &str = "volume.kubernetes.io/selected-node";
 
 /// The phase of a claim whose volume is gone.
-pub const LOST: &str = "Lost";
+pub(crate) const LOST: &str = "Lost";
 
 /// A claim to a persistent volume.
 #[derive(Clone, PartialEq, Debug)]

@@ -114,7 +114,7 @@ pub struct Container {
 
 impl Container {
     /// Whether an init container keeps running.
-    pub fn is_sidecar(&self) -> bool {
+    pub(crate) fn is_sidecar(&self) -> bool {
         self.restart_policy == "Always"
     }
 }
@@ -197,7 +197,7 @@ pub struct Status {
 
 impl Status {
     /// Statuses of all containers; of several with one name the last counts.
-    pub fn all_containers(&self) -> Vec<&ContainerStatus> {
+    pub(crate) fn all_containers(&self) -> Vec<&ContainerStatus> {
         self.container_statuses.iter().chain(&self.init_container_statuses).collect()
     }
 }

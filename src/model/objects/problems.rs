@@ -29,7 +29,7 @@ impl Problems {
     }
 
     /// The value; its absence after a problem.
-    pub fn or_none<T>(&mut self, read: Result<Option<T>, ObjectError>) -> Option<T> {
+    pub(crate) fn or_none<T>(&mut self, read: Result<Option<T>, ObjectError>) -> Option<T> {
         read.unwrap_or_else(|problem| {
             self.note(problem);
             None
@@ -37,7 +37,7 @@ impl Problems {
     }
 
     /// The first problem that hides something.
-    pub fn hiding(&self) -> Option<&ObjectError> {
+    pub(crate) fn hiding(&self) -> Option<&ObjectError> {
         self.hiding.as_ref()
     }
 
@@ -57,7 +57,7 @@ const MOST: usize = 64;
 
 /// Reads an object without the parts that cannot be read; the first of them is noted as hiding. Fails when nothing can
 /// be read.
-pub fn as_far_as_possible<T>(
+pub(crate) fn as_far_as_possible<T>(
     mut object: Value,
     problems: &mut Problems,
     read: impl Fn(&Value) -> Result<T, ObjectError>,

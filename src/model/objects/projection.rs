@@ -38,7 +38,7 @@ pub enum Fields {
 
 /// The longest text that is kept of an annotation or of a field that rules read, in bytes. Memory is not to grow with what
 /// users write: a longer text counts as absent.
-pub const MOST_KEPT: usize = 16 * 1024;
+pub(crate) const MOST_KEPT: usize = 16 * 1024;
 
 /// Takes the texts out of a tree that are too long to be kept.
 fn take_long_texts(value: &mut Value) {
@@ -60,7 +60,7 @@ fn take_long_texts(value: &mut Value) {
 }
 
 /// A whole object of a file as a watch would keep it.
-pub fn kept_whole(mut object: Arc<Value>) -> Arc<Value> {
+pub(crate) fn kept_whole(mut object: Arc<Value>) -> Arc<Value> {
     fn has_long_texts(value: &Value) -> bool {
         match value {
             Value::String(text) => text.len() > MOST_KEPT,
@@ -113,8 +113,8 @@ impl AnnotationKeys {
             // The scheduler itself reads what is left to do for bound pods, and which pods are static.
             Self::Only(keys) => {
                 keys.contains(key)
-                    || key.starts_with(crate::model::AFTER_BIND)
-                    || key == crate::model::STATIC_POD
+                    || key.starts_with(crate::AFTER_BIND)
+                    || key == crate::metadata_change::STATIC_POD
             }
         }
     }

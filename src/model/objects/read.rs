@@ -78,7 +78,7 @@ pub struct ResourceList(pub Vec<(Symbol, Amount)>);
 
 impl ResourceList {
     /// Takes from `other` the amounts of those names that `counts` and that are not here.
-    pub fn fill_from(&mut self, other: &Self, counts: impl Fn(&str) -> bool) {
+    pub(crate) fn fill_from(&mut self, other: &Self, counts: impl Fn(&str) -> bool) {
         for (name, amount) in other.0.iter().filter(|(name, _)| counts(name)) {
             if !self.0.iter().any(|(known, _)| known == name) {
                 self.0.push((name.clone(), amount.clone()));

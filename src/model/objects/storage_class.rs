@@ -12,7 +12,7 @@ use serde::Deserialize;
 pub const WAIT_FOR_FIRST_CONSUMER: &str = "WaitForFirstConsumer";
 
 /// The provisioner of classes that provision nothing.
-pub const NO_PROVISIONER: &str = "kubernetes.io/no-provisioner";
+pub(crate) const NO_PROVISIONER: &str = "kubernetes.io/no-provisioner";
 
 /// A storage class.
 #[derive(Clone, PartialEq, Debug)]

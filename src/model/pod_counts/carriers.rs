@@ -2,11 +2,11 @@
 
 use super::directory::Directory;
 use super::{Counts, NodeCounts};
-use crate::model::constraints::{PodAffinity, PodAffinityTerm};
-use crate::model::labels::{Labels, Requirement};
-use crate::model::node_set::{NodeId, NodeSet};
-use crate::model::pod::PodInfo;
-use crate::model::symbol::Symbol;
+use crate::constraints::{PodAffinity, PodAffinityTerm};
+use crate::labels::{Labels, Requirement};
+use crate::node_set::{NodeId, NodeSet};
+use crate::pod::PodInfo;
+use crate::symbol::Symbol;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
@@ -78,7 +78,7 @@ impl Terms {
 
 /// The distinct terms of placed pods, by kind.
 #[derive(Clone, Debug, Default)]
-pub(in crate::model) struct Carriers([Terms; 3]);
+pub(crate) struct Carriers([Terms; 3]);
 
 impl Carriers {
     fn terms(&self, kind: TermKind) -> &Terms {
@@ -106,7 +106,7 @@ impl Carriers {
     }
 
     /// The terms of a kind that are about `pod`, whose namespace has these labels, in no particular order.
-    pub(in crate::model) fn about<'s>(
+    pub(crate) fn about<'s>(
         &'s self,
         kind: TermKind,
         pod: &'s PodInfo,
@@ -122,13 +122,13 @@ impl Carriers {
     }
 
     /// How many distinct terms there are.
-    pub(in crate::model) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.0.iter().map(|terms| terms.counts.len()).sum()
     }
 
     /// All terms with their counts, as text and in order.
     #[cfg(any(test, feature = "testing"))]
-    pub(in crate::model) fn all(&self) -> Vec<(TermKind, String, &Counts)> {
+    pub(crate) fn all(&self) -> Vec<(TermKind, String, &Counts)> {
         let kinds = [TermKind::Required, TermKind::RequiredAnti, TermKind::Preferred];
         let terms = kinds.into_iter().flat_map(|kind| {
             let counts = self.terms(kind).counts.iter();

@@ -1,15 +1,15 @@
 //! [`Counts`]: a number per node, of the nodes where it is not 0.
 
-use crate::model::node_set::{NodeId, NodeSet};
+use crate::node_set::{NodeId, NodeSet};
 use smallvec::SmallVec;
 
 /// Pods per row, ordered by row; rows without a pod have no entry.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(in crate::model) struct Counts(SmallVec<[(NodeId, u32); 2]>);
+pub(crate) struct Counts(SmallVec<[(NodeId, u32); 2]>);
 
 impl Counts {
     /// Adds to the number of a row. Returns by how much the number of entries changed.
-    pub(in crate::model) fn add(&mut self, node: NodeId, by: i64) -> isize {
+    pub(crate) fn add(&mut self, node: NodeId, by: i64) -> isize {
         let place = match self.0.last() {
             Some((last, _)) if *last < node => Err(self.0.len()),
             _ => self.0.binary_search_by_key(&node, |(row, _)| *row),
@@ -38,22 +38,22 @@ impl Counts {
     }
 
     /// How many rows have a pod.
-    pub(in crate::model) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.0.len()
     }
 
     /// Whether no row has a pod.
-    pub(in crate::model) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
     /// The rows with their numbers, also rows of nodes that are gone.
-    pub(in crate::model) fn iter(&self) -> impl Iterator<Item = (NodeId, i64)> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (NodeId, i64)> {
         self.0.iter().map(|(node, count)| (*node, i64::from(*count)))
     }
 
     /// The counts on living nodes.
-    pub(in crate::model) fn on<'s>(&'s self, alive: &'s NodeSet) -> NodeCounts<'s> {
+    pub(crate) fn on<'s>(&'s self, alive: &'s NodeSet) -> NodeCounts<'s> {
         NodeCounts { counts: self, alive }
     }
 }

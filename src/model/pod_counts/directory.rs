@@ -1,7 +1,7 @@
 //! [`Directory`]: finds the selectors that may match a pod by the pod's labels.
 
-use crate::model::labels::{Labels, Requirement, SelectorOperator};
-use crate::model::symbol::Symbol;
+use crate::labels::{Labels, Requirement, SelectorOperator};
+use crate::symbol::Symbol;
 use rustc_hash::FxHashMap;
 
 /// Items filed under a label that their selector requires.

@@ -2,16 +2,16 @@
 
 use super::directory::Directory;
 use super::{Counts, Namespaces, PodMatch};
-use crate::model::held::Held;
-use crate::model::labels::Labels;
-use crate::model::node_set::NodeId;
-use crate::model::pod::PodInfo;
-use crate::model::symbol::Symbol;
+use crate::held::Held;
+use crate::labels::Labels;
+use crate::node_set::NodeId;
+use crate::pod::PodInfo;
+use crate::symbol::Symbol;
 use std::sync::Arc;
 
 /// The registered matches. A match is counted while it has a holder; the last 64 without one linger.
 #[derive(Clone, Debug, Default)]
-pub(in crate::model) struct Matches {
+pub(crate) struct Matches {
     counts: Held<Arc<PodMatch>, Arc<Counts>>,
     directory: Arc<Directory<Arc<PodMatch>>>,
     /// Entries of all counts together.
@@ -23,30 +23,30 @@ impl Matches {
     const MOST_ENTRIES: usize = 8 << 20;
 
     /// The counts of a match; `None` when it is not registered or had no room.
-    pub(in crate::model) fn get(&self, of: &PodMatch) -> Option<&Counts> {
+    pub(crate) fn get(&self, of: &PodMatch) -> Option<&Counts> {
         self.counts.get(of).map(|counts| &**counts)
     }
 
     /// All matches that are counted, ordered.
     #[cfg(any(test, feature = "testing"))]
-    pub(in crate::model) fn all(&self) -> Vec<(&Arc<PodMatch>, &Counts)> {
+    pub(crate) fn all(&self) -> Vec<(&Arc<PodMatch>, &Counts)> {
         let mut all: Vec<_> = self.counts.iter().map(|(of, counts)| (of, &**counts)).collect();
         all.sort_by_key(|(of, _)| *of);
         all
     }
 
     /// How many matches have a holder, and how many linger.
-    pub(in crate::model) fn kept(&self) -> (usize, usize) {
+    pub(crate) fn kept(&self) -> (usize, usize) {
         (self.counts.held(), self.counts.lingering())
     }
 
     /// Counts a holder. `true`: the match has no counts; give them with [`Matches::add`].
-    pub(in crate::model) fn hold(&mut self, of: &Arc<PodMatch>) -> bool {
+    pub(crate) fn hold(&mut self, of: &Arc<PodMatch>) -> bool {
         self.counts.hold(of)
     }
 
     /// Gives a held match its counts.
-    pub(in crate::model) fn add(&mut self, of: &Arc<PodMatch>, counts: Counts) {
+    pub(crate) fn add(&mut self, of: &Arc<PodMatch>, counts: Counts) {
         self.entries += counts.len();
         self.counts.set(of, Arc::new(counts));
         Arc::make_mut(&mut self.directory).add(of.clone(), of.requirements());
@@ -54,7 +54,7 @@ impl Matches {
     }
 
     /// Ends one holder.
-    pub(in crate::model) fn release(&mut self, of: &Arc<PodMatch>) {
+    pub(crate) fn release(&mut self, of: &Arc<PodMatch>) {
         let gone = self.counts.release(of);
         self.forget(gone);
     }
@@ -96,7 +96,7 @@ impl Matches {
     }
 
     /// The matches that take or leave a namespace because its labels changed.
-    pub(in crate::model) fn moved_by_namespace(
+    pub(crate) fn moved_by_namespace(
         &self,
         name: &Symbol,
         before: &Labels,
@@ -109,7 +109,7 @@ impl Matches {
     }
 
     /// Replaces the counts of a match.
-    pub(in crate::model) fn replace(&mut self, of: &Arc<PodMatch>, counts: Counts) {
+    pub(crate) fn replace(&mut self, of: &Arc<PodMatch>, counts: Counts) {
         let Some(before) = self.counts.get_mut(&**of) else { return };
         self.entries = self.entries + counts.len() - before.len();
         *before = Arc::new(counts);

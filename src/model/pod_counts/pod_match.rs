@@ -1,10 +1,10 @@
 //! [`PodMatch`]: which pods are counted.
 
 use super::{Namespaces, labels_of};
-use crate::model::constraints::PodAffinityTerm;
-use crate::model::labels::{LabelSelector, Labels, Requirement};
-use crate::model::pod::PodInfo;
-use crate::model::symbol::Symbol;
+use crate::constraints::PodAffinityTerm;
+use crate::labels::{LabelSelector, Labels, Requirement};
+use crate::pod::PodInfo;
+use crate::symbol::Symbol;
 
 /// Which pods are counted: those of some namespaces that match all selectors.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default)]
@@ -55,7 +55,7 @@ impl PodMatch {
     }
 
     /// Whether a pod is counted, with the labels of its namespace taken from the cluster.
-    pub(in crate::model) fn matches_among(&self, pod: &PodInfo, namespaces: &Namespaces) -> bool {
+    pub(crate) fn matches_among(&self, pod: &PodInfo, namespaces: &Namespaces) -> bool {
         self.takes_namespace(&pod.namespace, || labels_of(namespaces, &pod.namespace))
             && self.matches_in_namespace(pod)
     }

@@ -1,9 +1,9 @@
 //! [`Postings`]: the rows on which pods have a label, so that the pods of a match are found without looking at all pods.
 
 use super::{Counts, PodMatch};
-use crate::model::labels::{Labels, Requirement, SelectorOperator};
-use crate::model::node_set::NodeId;
-use crate::model::symbol::Symbol;
+use crate::labels::{Labels, Requirement, SelectorOperator};
+use crate::node_set::NodeId;
+use crate::symbol::Symbol;
 use rustc_hash::FxHashMap;
 use std::hash::BuildHasher;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ type Shard = FxHashMap<(Symbol, Symbol), Counts>;
 
 /// Rows by label, in shards, so that a write after a fork copies one shard and not the whole table.
 #[derive(Clone, Debug)]
-pub(in crate::model) struct Postings(Vec<Arc<Shard>>);
+pub(crate) struct Postings(Vec<Arc<Shard>>);
 
 impl Default for Postings {
     fn default() -> Self {
@@ -55,7 +55,7 @@ impl Postings {
     }
 
     /// The rows that may have pods of a match, in order. `None`: its selectors require no value of any label.
-    pub(in crate::model) fn rows(&self, of: &PodMatch) -> Option<Vec<NodeId>> {
+    pub(crate) fn rows(&self, of: &PodMatch) -> Option<Vec<NodeId>> {
         let counts = |of: &Requirement| -> Vec<&Counts> {
             of.values.iter().filter_map(|value| self.get(&of.key, value)).collect()
         };
@@ -70,7 +70,7 @@ impl Postings {
     }
 
     /// How many distinct labels the pods have.
-    pub(in crate::model) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.0.iter().map(|shard| shard.len()).sum()
     }
 }

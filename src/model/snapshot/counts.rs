@@ -1,13 +1,13 @@
 //! What the snapshot keeps on request, and counts of pods.
 
 use super::Snapshot;
-use crate::model::changes::{Change, Delta};
-use crate::model::columns::{DomainColumn, Want};
-use crate::model::labels::Labels;
-use crate::model::node_set::NodeId;
-use crate::model::pod::PodInfo;
-use crate::model::pod_counts::{CarriedTerm, Counts, PodMatch, TermKind, labels_of};
-use crate::model::symbol::Symbol;
+use crate::changes::{Change, Delta};
+use crate::columns::{DomainColumn, Want};
+use crate::labels::Labels;
+use crate::node_set::NodeId;
+use crate::pod::PodInfo;
+use crate::pod_counts::{CarriedTerm, Counts, PodMatch, TermKind, labels_of};
+use crate::symbol::Symbol;
 use std::sync::Arc;
 
 impl Snapshot {

@@ -2,12 +2,12 @@
 //! while the cluster is written, so that a panic in it must lose neither the other indexes nor the process: the index
 //! is rebuilt once. If it panics again, it is broken until a reload makes it anew, and its plugin answers `Error`.
 
-use crate::model::changes::{Change, Delta, Moves};
-use crate::model::index::{Feeds, Index, IndexError, IndexKey};
-use crate::model::pod::PodInfo;
-use crate::model::precondition::Filed;
-use crate::model::snapshot::Snapshot;
-use crate::model::time::Time;
+use crate::changes::{Change, Delta, Moves};
+use crate::index::{Feeds, Index, IndexError, IndexKey};
+use crate::pod::PodInfo;
+use crate::precondition::Filed;
+use crate::snapshot::Snapshot;
+use crate::time::Time;
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -212,8 +212,8 @@ fn own(index: &mut Arc<Box<dyn Index>>) -> &mut dyn Index {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::changes::Change;
-    use crate::model::symbol::Symbol;
+    use crate::changes::Change;
+    use crate::symbol::Symbol;
     use crate::testing::pod;
     use std::collections::BTreeSet;
 

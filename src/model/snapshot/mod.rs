@@ -117,17 +117,20 @@ pub struct Kept {
 impl Snapshot {
     /// The wall clock at an instant of the scheduler's monotonic time, for policies and events. Timers use monotonic
     /// time itself.
+    #[inline]
     pub fn wall_clock(&self, at: Time) -> Time {
         at + self.wall_offset
     }
 
     /// The instant of the scheduler's monotonic time at which the wall clock shows `wall`, as long as it is not
     /// stepped.
+    #[inline]
     pub fn monotonic(&self, wall: Time) -> Time {
         wall - self.wall_offset
     }
 
     /// The present, in the scheduler's monotonic time: that of the last [`Snapshot::expire`].
+    #[inline]
     pub fn time(&self) -> Time {
         self.time
     }
@@ -138,6 +141,7 @@ impl Snapshot {
     }
 
     /// A node with its pods, alive or not. `None` for an unknown row.
+    #[inline]
     pub fn node(&self, id: NodeId) -> Option<NodeInfo<'_>> {
         self.rows.get(id.row()).map(|row| NodeInfo::new(self, row, id))
     }
@@ -148,6 +152,7 @@ impl Snapshot {
     }
 
     /// The row of a node by name, also when the node is gone and only pods name it.
+    #[inline]
     pub fn row_by_name(&self, name: &Symbol) -> Option<NodeId> {
         self.by_name.get(name).copied()
     }
@@ -167,16 +172,19 @@ impl Snapshot {
     }
 
     /// How many nodes live.
+    #[inline]
     pub fn node_count(&self) -> usize {
         self.columns.alive().len()
     }
 
     /// Node data by column.
+    #[inline]
     pub fn columns(&self) -> &Columns {
         &self.columns
     }
 
     /// A pod that is known, placed or pending.
+    #[inline]
     pub fn pod(&self, key: &PodKey) -> Option<&PodEntry> {
         self.pods.get(key)
     }
@@ -207,6 +215,7 @@ impl Snapshot {
     }
 
     /// Whether any pod is nominated to any node.
+    #[inline]
     pub fn has_nominations(&self) -> bool {
         !self.nominated_to.is_empty()
     }
@@ -256,6 +265,7 @@ impl Snapshot {
     }
 
     /// The newest generation.
+    #[inline]
     pub fn generation(&self) -> Generation {
         self.log.newest()
     }
@@ -391,6 +401,7 @@ impl Snapshot {
     }
 
     /// What nodes use.
+    #[inline]
     pub fn metrics(&self) -> &Metrics {
         &self.metrics
     }

@@ -10,11 +10,11 @@
 
 use super::Snapshot;
 use super::table::{Placed, Table};
-use crate::model::changes::{Change, Delta, Kinds, Moved, ObjectDelta};
-use crate::model::objects::{ApiObject, Kind, LookedUp, ObjectKey, Typed, looked_up};
-use crate::model::pod::{PodInfo, PodKey};
-use crate::model::selector_index::Selects;
-use crate::model::symbol::Symbol;
+use crate::changes::{Change, Delta, Kinds, Moved, ObjectDelta};
+use crate::objects::{ApiObject, Kind, LookedUp, ObjectKey, Typed, looked_up};
+use crate::pod::{PodInfo, PodKey};
+use crate::selector_index::Selects;
+use crate::symbol::Symbol;
 use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -2,14 +2,14 @@
 //! nothing else. [`Snapshot::mark_pod`] lays annotations and labels over an assumed pod.
 
 use super::{NodeRow, Snapshot};
-use crate::model::changes::{Change, Delta, Kinds, Moved, Placement};
-use crate::model::columns::Columns;
-use crate::model::marks::PodMarks;
-use crate::model::node_set::NodeId;
-use crate::model::pod::{PodInfo, PodKey};
-use crate::model::sums::Sums;
-use crate::model::symbol::Symbol;
-use crate::model::time::Time;
+use crate::changes::{Change, Delta, Kinds, Moved, Placement};
+use crate::columns::Columns;
+use crate::marks::PodMarks;
+use crate::node_set::NodeId;
+use crate::pod::{PodInfo, PodKey};
+use crate::sums::Sums;
+use crate::symbol::Symbol;
+use crate::time::Time;
 use rustc_hash::FxHashMap;
 use std::hash::BuildHasher;
 use std::sync::Arc;

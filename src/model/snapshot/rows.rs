@@ -1,14 +1,14 @@
 //! Rows of a snapshot: nodes that come, change and go, and rows that are freed and used again.
 
 use super::{NodeRow, Snapshot};
-use crate::model::changes::{Delta, Kinds, Moved};
-use crate::model::columns::Columns;
-use crate::model::labels::Labels;
-use crate::model::node::Node;
-use crate::model::node_set::NodeId;
-use crate::model::resource::Resource;
-use crate::model::sums::Sums;
-use crate::model::symbol::Symbol;
+use crate::changes::{Delta, Kinds, Moved};
+use crate::columns::Columns;
+use crate::labels::Labels;
+use crate::node::Node;
+use crate::node_set::NodeId;
+use crate::resource::Resource;
+use crate::sums::Sums;
+use crate::symbol::Symbol;
 use std::sync::Arc;
 
 /// What a row that is not alive has in the columns.

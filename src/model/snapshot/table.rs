@@ -1,7 +1,7 @@
 //! [`Table`]: values ordered by namespace and name, in blocks, so that a write after a fork copies one block and not the
 //! whole table.
 
-use crate::model::symbol::Symbol;
+use crate::symbol::Symbol;
 use std::cmp::Ordering;
 use std::sync::Arc;
 

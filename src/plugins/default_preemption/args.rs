@@ -3,7 +3,7 @@
 //! Source: `pkg/scheduler/apis/config/validation/validation_pluginargs.go`, `ValidateDefaultPreemptionArgs`;
 //! `pkg/scheduler/apis/config/v1/defaults.go`.
 
-use crate::framework::{ArgsError, Field, Tree};
+use bayplan_framework::{ArgsError, Field, Tree};
 
 /// The arguments.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -3,7 +3,7 @@
 //!
 //! Source: `pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go`, `filterPodsWithPDBViolation`.
 
-use crate::model::{Kind, PodDisruptionBudget, PodInfo, Snapshot};
+use bayplan_model::{Kind, PodDisruptionBudget, PodInfo, Snapshot};
 use smallvec::SmallVec;
 use std::sync::Arc;
 

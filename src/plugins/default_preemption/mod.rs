@@ -19,13 +19,13 @@ mod args;
 mod budgets;
 mod victims;
 
-use crate::framework::{
+use args::Args;
+use bayplan_framework::{
     ActionType, AppliedRules, ArgsError, Candidate, ClusterEvent, Code, Diagnosis, EnqueueExtensions,
     EventRegistration, Features, FitError, Handle, Need, NodeToStatus, Plugin, PluginsRunner, PostFilter,
     PostFilterOutcome, PreEnqueue, Promise, QueueingHint, Reads, Status, Tree,
 };
-use crate::model::{Kind, Kinds, NodeId, PodInfo};
-use args::Args;
+use bayplan_model::{Kind, Kinds, NodeId, PodInfo};
 use budgets::Budgets;
 use std::sync::Arc;
 use victims::{NoRoom, Search};
@@ -56,7 +56,7 @@ impl Plugin for DefaultPreemption {
     fn kinds(&self) -> &'static [Need] {
         NEEDS
     }
-    crate::serves!(PreEnqueue, EnqueueExtensions, PostFilter);
+    bayplan_framework::serves!(PreEnqueue, EnqueueExtensions, PostFilter);
 }
 
 impl PreEnqueue for DefaultPreemption {
@@ -91,10 +91,10 @@ impl PostFilter for DefaultPreemption {
 }
 
 /// The kinds of objects that the evaluator reads beside pods and nodes.
-pub(super) const NEEDS: &[Need] = &[Need { kind: Kind::PodDisruptionBudget, optional: false }];
+pub const NEEDS: &[Need] = &[Need { kind: Kind::PodDisruptionBudget, optional: false }];
 
 /// Keeps a pod out of the queue while its victims are being evicted.
-pub(super) fn held_while_evicting(h: &Handle) -> Result<(), Status> {
+pub fn held_while_evicting(h: &Handle) -> Result<(), Status> {
     match h.snapshot.is_preempting(&h.pod.key) {
         true => Err(Status::unresolvable("waiting for the preemption for this pod to be finished")),
         false => Ok(()),
@@ -104,7 +104,7 @@ pub(super) fn held_while_evicting(h: &Handle) -> Result<(), Status> {
 /// Finds the nodes on which a pod fits once others are evicted. A profile has one: that of DefaultPreemption, or of a
 /// policy where DefaultPreemption is disabled.
 #[derive(Default)]
-pub(super) struct Evaluator {
+pub struct Evaluator {
     args: Args,
 }
 
@@ -113,7 +113,7 @@ type Refusal = (Code, String, Promise);
 
 impl Evaluator {
     /// The candidates, or why there are none. The rules about evictions of all plugins count.
-    pub(super) fn evaluate(
+    pub fn evaluate(
         &self,
         h: &Handle,
         nodes: &NodeToStatus,

@@ -3,11 +3,11 @@
 //! Source: `pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go`, `SelectVictimsOnNode`;
 
 use super::budgets::Budgets;
-use crate::framework::{
+use bayplan_framework::{
     AppliedRules, Candidate, Code, PluginId, PluginsRunner, Simulation, Status, TakeOffError, Verdict,
     sort_by_importance,
 };
-use crate::model::{NodeInfo, ObjectMeta, PodDisruptionBudget, PodInfo, Symbol};
+use bayplan_model::{NodeInfo, ObjectMeta, PodDisruptionBudget, PodInfo, Symbol};
 use smallvec::SmallVec;
 use std::sync::Arc;
 

@@ -2,7 +2,7 @@
 //!
 //! Source: `pkg/scheduler/apis/config/validation/validation_pluginargs.go`, `ValidateInterPodAffinityArgs`.
 
-use crate::framework::{ArgsError, Field, Tree};
+use bayplan_framework::{ArgsError, Field, Tree};
 
 /// The arguments, validated.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -1,7 +1,7 @@
 //! Counts of pods by topology key and domain, which follow pods that a simulation adds and removes.
 
 use super::domains::{Sums, Tally};
-use crate::model::{NodeInfo, Symbol};
+use bayplan_model::{NodeInfo, Symbol};
 use smallvec::SmallVec;
 use std::sync::Arc;
 

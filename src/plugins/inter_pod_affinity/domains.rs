@@ -1,6 +1,6 @@
 //! Sums by topology domain: by the distinct values of a node label. Nodes without the label are in no domain.
 
-use crate::model::{DomainColumn, NodeId, Snapshot, Symbol, block, rows_where};
+use bayplan_model::{DomainColumn, NodeId, Snapshot, Symbol, block, rows_where};
 use std::sync::Arc;
 
 /// A sum for each domain of one key.

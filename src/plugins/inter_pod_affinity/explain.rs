@@ -2,8 +2,8 @@
 
 use super::filter::{AFFINITY, ANTI_AFFINITY, EXISTING, State, state};
 use super::terms::{is_among, labels_of, required, required_anti};
-use crate::framework::{Edit, Handle, Violation};
-use crate::model::{NodeInfo, PodAffinityTerm, PodInfo, PodMatch, SelectorOperator, Symbol};
+use bayplan_framework::{Edit, Handle, Violation};
+use bayplan_model::{NodeInfo, PodAffinityTerm, PodInfo, PodMatch, SelectorOperator, Symbol};
 use std::sync::Arc;
 
 /// How many pods a violation names.

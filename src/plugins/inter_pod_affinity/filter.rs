@@ -6,10 +6,10 @@ use super::counts::Counts;
 use super::domains::Tally;
 use super::terms::{affinity, is_among, labels_of, pods_of_all, required, required_anti};
 use super::{InterPodAffinity, NAME};
-use crate::framework::{
+use bayplan_framework::{
     Filter, Handle, PreFilter, PreFilterExtensions, PreFilterOutcome, StateSlot, Status, Verdicts, Violation,
 };
-use crate::model::{NodeInfo, NodeSet, PodInfo, PodMatch, Symbol, TermKind};
+use bayplan_model::{NodeInfo, NodeSet, PodInfo, PodMatch, Symbol, TermKind};
 use std::borrow::Cow;
 use std::sync::Arc;
 

@@ -10,8 +10,8 @@
 //! - A pod whose binding waits, before a watch shows it on its node.
 
 use super::terms::{is_about, is_about_all, labels_of, required, required_anti};
-use crate::framework::{ActionType, ClusterEvent, EventObjects, EventRegistration, EventResource, Handle};
-use crate::model::{Namespace, Node, PodInfo, Symbol, TermKind};
+use bayplan_framework::{ActionType, ClusterEvent, EventObjects, EventRegistration, EventResource, Handle};
+use bayplan_model::{Namespace, Node, PodInfo, Symbol, TermKind};
 use std::sync::Arc;
 
 /// The events.

@@ -4,22 +4,19 @@
 
 use super::InterPodAffinity;
 use super::terms::{affinity, matches_all, required, required_anti};
-use crate::framework::{
+use bayplan_framework::{
     ActionType, ClusterEvent, EnqueueExtensions, EventRegistration, Handle, QueueingHint,
 };
-use crate::model::{Node, PodInfo};
+use bayplan_model::{Node, PodInfo};
 
 impl EnqueueExtensions for InterPodAffinity {
     fn events(&self) -> Vec<EventRegistration> {
         let of_pods = ActionType::ADD.with(ActionType::UPDATE_POD_LABEL).with(ActionType::DELETE);
-        vec![
-            crate::plugins::pods(of_pods),
-            crate::plugins::nodes(ActionType::ADD.with(ActionType::UPDATE_NODE_LABEL)),
-        ]
+        vec![crate::pods(of_pods), crate::nodes(ActionType::ADD.with(ActionType::UPDATE_NODE_LABEL))]
     }
 
     fn hint(&self, h: &Handle, event: &ClusterEvent) -> QueueingHint {
-        let helps = match (crate::plugins::node_change(event), crate::plugins::pod_change(event)) {
+        let helps = match (crate::node_change(event), crate::pod_change(event)) {
             ((old, Some(new)), _) => node_helps(h.pod, old.map(|node| &**node), new),
             (_, (None, None)) => true,
             (_, (old, new)) => pod_helps(h.pod, old.map(|pod| &**pod), new.map(|pod| &**pod)),

@@ -22,9 +22,9 @@ mod terms;
 #[cfg(test)]
 mod tests;
 
-use crate::framework::{ArgsError, Edit, Features, Handle, Need, Plugin, Reads, Tree};
-use crate::model::{Kind, Kinds, NodeInfo, PodInfo, PodMatch, Snapshot, Want};
 use args::Args;
+use bayplan_framework::{ArgsError, Edit, Features, Handle, Need, Plugin, Reads, Tree};
+use bayplan_model::{Kind, Kinds, NodeInfo, PodInfo, PodMatch, Snapshot, Want};
 use std::sync::Arc;
 
 const NAME: &str = "InterPodAffinity";
@@ -58,7 +58,7 @@ impl Plugin for InterPodAffinity {
             out.push(Want::Count(Arc::new(PodMatch::of_term(term))));
         }
     }
-    crate::serves!(PreFilter, Filter, PreScore, Score, EnqueueExtensions);
+    bayplan_framework::serves!(PreFilter, Filter, PreScore, Score, EnqueueExtensions);
     fn remedies(&self, h: &Handle, node: Option<NodeInfo>) -> Vec<Edit> {
         node.map(|node| explain::remedies(h, node)).unwrap_or_default()
     }

@@ -6,8 +6,8 @@
 use super::InterPodAffinity;
 use super::domains::{Sums, Tally};
 use super::terms::affinity;
-use crate::framework::{Feasible, Handle, Normalize, PreScore, PreScoreOutcome, Score, StateSlot, Status};
-use crate::model::{NodeInfo, NodeSet, PodMatch, TermKind, blocks_mut};
+use bayplan_framework::{Feasible, Handle, Normalize, PreScore, PreScoreOutcome, Score, StateSlot, Status};
+use bayplan_model::{NodeInfo, NodeSet, PodMatch, TermKind, blocks_mut};
 use std::borrow::Cow;
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
 //! The terms of a pod, and the pods that they are about.
 
-use crate::model::{Labels, PodAffinity, PodAffinityTerm, PodInfo, PodMatch, Snapshot, Symbol};
+use bayplan_model::{Labels, PodAffinity, PodAffinityTerm, PodInfo, PodMatch, Snapshot, Symbol};
 use std::sync::Arc;
 
 /// The affinity of a pod; `None` for a pod without constraints.

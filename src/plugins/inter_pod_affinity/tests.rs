@@ -1,8 +1,8 @@
 //! Worked cases of the reference and the first-pod rule.
 
-use crate::model::Object;
-use crate::plugins::trial::{Trial, map};
-use crate::testing::{PodMaker, namespace, node, pod};
+use crate::trial::{Trial, map};
+use bayplan_model::Object;
+use bayplan_model::testing::{PodMaker, namespace, node, pod};
 use serde_json::{Value, json};
 
 const AFFINITY: &str = "UnschedulableAndUnresolvable: node(s) didn't match pod affinity rules";

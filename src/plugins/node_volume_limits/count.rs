@@ -3,12 +3,12 @@
 use super::REASON;
 use super::index::AttachedVolumes;
 use super::volumes::{Role, attachable};
-use crate::framework::{Status, Violation};
-use crate::model::{
+use crate::volumes::migration::CsiVolume;
+use bayplan_framework::{Status, Violation};
+use bayplan_model::{
     CsiDriver, CsiNode, NodeInfo, PersistentVolume, PersistentVolumeSource, PodInfo, Snapshot, Symbol,
     VolumeAttachment,
 };
-use crate::plugins::volumes::migration::CsiVolume;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Why a node is refused.

@@ -2,12 +2,12 @@
 
 use super::NodeVolumeLimits;
 use super::volumes::concerns;
-use crate::framework::{
+use crate::volumes::migration::{InTree, inline_csi_volume};
+use crate::{events, object_change, pod_change, pods};
+use bayplan_framework::{
     ActionType, ClusterEvent, EnqueueExtensions, EventRegistration, EventResource, Handle, QueueingHint,
 };
-use crate::model::{CsiNode, PersistentVolumeClaim, PodInfo, VolumeAttachment, VolumeSource};
-use crate::plugins::volumes::migration::{InTree, inline_csi_volume};
-use crate::plugins::{events, object_change, pod_change, pods};
+use bayplan_model::{CsiNode, PersistentVolumeClaim, PodInfo, VolumeAttachment, VolumeSource};
 
 impl EnqueueExtensions for NodeVolumeLimits {
     fn events(&self) -> Vec<EventRegistration> {

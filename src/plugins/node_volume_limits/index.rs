@@ -4,11 +4,11 @@
 use super::NAME;
 use super::count::attached;
 use super::volumes::{Dependency, Role, attachable, concerns};
-use crate::model::{
+use crate::volumes::migration::CsiVolume;
+use bayplan_model::{
     Change, CsiNode, Delta, Feeds, Index, IndexKey, Moves, NodeId, ObjectDelta, PersistentVolume,
     PersistentVolumeClaim, PodInfo, Snapshot, StorageClass, Symbol, VolumeAttachment, downcast,
 };
-use crate::plugins::volumes::migration::CsiVolume;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use std::collections::{BTreeMap, BTreeSet};

@@ -16,11 +16,11 @@ mod tests;
 
 pub use index::AttachedVolumes;
 
-use crate::framework::{
+use bayplan_framework::{
     ArgsError, Edit, Features, Filter, Gate, Handle, Need, Plugin, PreFilter, PreFilterOutcome, Reads,
     StateSlot, Status, Tree, Verdicts, Violation,
 };
-use crate::model::{ConstraintKinds, Index, IndexKey, Kind, Kinds, NodeInfo, NodeSet, PodPrecondition};
+use bayplan_model::{ConstraintKinds, Index, IndexKey, Kind, Kinds, NodeInfo, NodeSet, PodPrecondition};
 use count::Refusal;
 use std::sync::Arc;
 
@@ -68,7 +68,7 @@ impl Plugin for NodeVolumeLimits {
         let claims = ConstraintKinds::VOLUME_CLAIMS.with(ConstraintKinds::EPHEMERAL_VOLUMES);
         Some(PodPrecondition::Constraints(claims.with(ConstraintKinds::ATTACHED_VOLUMES)))
     }
-    crate::serves!(PreFilter, Filter, EnqueueExtensions);
+    bayplan_framework::serves!(PreFilter, Filter, EnqueueExtensions);
     fn remedies(&self, _: &Handle, node: Option<NodeInfo>) -> Vec<Edit> {
         node.map(|_| Edit::PodsEnd).into_iter().collect()
     }

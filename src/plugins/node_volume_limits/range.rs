@@ -4,10 +4,10 @@
 use super::count::{missing_driver, new_volumes, not_installed};
 use super::index::{AttachedVolumes, RowState};
 use super::{NodeVolumeLimits, REASON};
-use crate::framework::{Handle, Status, Verdicts};
-use crate::model::{NodeId, NodeSet, Symbol, bits, rows_where};
-use crate::plugins::filter_each;
-use crate::plugins::volumes::migration::CsiVolume;
+use crate::filter_each;
+use crate::volumes::migration::CsiVolume;
+use bayplan_framework::{Handle, Status, Verdicts};
+use bayplan_model::{NodeId, NodeSet, Symbol, bits, rows_where};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The pod's volumes of one driver that has limits.

@@ -2,9 +2,9 @@
 
 use super::super::trial::{Trial, map, object};
 use super::*;
-use crate::framework::{ActionType, ClusterEvent, EventObjects, EventResource, Tree};
-use crate::model::{Change, Object, Placement, PodInfo, Symbol};
-use crate::testing::{PodMaker, node, pod};
+use bayplan_framework::{ActionType, ClusterEvent, EventObjects, EventResource, Tree};
+use bayplan_model::testing::{PodMaker, node, pod};
+use bayplan_model::{Change, Object, Placement, PodInfo, Symbol};
 use serde_json::{Value, json};
 
 const FULL: &str = "Unschedulable: node(s) exceed max volume count";

@@ -1,11 +1,11 @@
 //! Which volumes of a pod count against the limit of a driver.
 
-use crate::framework::Status;
-use crate::model::{
+use crate::volumes::migration::{CsiVolume, InTree, csi_volume, inline_csi_volume};
+use crate::volumes::{check_owner, claim_not_found};
+use bayplan_framework::Status;
+use bayplan_model::{
     PersistentVolume, PersistentVolumeClaim, PodInfo, PodVolume, Snapshot, StorageClass, Symbol, VolumeSource,
 };
-use crate::plugins::volumes::migration::{CsiVolume, InTree, csi_volume, inline_csi_volume};
-use crate::plugins::volumes::{check_owner, claim_not_found};
 
 /// Something that decides which volumes of a pod count.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

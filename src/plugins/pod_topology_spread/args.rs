@@ -2,8 +2,8 @@
 //!
 //! Source: `pkg/scheduler/apis/config/validation/validation_pluginargs.go`, `ValidatePodTopologySpreadArgs`.
 
-use crate::framework::{ArgsError, Field, Fields, Tree};
-use crate::model::{SpreadConstraint, SpreadSelector, Symbol, key_problem};
+use bayplan_framework::{ArgsError, Field, Fields, Tree};
+use bayplan_model::{SpreadConstraint, SpreadSelector, Symbol, key_problem};
 
 pub(super) const HOSTNAME: &str = "kubernetes.io/hostname";
 const ZONE: &str = "topology.kubernetes.io/zone";

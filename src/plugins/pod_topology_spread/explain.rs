@@ -4,8 +4,8 @@
 use super::PodTopologySpread;
 use super::hard::{Hard, REASON, REASON_LABEL, RuleCounts, Skew};
 use super::rules::own;
-use crate::framework::{Edit, Handle, Violation};
-use crate::model::{NodeId, NodeInfo, Symbol};
+use bayplan_framework::{Edit, Handle, Violation};
+use bayplan_model::{NodeId, NodeInfo, Symbol};
 
 /// `1 pod`, `3 pods`
 fn pods(count: i64) -> String {

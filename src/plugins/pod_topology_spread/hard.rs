@@ -5,10 +5,10 @@
 use super::inclusion::{Inclusion, with_all_keys};
 use super::rules::{Rule, Rules};
 use super::{PodTopologySpread, State};
-use crate::framework::{
+use bayplan_framework::{
     Filter, Handle, PreFilter, PreFilterExtensions, PreFilterOutcome, StateSlot, Status, Verdicts, Violation,
 };
-use crate::model::{DomainColumn, NodeId, NodeInfo, NodeSet, PodInfo, Snapshot, rows_where};
+use bayplan_model::{DomainColumn, NodeId, NodeInfo, NodeSet, PodInfo, Snapshot, rows_where};
 use smallvec::SmallVec;
 use std::borrow::Cow;
 use std::sync::Arc;

@@ -4,11 +4,11 @@
 
 use super::PodTopologySpread;
 use super::rules::Rules;
-use crate::framework::{
+use crate::{node_change, nodes, pod_change, pods};
+use bayplan_framework::{
     ActionType, ClusterEvent, EnqueueExtensions, EventRegistration, EventResource, Handle, QueueingHint,
 };
-use crate::model::{Labels, Node, PodInfo};
-use crate::plugins::{node_change, nodes, pod_change, pods};
+use bayplan_model::{Labels, Node, PodInfo};
 
 /// Whether a pod can count for the refused one: itself, or a pod of its namespace with a node or a nomination.
 fn is_involved(pod: &PodInfo, refused: &PodInfo) -> bool {

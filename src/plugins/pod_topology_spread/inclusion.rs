@@ -3,12 +3,12 @@
 //! Source: `podtopologyspread/common.go`, `matchNodeInclusionPolicies`.
 
 use super::rules::Rule;
-use crate::framework::Handle;
-use crate::model::{
+use crate::node_affinity::Compiled;
+use bayplan_framework::Handle;
+use bayplan_model::{
     DomainColumn, Effect, NodeId, NodeInfo, NodeSet, PodInfo, Snapshot, Taint, bits, find_untolerated,
     rows_where,
 };
-use crate::plugins::node_affinity::Compiled;
 use std::sync::Arc;
 
 /// The policies of a constraint for the nodes of an attempt.

@@ -26,9 +26,9 @@ mod soft;
 #[cfg(test)]
 mod tests;
 
-use crate::framework::{ArgsError, Edit, Features, Gate, Handle, Need, Plugin, Reads, Tree};
-use crate::model::{ConstraintKinds, Kind, Kinds, NodeInfo, PodInfo, PodPrecondition, Snapshot, Want};
 use args::Defaults;
+use bayplan_framework::{ArgsError, Edit, Features, Gate, Handle, Need, Plugin, Reads, Tree};
+use bayplan_model::{ConstraintKinds, Kind, Kinds, NodeInfo, PodInfo, PodPrecondition, Snapshot, Want};
 use hard::Hard;
 use soft::Soft;
 use std::sync::Arc;
@@ -84,7 +84,7 @@ impl Plugin for PodTopologySpread {
             }
         }
     }
-    crate::serves!(EnqueueExtensions, PreFilter, Filter, PreScore, Score);
+    bayplan_framework::serves!(EnqueueExtensions, PreFilter, Filter, PreScore, Score);
     fn remedies(&self, h: &Handle, node: Option<NodeInfo>) -> Vec<Edit> {
         self.spread_remedies(h, node)
     }

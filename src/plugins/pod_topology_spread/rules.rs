@@ -4,7 +4,7 @@
 //! Source: `podtopologyspread/common.go`; `plugins/helper/spread.go` for the selector.
 
 use super::PodTopologySpread;
-use crate::model::{
+use bayplan_model::{
     LabelSelector, Labels, PodInfo, PodMatch, ReplicaSet, ReplicationController, Service, Snapshot,
     SpreadConstraint, SpreadSelector, StatefulSet, Symbol,
 };

@@ -1,9 +1,9 @@
 //! The cases of upstream's documentation, and those that surprise.
 
 use super::super::trial::{Trial, map};
-use crate::framework::{Edit, Simulation};
-use crate::model::{KindRow, Object, PodInfo, Symbol};
-use crate::testing::{PodMaker, node, pod};
+use bayplan_framework::{Edit, Simulation};
+use bayplan_model::testing::{PodMaker, node, pod};
+use bayplan_model::{KindRow, Object, PodInfo, Symbol};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -9,14 +9,14 @@
 
 use super::VolumeBinding;
 use super::reserve::{Chosen, Write};
-use crate::framework::{
+use crate::volumes::migration;
+use bayplan_framework::{
     Actor, Answer, ApiCall, BindTask, CallError, Handle, Part, PreBind, PreFlight, Status, TaskPoll, Wake,
 };
-use crate::model::{
+use bayplan_model::{
     CsiNode, Duration, Kind, Node, NodeId, ObjectKey, PersistentVolume, PersistentVolumeClaim, Snapshot,
     Symbol, Time,
 };
-use crate::plugins::volumes::migration;
 
 /// What the wait says when its time is up.
 const TIMED_OUT: &str = "context deadline exceeded";

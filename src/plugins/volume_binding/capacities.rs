@@ -1,7 +1,7 @@
 //! [`Capacities`]: the CSIStorageCapacity objects of one storage class, found by a label that a node must have.
 
 use super::groups::{Distinctions, Keys};
-use crate::model::{CsiStorageCapacity, LabelSelector, Labels, SelectorOperator, Symbol};
+use bayplan_model::{CsiStorageCapacity, LabelSelector, Labels, SelectorOperator, Symbol};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -38,7 +38,7 @@ fn place(capacity: &CsiStorageCapacity) -> (Symbol, Symbol) {
 }
 
 /// The label key and its values under which a selector is filed: of the first requirement with the fewest values.
-pub(super) fn filed_under(requirements: &[crate::model::Requirement]) -> Option<(&Symbol, &[Symbol])> {
+pub(super) fn filed_under(requirements: &[bayplan_model::Requirement]) -> Option<(&Symbol, &[Symbol])> {
     let required = requirements.iter().filter(|requirement| requirement.operator == SelectorOperator::In);
     let fewest = required.min_by_key(|requirement| requirement.values.len())?;
     Some((&fewest.key, &fewest.values))

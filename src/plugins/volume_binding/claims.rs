@@ -5,11 +5,11 @@
 
 use super::index::VolumeIndex;
 use super::matching::Candidates;
-use crate::framework::{Handle, Status};
-use crate::model::{
+use crate::volumes;
+use bayplan_framework::{Handle, Status};
+use bayplan_model::{
     CsiDriver, PersistentVolume, PersistentVolumeClaim, PodInfo, Snapshot, StorageClass, Symbol,
 };
-use crate::plugins::volumes;
 use std::sync::Arc;
 
 const IMMEDIATE: &str = "pod has unbound immediate PersistentVolumeClaims";

@@ -8,8 +8,8 @@ use super::find::{Conflicts, order, provisioning_conflict};
 use super::groups::{Distinctions, Groups, Keys};
 use super::index::VolumeIndex;
 use super::range::Conflicting;
-use crate::framework::Handle;
-use crate::model::{Labels, NodeId, PersistentVolume, Snapshot, Symbol, bits};
+use bayplan_framework::Handle;
+use bayplan_model::{Labels, NodeId, PersistentVolume, Snapshot, Symbol, bits};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 

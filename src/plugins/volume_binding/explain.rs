@@ -4,11 +4,11 @@ use super::claims::{Claims, DelayedClaim};
 use super::find::{Conflicts, find, reaches, suffices};
 use super::index::VolumeIndex;
 use super::matching;
-use crate::framework::{Handle, Violation};
-use crate::model::{
+use crate::volumes;
+use bayplan_framework::{Handle, Violation};
+use bayplan_model::{
     LabelSelector, Node, NodeSelector, PersistentVolume, Quantity, SelectorOperator, Snapshot, amount,
 };
-use crate::plugins::volumes;
 
 /// Everything that keeps the pod off a node.
 pub(super) fn violations(h: &Handle, node: &Node, out: &mut Vec<Violation>) {

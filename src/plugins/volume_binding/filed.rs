@@ -4,7 +4,7 @@
 use super::capacities::filed_under;
 use super::groups::{Distinctions, Keys};
 use super::matching::{Candidates, reaches};
-use crate::model::{DomainColumn, Labels, PersistentVolume, Symbol};
+use bayplan_model::{DomainColumn, Labels, PersistentVolume, Symbol};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use std::sync::Arc;

@@ -5,9 +5,9 @@
 use super::claims::{Claims, DelayedClaim};
 use super::index::VolumeIndex;
 use super::matching;
-use crate::framework::{Code, Status};
-use crate::model::{CsiNode, Labels, Node, PersistentVolume, Quantity, Snapshot, Symbol};
-use crate::plugins::volumes::migration;
+use crate::volumes::migration;
+use bayplan_framework::{Code, Status};
+use bayplan_model::{CsiNode, Labels, Node, PersistentVolume, Quantity, Snapshot, Symbol};
 use std::sync::Arc;
 
 /// The reasons for which a node is refused, as bits in upstream's order.

@@ -2,7 +2,7 @@
 //!
 //! Claims that wait for a node are decided once for each group.
 
-use crate::model::{DomainColumn, Requirement, SelectorOperator, Snapshot, Symbol};
+use bayplan_model::{DomainColumn, Requirement, SelectorOperator, Snapshot, Symbol};
 use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 use std::sync::Arc;

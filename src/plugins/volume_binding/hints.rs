@@ -3,11 +3,11 @@
 //! Source: `pkg/scheduler/framework/plugins/volumebinding/volume_binding.go`, `EventsToRegister`.
 
 use super::VolumeBinding;
-use crate::framework::{
+use bayplan_framework::{
     ActionType, ClusterEvent, EnqueueExtensions, EventObjects, EventRegistration, EventResource, Handle,
     QueueingHint,
 };
-use crate::model::{
+use bayplan_model::{
     ApiObject, CsiDriver, CsiNode, CsiStorageCapacity, PersistentVolumeClaim, PodInfo, StorageClass, Typed,
     VolumeSource, downcast,
 };
@@ -33,7 +33,7 @@ impl EnqueueExtensions for VolumeBinding {
             of(EventResource::StorageClass, add_or_update),
             of(EventResource::PersistentVolumeClaim, add_or_update),
             of(EventResource::PersistentVolume, add_or_update),
-            crate::plugins::nodes(ActionType::ADD.with(ActionType::UPDATE_NODE_LABEL)),
+            crate::nodes(ActionType::ADD.with(ActionType::UPDATE_NODE_LABEL)),
             of(EventResource::CsiNode, add_or_update),
             of(EventResource::CsiDriver, ActionType::UPDATE),
             of(EventResource::CsiStorageCapacity, add_or_update),

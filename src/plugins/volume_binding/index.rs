@@ -1,7 +1,7 @@
 //! [`VolumeIndex`]: what the plugin looks up by storage class: volumes that a claim may take, and storage capacities.
 
 use super::capacities::Capacities;
-use crate::model::{
+use bayplan_model::{
     ApiObject, CsiStorageCapacity, Delta, Feeds, Index, IndexKey, Moves, ObjectMeta, PersistentVolume,
     Quantity, Snapshot, Symbol, downcast,
 };

@@ -3,8 +3,8 @@
 //! Source: `component-helpers/storage/volume/pv_helpers.go`, `FindMatchingVolume`.
 
 use super::index::Class;
-use crate::model::{Labels, NodeSelector, PersistentVolume, PersistentVolumeClaim, Quantity, Symbol};
-use crate::plugins::volumes;
+use crate::volumes;
+use bayplan_model::{Labels, NodeSelector, PersistentVolume, PersistentVolumeClaim, Quantity, Symbol};
 use std::sync::Arc;
 
 /// The volumes that a claim may take on some node: they pass every check that does not look at the node.

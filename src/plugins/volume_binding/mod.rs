@@ -28,15 +28,15 @@ mod matching;
 mod range;
 mod reserve;
 
-use crate::framework::{
+use crate::volumes::migration;
+use bayplan_framework::{
     ArgsError, Feasible, Features, Field, Filter, Handle, Need, Plugin, PreFilter, PreFilterOutcome,
     PreScore, PreScoreOutcome, Reads, Score, StateSlot, Status, Tree, Verdicts, Violation,
 };
-use crate::model::{
+use bayplan_model::{
     ConstraintKinds, Duration, Index, IndexKey, Kind, Kinds, NodeInfo, NodeSet, PodInfo, PodPrecondition,
     Snapshot, Symbol, Want,
 };
-use crate::plugins::volumes::migration;
 use claims::Claims;
 pub use index::VolumeIndex;
 use std::sync::Arc;
@@ -116,7 +116,7 @@ impl Plugin for VolumeBinding {
             range::label_keys(pod, snapshot, |key| out.push(Want::Domain(key.clone())));
         }
     }
-    crate::serves!(PreFilter, Filter, PreScore, Score, Reserve, PreBind, EnqueueExtensions);
+    bayplan_framework::serves!(PreFilter, Filter, PreScore, Score, Reserve, PreBind, EnqueueExtensions);
 }
 
 impl PreFilter for VolumeBinding {

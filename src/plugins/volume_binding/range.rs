@@ -7,13 +7,13 @@ use super::claims::Claims;
 use super::delayed::Delayed;
 use super::find::{Conflicts, bound_conflict};
 use super::index::VolumeIndex;
-use crate::framework::{Handle, Status, Verdicts};
-use crate::model::{
+use crate::volumes::migration::InTree;
+use crate::volumes::rows::LabelRows;
+use bayplan_framework::{Handle, Status, Verdicts};
+use bayplan_model::{
     NodeId, NodeSet, PersistentVolume, PersistentVolumeClaim, PodInfo, Quantity, Snapshot, StorageClass,
     Symbol, bits,
 };
-use crate::plugins::volumes::migration::InTree;
-use crate::plugins::volumes::rows::LabelRows;
 use smallvec::SmallVec;
 
 /// How many volumes of a class tell which labels their affinity is on. Those of one class are mostly alike.

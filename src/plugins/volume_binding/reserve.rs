@@ -6,8 +6,8 @@
 use super::VolumeBinding;
 use super::claims::{Claims, DelayedClaim};
 use super::find::find;
-use crate::framework::{Actor, Handle, PatchBody, Reserve, Status};
-use crate::model::{ApiObject, NodeId, Object, ObjectKey, PersistentVolume, Symbol};
+use bayplan_framework::{Actor, Handle, PatchBody, Reserve, Status};
+use bayplan_model::{ApiObject, NodeId, Object, ObjectKey, PersistentVolume, Symbol};
 use std::sync::Arc;
 
 /// One object that must be bound or provisioned before the pod is bound.

@@ -12,12 +12,12 @@ mod users;
 pub use users::VolumeUsers;
 
 use super::volumes::claim_not_found;
-use crate::framework::{
+use bayplan_framework::{
     ActionType, ArgsError, ClusterEvent, Edit, EnqueueExtensions, EventRegistration, EventResource, Features,
     Filter, Handle, Need, Plugin, PreFilter, PreFilterExtensions, PreFilterOutcome, QueueingHint, Reads,
     StateSlot, Status, Tree, Verdicts, Violation,
 };
-use crate::model::{
+use bayplan_model::{
     ConstraintKinds, Index, IndexKey, Kind, Kinds, NodeId, NodeInfo, NodeSet, PersistentVolumeClaim, PodInfo,
     PodPrecondition, PodVolume, Symbol, VolumeSource,
 };
@@ -139,7 +139,7 @@ impl Plugin for VolumeRestrictions {
         let kinds = ConstraintKinds::EXCLUSIVE_DISKS.with(ConstraintKinds::VOLUME_CLAIMS);
         Some(PodPrecondition::Constraints(kinds))
     }
-    crate::serves!(PreFilter, Filter, EnqueueExtensions);
+    bayplan_framework::serves!(PreFilter, Filter, EnqueueExtensions);
     fn remedies(&self, _: &Handle, node: Option<NodeInfo>) -> Vec<Edit> {
         node.map(|_| Edit::PodsEnd).into_iter().collect()
     }

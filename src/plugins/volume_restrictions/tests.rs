@@ -1,13 +1,13 @@
 //! Cases of upstream's rules, and the index against its definition.
 
 use super::*;
-use crate::framework::EventObjects;
-use crate::model::{Change, Object, Placement};
-use crate::plugins::trial::{Trial, map, object};
-use crate::testing::{node, pod};
+use crate::trial::{Trial, map, object};
+use bayplan_framework::EventObjects;
+use bayplan_model::testing::{node, pod};
+use bayplan_model::{Change, Object, Placement};
 use serde_json::{Value, json};
 
-fn with(name: &str, namespace: &str, source: Value) -> crate::testing::PodMaker {
+fn with(name: &str, namespace: &str, source: Value) -> bayplan_model::testing::PodMaker {
     let mut volume = source;
     volume["name"] = json!("data");
     pod(name).namespace(namespace).set("spec.volumes", json!([volume]))
@@ -19,7 +19,7 @@ fn claim(namespace: &str, name: &str, mode: &str) -> Object {
     object(json!({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata, "spec": spec}))
 }
 
-fn claiming(name: &str, namespace: &str) -> crate::testing::PodMaker {
+fn claiming(name: &str, namespace: &str) -> bayplan_model::testing::PodMaker {
     with(name, namespace, json!({"persistentVolumeClaim": {"claimName": "data"}}))
 }
 

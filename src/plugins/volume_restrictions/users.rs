@@ -1,8 +1,8 @@
 //! [`VolumeUsers`]: which pods use which claims, and which have disks that exclude other pods.
 
 use super::{NAME, claims, disks, volumes};
-use crate::framework::Status;
-use crate::model::{
+use bayplan_framework::Status;
+use bayplan_model::{
     Change, Delta, Feeds, Index, IndexError, IndexKey, Moves, NodeId, PodInfo, Snapshot, Symbol,
 };
 use rustc_hash::FxHashMap;

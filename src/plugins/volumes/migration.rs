@@ -4,7 +4,7 @@
 //! Source: `staging/src/k8s.io/csi-translation-lib/translate.go` and `plugins/*.go`,
 //! `component-helpers/storage/...` of Kubernetes 1.36.
 
-use crate::model::{
+use bayplan_model::{
     CsiNode, Labels, NodeSelector, NodeSelectorTerm, PersistentVolume, PersistentVolumeSource, Requirement,
     SelectorOperator, Symbol, VolumeSource,
 };
@@ -12,13 +12,13 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 /// The zone of a node.
-pub(in crate::plugins) const ZONE: &str = "topology.kubernetes.io/zone";
+pub(crate) const ZONE: &str = "topology.kubernetes.io/zone";
 /// The region of a node.
-pub(in crate::plugins) const REGION: &str = "topology.kubernetes.io/region";
+pub(crate) const REGION: &str = "topology.kubernetes.io/region";
 /// The zone of a node, before 1.17.
-pub(in crate::plugins) const BETA_ZONE: &str = "failure-domain.beta.kubernetes.io/zone";
+pub(crate) const BETA_ZONE: &str = "failure-domain.beta.kubernetes.io/zone";
 /// The region of a node, before 1.17.
-pub(in crate::plugins) const BETA_REGION: &str = "failure-domain.beta.kubernetes.io/region";
+pub(crate) const BETA_REGION: &str = "failure-domain.beta.kubernetes.io/region";
 /// Between the values of a label that names several zones.
 const ZONES_DELIMITER: &str = "__";
 /// The part of a handle that is not known.
@@ -28,7 +28,7 @@ const MANAGED: &str = "managed";
 
 /// An in-tree volume plugin.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(in crate::plugins) enum InTree {
+pub(crate) enum InTree {
     /// Amazon EBS.
     AwsEbs,
     /// Google persistent disks.
@@ -47,16 +47,16 @@ pub(in crate::plugins) enum InTree {
 
 /// A volume as its CSI driver names it.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub(in crate::plugins) struct CsiVolume {
+pub(crate) struct CsiVolume {
     /// The driver.
-    pub(in crate::plugins) driver: Symbol,
+    pub(crate) driver: Symbol,
     /// The volume handle.
-    pub(in crate::plugins) handle: Symbol,
+    pub(crate) handle: Symbol,
 }
 
 impl InTree {
     /// All of them.
-    pub(in crate::plugins) const ALL: [Self; 7] = [
+    pub(crate) const ALL: [Self; 7] = [
         Self::AwsEbs,
         Self::GcePd,
         Self::Cinder,
@@ -67,7 +67,7 @@ impl InTree {
     ];
 
     /// Its name: in `provisioner` of StorageClasses, and in the annotation of CSINodes.
-    pub(in crate::plugins) fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::AwsEbs => "kubernetes.io/aws-ebs",
             Self::GcePd => "kubernetes.io/gce-pd",
@@ -80,7 +80,7 @@ impl InTree {
     }
 
     /// The driver that took its volumes over.
-    pub(in crate::plugins) fn driver(self) -> &'static str {
+    pub(crate) fn driver(self) -> &'static str {
         match self {
             Self::AwsEbs => "ebs.csi.aws.com",
             Self::GcePd => "pd.csi.storage.gke.io",
@@ -104,17 +104,17 @@ impl InTree {
 
     /// Whether the scheduler looks at its migration. Azure files and vSphere volumes have no node affinity and no
     /// limit of their own there.
-    pub(in crate::plugins) fn is_migrated(self) -> bool {
+    pub(crate) fn is_migrated(self) -> bool {
         !matches!(self, Self::AzureFile | Self::Vsphere)
     }
 
     /// The plugin of this name.
-    pub(in crate::plugins) fn named(name: &str) -> Option<Self> {
+    pub(crate) fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|plugin| plugin.name() == name)
     }
 
     /// The plugin of a persistent volume; `None` for CSI volumes and others.
-    pub(in crate::plugins) fn of_volume(source: &PersistentVolumeSource) -> Option<Self> {
+    pub(crate) fn of_volume(source: &PersistentVolumeSource) -> Option<Self> {
         use PersistentVolumeSource as S;
         match source {
             S::AwsElasticBlockStore { .. } => Some(Self::AwsEbs),
@@ -129,7 +129,7 @@ impl InTree {
     }
 
     /// The plugin of a volume that a pod names itself.
-    pub(in crate::plugins) fn of_inline(source: &VolumeSource) -> Option<Self> {
+    pub(crate) fn of_inline(source: &VolumeSource) -> Option<Self> {
         use VolumeSource as S;
         match source {
             S::AwsElasticBlockStore { .. } => Some(Self::AwsEbs),
@@ -146,7 +146,7 @@ impl InTree {
     /// Whether the node's kubelet leaves the volumes of this plugin to the driver.
     ///
     /// Source: `pkg/scheduler/framework/plugins/volumebinding/binder.go`, `tryTranslatePVToCSI`.
-    pub(in crate::plugins) fn is_migrated_on(self, node: Option<&CsiNode>) -> bool {
+    pub(crate) fn is_migrated_on(self, node: Option<&CsiNode>) -> bool {
         self.is_migrated() && node.is_some_and(|node| node.has_migrated(self.name()))
     }
 
@@ -157,7 +157,7 @@ impl InTree {
 
 /// The volume of a claim as its driver names it: that of a CSI volume, or of a migrated in-tree volume. `Ok(None)` for
 /// volumes of any other kind, `Err` with the reason where an in-tree volume cannot be translated.
-pub(in crate::plugins) fn csi_volume(volume: &PersistentVolume) -> Result<Option<CsiVolume>, String> {
+pub(crate) fn csi_volume(volume: &PersistentVolume) -> Result<Option<CsiVolume>, String> {
     use PersistentVolumeSource as S;
     if let S::Csi { driver, handle } = &volume.source {
         return Ok(Some(CsiVolume { driver: driver.clone(), handle: handle.clone() }));
@@ -176,7 +176,7 @@ pub(in crate::plugins) fn csi_volume(volume: &PersistentVolume) -> Result<Option
 }
 
 /// The CSI volume of an in-tree volume that a pod names itself.
-pub(in crate::plugins) fn inline_csi_volume(source: &VolumeSource) -> Result<Option<CsiVolume>, String> {
+pub(crate) fn inline_csi_volume(source: &VolumeSource) -> Result<Option<CsiVolume>, String> {
     use VolumeSource as S;
     let Some(plugin) = InTree::of_inline(source).filter(|plugin| plugin.is_migrated()) else {
         return Ok(None);
@@ -248,7 +248,7 @@ fn azure_handle(uri: &Symbol, kind: Option<&Symbol>) -> Result<Symbol, String> {
 /// migrated the volume's plugin. `Ok(None)`: any node.
 ///
 /// Source: `pkg/scheduler/framework/plugins/volumebinding/binder.go`, `tryTranslatePVToCSI`.
-pub(in crate::plugins) fn affinity_on<'v>(
+pub(crate) fn affinity_on<'v>(
     volume: &'v PersistentVolume,
     node: Option<&CsiNode>,
 ) -> Result<Option<Cow<'v, NodeSelector>>, String> {
@@ -318,7 +318,7 @@ fn require(affinity: &mut Option<NodeSelector>, key: &str, zones: BTreeSet<Symbo
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{KindRow, Object, Typed, downcast};
+    use bayplan_model::{KindRow, Object, Typed, downcast};
     use serde_json::{Value, json};
     use std::sync::Arc;
 

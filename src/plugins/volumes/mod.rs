@@ -6,7 +6,7 @@
 pub(super) mod migration;
 pub(super) mod rows;
 
-use crate::model::{ObjectMeta, PersistentVolumeClaim, PodInfo, Symbol};
+use bayplan_model::{ObjectMeta, PersistentVolumeClaim, PodInfo, Symbol};
 
 /// `namespace/name` of an object.
 pub(super) fn full_name(object: &ObjectMeta) -> String {

@@ -2,7 +2,7 @@
 //!
 //! Affinities of bound volumes are compared over columns of topology domains, not node by node.
 
-use crate::model::{DomainColumn, Requirement, SelectorOperator, Symbol, rows_where};
+use bayplan_model::{DomainColumn, Requirement, SelectorOperator, Symbol, rows_where};
 use smallvec::SmallVec;
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use std::sync::Arc;
 const FEW: usize = 4;
 
 /// Where a requirement on a node label holds.
-pub(in crate::plugins) struct LabelRows {
+pub(crate) struct LabelRows {
     column: Arc<DomainColumn>,
     holds: Holds,
 }
@@ -24,7 +24,7 @@ enum Holds {
 
 impl LabelRows {
     /// The nodes whose label, whose domains are given, has one of some values.
-    pub(in crate::plugins) fn one_of(column: Arc<DomainColumn>, values: &[Symbol]) -> Self {
+    pub(crate) fn one_of(column: Arc<DomainColumn>, values: &[Symbol]) -> Self {
         let numbers = values.iter().filter_map(|value| column.number(value));
         if values.len() <= FEW {
             let holds = Holds::In(numbers.map(|number| number as u32).collect());
@@ -36,7 +36,7 @@ impl LabelRows {
     }
 
     /// The nodes on which a requirement holds; `column` is that of its key.
-    pub(in crate::plugins) fn of(column: Arc<DomainColumn>, requirement: &Requirement) -> Self {
+    pub(crate) fn of(column: Arc<DomainColumn>, requirement: &Requirement) -> Self {
         if requirement.operator == SelectorOperator::In {
             return Self::one_of(column, &requirement.values);
         }
@@ -46,7 +46,7 @@ impl LabelRows {
     }
 
     /// The rows of a word.
-    pub(in crate::plugins) fn word(&self, word: usize) -> u64 {
+    pub(crate) fn word(&self, word: usize) -> u64 {
         let of_row = self.column.of_row();
         match &self.holds {
             Holds::In(numbers) => numbers
@@ -63,8 +63,8 @@ impl LabelRows {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Change, Snapshot};
-    use crate::testing::node;
+    use bayplan_model::testing::node;
+    use bayplan_model::{Change, Snapshot};
 
     #[test]
     fn every_operator_holds_where_it_holds_for_the_label() {

@@ -3,9 +3,9 @@
 //! Pods whose keys move together are a class: they keep their order among each other, and the first of them stands for
 //! all in the order of the queue. So a sum that moves costs one key for each class that reads it, however many pods wait.
 
-use crate::framework::{Interest, SortKey};
-use crate::model::{Generation, Kinds, PodKey, Snapshot, Time};
-use crate::scheduler::interested::Interested;
+use crate::interested::Interested;
+use bayplan_framework::{Interest, SortKey};
+use bayplan_model::{Generation, Kinds, PodKey, Snapshot, Time};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

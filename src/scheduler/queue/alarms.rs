@@ -5,7 +5,7 @@
 
 use super::interest::CLOCK_EVERY;
 use super::queued::Queued;
-use crate::model::{Duration, PodKey, Snapshot, Time};
+use bayplan_model::{Duration, PodKey, Snapshot, Time};
 use std::collections::BTreeMap;
 
 /// How often the work is counted from 0.

@@ -5,8 +5,8 @@
 //! Source: `pkg/scheduler/backend/queue/backoff_queue.go` with `SchedulerPopFromBackoffQ`.
 
 use super::active::Rank;
-use crate::framework::QueuedPodInfo;
-use crate::model::{Duration, PodKey, Time};
+use bayplan_framework::QueuedPodInfo;
+use bayplan_model::{Duration, PodKey, Time};
 use std::collections::BTreeMap;
 
 const SECOND: i64 = 1_000_000;

@@ -3,7 +3,7 @@
 
 use super::interest::ProfileHints;
 use super::queued::Queued;
-use crate::framework::{Blame, PluginId, PluginSet};
+use bayplan_framework::{Blame, PluginId, PluginSet};
 use rustc_hash::FxHashMap;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! Pods that gates hold, and when their conditions are to say so. A text that changes again and again is written with a
 //! growing pause, and each policy has a budget, so that a gate that shows an amount leaves room for the writes of others.
 
-use crate::model::{Duration, PodKey, Symbol, Time};
+use bayplan_model::{Duration, PodKey, Symbol, Time};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 

@@ -3,8 +3,8 @@
 //! pod that is in flight longest is marked and retried once more than needed.
 
 use super::Scope;
-use crate::framework::ClusterEvent;
-use crate::model::PodKey;
+use bayplan_framework::ClusterEvent;
+use bayplan_model::PodKey;
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, VecDeque};
 

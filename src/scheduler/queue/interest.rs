@@ -4,11 +4,11 @@
 //! Source: `pkg/scheduler/scheduler.go` (`buildQueueingHintMap`), `backend/queue/scheduling_queue.go`
 //! (`isPodWorthRequeuing`).
 
-use crate::framework::{
+use bayplan_framework::{
     ActionType, ClusterEvent, CycleState, EventObjects, EventResource, Framework, Handle, PluginId,
     QueuedPodInfo, QueueingHint,
 };
-use crate::model::{Duration, PodKey, Snapshot, Time};
+use bayplan_model::{Duration, PodKey, Snapshot, Time};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 

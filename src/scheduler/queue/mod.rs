@@ -31,13 +31,13 @@ pub(super) use nominator::Nominator;
 pub(super) use queued::Queued;
 
 use super::interested::Interested;
-use crate::framework::{
+use active::{Active, Rank, Seat};
+use backoff::Backoff;
+use bayplan_framework::{
     ActionType, ClusterEvent, CycleState, EventObjects, EventResource, Framework, Interest, QueuedPodInfo,
     RuleFault,
 };
-use crate::model::{Duration, Generation, PodInfo, PodKey, Snapshot, Symbol, Time};
-use active::{Active, Rank, Seat};
-use backoff::Backoff;
+use bayplan_model::{Duration, Generation, PodInfo, PodKey, Snapshot, Symbol, Time};
 use census::Census;
 use held::{Held, Notices};
 use in_flight::{InFlight, Since};

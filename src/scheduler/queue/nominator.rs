@@ -1,7 +1,7 @@
 //! Nominated pods by the name of their node. A nomination to an unknown or deleted node is kept here, and is not in the
 //! snapshot until the node exists. Nominations of gated pods count, as in kube-scheduler 1.37 (#139057).
 
-use crate::model::{Change, PodInfo, PodKey, Snapshot, Symbol};
+use bayplan_model::{Change, PodInfo, PodKey, Snapshot, Symbol};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

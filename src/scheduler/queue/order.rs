@@ -5,8 +5,8 @@
 //! (`QueueSort::interest`). The simulation calls `SchedulingQueue::misplaced` after each step.
 
 use super::{Entry, Place, Queued, SchedulingQueue};
-use crate::framework::Interest;
-use crate::model::{PodKey, Snapshot};
+use bayplan_framework::Interest;
+use bayplan_model::{PodKey, Snapshot};
 
 impl SchedulingQueue {
     /// Makes a pod active.
@@ -69,7 +69,7 @@ impl SchedulingQueue {
     }
 
     /// The active pods, in the order of their keys as they are now.
-    pub(in crate::scheduler) fn active(&self, snapshot: &Snapshot) -> Vec<&PodKey> {
+    pub(crate) fn active(&self, snapshot: &Snapshot) -> Vec<&PodKey> {
         let active = self.entries.iter().filter(|(_, entry)| matches!(entry.place, Place::Active(_)));
         let mut ranked: Vec<_> = active.map(|(key, entry)| (entry.queued.rank(snapshot), key)).collect();
         ranked.sort();
@@ -77,7 +77,7 @@ impl SchedulingQueue {
     }
 
     /// A pod whose place differs from its sort key, though nothing changed that the key reads; for checks.
-    pub(in crate::scheduler) fn misplaced(&self, snapshot: &Snapshot) -> Option<&PodKey> {
+    pub(crate) fn misplaced(&self, snapshot: &Snapshot) -> Option<&PodKey> {
         let concerned = self.sorted.since(self.keys_at, snapshot).all;
         let misplaced = self.entries.iter().filter(|(key, entry)| {
             let moved = match &entry.place {

@@ -4,8 +4,8 @@ use super::ProfileHints;
 use super::active::{Rank, Seat};
 use super::held::Held;
 use super::interest::handle;
-use crate::framework::{CycleState, Interest, PluginId, QueuedPodInfo, SortShare};
-use crate::model::{Kinds, Snapshot, Time};
+use bayplan_framework::{CycleState, Interest, PluginId, QueuedPodInfo, SortShare};
+use bayplan_model::{Kinds, Snapshot, Time};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 

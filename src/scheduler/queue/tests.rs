@@ -3,12 +3,12 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use super::*;
-use crate::framework::{
+use bayplan_framework::{
     ActionType, EnqueueExtensions, EventRegistration, EventResource, Filter, Framework, Handle, Plugin,
     PluginId, Points, PreEnqueue, QueueSort, QueueingHint, Reads, SortKey, Status,
 };
-use crate::model::{NodeInfo, Symbol};
-use crate::testing::{Random, pod};
+use bayplan_model::testing::{Random, pod};
+use bayplan_model::{NodeInfo, Symbol};
 
 /// Waits for labels of nodes, and finds that they help pods of even names.
 struct A;
@@ -44,7 +44,7 @@ macro_rules! waits_for {
             fn reads(&self) -> Reads {
                 Reads::default()
             }
-            crate::serves!(EnqueueExtensions, Filter);
+            bayplan_framework::serves!(EnqueueExtensions, Filter);
         }
     };
 }
@@ -59,7 +59,7 @@ impl Plugin for G {
     fn reads(&self) -> Reads {
         Reads::default()
     }
-    crate::serves!(EnqueueExtensions, PreEnqueue, QueueSort);
+    bayplan_framework::serves!(EnqueueExtensions, PreEnqueue, QueueSort);
 }
 
 impl EnqueueExtensions for G {

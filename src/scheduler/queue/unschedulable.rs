@@ -3,8 +3,8 @@
 
 use super::alarms::Alarms;
 use super::interest::ProfileHints;
-use crate::framework::{ClusterEvent, EventObjects, PluginId, PluginSet, QueuedPodInfo};
-use crate::model::{PodKey, Time};
+use bayplan_framework::{ClusterEvent, EventObjects, PluginId, PluginSet, QueuedPodInfo};
+use bayplan_model::{PodKey, Time};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

@@ -11,8 +11,8 @@ mod replace;
 pub use insert::inserted;
 pub use replace::{Replacement, holds_only_policies, replaced};
 
-use crate::diag::{Diagnostic, Form, Origin, SourceId, SourceMap, Span, codes, suggest};
-use crate::yaml::{self, At, Tree, TreeEntry, TreeValue};
+use bayplan_diag::{Diagnostic, Form, Origin, SourceId, SourceMap, Span, codes, suggest};
+use bayplan_yaml::{self as yaml, At, Tree, TreeEntry, TreeValue};
 
 /// The label of ConfigMaps that hold policies.
 pub const LABEL: &str = "bayplan.dev/policy";

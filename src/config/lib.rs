@@ -18,10 +18,10 @@ mod read;
 mod validate;
 mod write;
 
-use crate::diag::suggest::nearest;
-use crate::diag::{Diagnostic, SourceId, Span, codes};
-use crate::framework::{ArgsError, At, Framework, Instances, Profile, Registry};
-use crate::model::Duration;
+use bayplan_diag::suggest::nearest;
+use bayplan_diag::{Diagnostic, SourceId, Span, codes};
+use bayplan_framework::{ArgsError, At, Framework, Instances, Profile, Registry};
+use bayplan_model::Duration;
 use std::sync::Arc;
 
 pub use complete::completed;
@@ -30,7 +30,7 @@ pub use read::read;
 pub use write::{as_flags, shown, value, yaml};
 
 /// The profile of pods without `schedulerName`.
-pub const DEFAULT_SCHEDULER_NAME: &str = "default-scheduler";
+pub(crate) const DEFAULT_SCHEDULER_NAME: &str = "default-scheduler";
 
 /// How several instances elect a leader.
 #[derive(Clone, PartialEq, Eq, Debug)]

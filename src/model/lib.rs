@@ -39,6 +39,8 @@ mod sums;
 pub mod gpus;
 #[cfg(any(test, feature = "testing"))]
 mod describe;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 pub mod objects;
 mod selector_index;
 mod requests;
@@ -57,12 +59,12 @@ pub use duration::DurationError;
 pub use index::{Feeds, Index, IndexError, IndexKey};
 pub use labels::{
     Annotations, LabelSelector, Labels, Requirement, SelectorError, SelectorOperator, key_problem,
-    metadata_problem, value_problem,
+    value_problem,
 };
 pub use mark_key::{MarkKey, MarkKeys};
 pub use marks::PodMarks;
 pub use merge_patch::merge;
-pub use metadata_change::{AFTER_BIND, MetadataChange, STATIC_POD, after_bind_mark};
+pub use metadata_change::{AFTER_BIND, MetadataChange, after_bind_mark};
 pub use metrics::{
     BadReading, LONGEST_WINDOW, Load, MOST_SAMPLES, Measured, Metrics, POLL_PERIOD, Reading, Usage,
 };

@@ -12,8 +12,8 @@ mod scan;
 pub use plain::Plain;
 pub use scan::Scan;
 
-use crate::framework::{Cycle, Feasible, NominatedTry, Recorder, Status, TimedPoint};
-use crate::model::{NodeId, NodeSet, Snapshot};
+use bayplan_framework::{Cycle, Feasible, NominatedTry, Recorder, Status, TimedPoint};
+use bayplan_model::{NodeId, NodeSet, Snapshot};
 use best::Totals;
 use std::borrow::Cow;
 

@@ -54,13 +54,13 @@ pub use options::{DeciderKind, Options};
 pub use queue::QueuePlace;
 pub use view::{BindingView, Stage};
 
-use crate::engine::Decider;
-use crate::framework::{Act, Acting, AttemptResult, ClusterEvent, EventRecord, Framework, Status, Ticket};
-use crate::model::{
-    Duration, Generation, Index, IndexKey, Moves, ObjectKey, PodInfo, PodKey, Snapshot, Symbol, Time,
-};
 use after_bind::AfterBinds;
 use attempt::Attempt;
+use bayplan_engine::Decider;
+use bayplan_framework::{Act, Acting, AttemptResult, ClusterEvent, EventRecord, Framework, Status, Ticket};
+use bayplan_model::{
+    Duration, Generation, Index, IndexKey, Moves, ObjectKey, PodInfo, PodKey, Snapshot, Symbol, Time,
+};
 use bindings::Bindings;
 use cache::Cache;
 use calls::{Outbox, Owner};

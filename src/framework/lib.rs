@@ -45,7 +45,7 @@ mod unchecked;
 mod registry;
 mod profile;
 
-pub use crate::yaml::{At, Field, FieldError as ArgsError, Fields, Tree, TreeEntry, TreeValue};
+pub use bayplan_yaml::{At, Field, FieldError as ArgsError, Fields, Tree, TreeEntry, TreeValue};
 pub use calls::{
     Answer, ApiCall, AttemptResult, CallError, ConditionPatch, EventRecord, EventType, HELD_BY_POLICY, Part,
     Ticket,
@@ -55,13 +55,13 @@ pub use counting::{Choice, Counting, Would, WouldEffect, WouldRefuse};
 pub use cycle_state::{CycleState, StateData, StateSlot};
 pub use diagnosis::{Diagnosis, FitError, NodeToStatus};
 pub use events::{ActionType, ClusterEvent, EventObjects, EventRegistration, EventResource, QueueingHint};
-pub use extenders::{EXTENDER_NAME, Extender, ExtenderAnswer, ExtenderAsk, Extenders, Filtered, NodeVictims};
+pub use extenders::{Extender, ExtenderAnswer, ExtenderAsk, Extenders, Filtered, NodeVictims};
 pub use features::{Features, Gate};
 pub use handle::{Act, Actor, Handle, PluginEvent};
 pub use intent::{Intent, Write};
 pub use left_alone::LeftAlone;
 pub use order::{Points, ScorePlugin};
-pub use patch_body::{PREEMPTION_BY_SCHEDULER, PatchBody, merged};
+pub use patch_body::{PatchBody, merged};
 pub use plugin::Plugin;
 pub use plugin_id::{PluginId, PluginSet};
 pub use points::*;
@@ -75,7 +75,7 @@ pub use profile::{Instances, Named, PluginConfig, Point, Profile, ProfileError, 
 pub use queued::{Blame, QueuedPodInfo, SortKey, SortShare};
 pub use reads::{Interest, Need, Polarity, Reads};
 pub use recorder::{Recorder, Silent};
-pub use registry::{DuplicateName, Entry, Make, NewPlugin, PluginDescriptor, PolicyBuilder, Registry};
+pub use registry::{DuplicateName, Entry, Make, NewPlugin, PluginDescriptor, Registry};
 pub use remedies::{
     CONDITION_TAINTS, CORDONED, Edit, EditOwner, Exempted, Patch, describes_machine, is_of_lifecycle,
 };

@@ -1,5 +1,6 @@
 //! The in-tree plugins, named as in Kubernetes, one in each file or folder. [`IN_TREE`] lists them in the order of the
-//! default profile, and [`registry`] builds the registry from it. [`policy`] turns policies into plugins.
+//! default profile, and [`registry`] builds the registry from it. The folder `policy`, which turns policies into plugins,
+//! is part of the root package, since it uses the language.
 //!
 //! Source: `pkg/scheduler/apis/config/v1/default_plugins.go` of Kubernetes 1.36.
 
@@ -25,22 +26,21 @@ mod volume_restrictions;
 mod volume_zone;
 mod volumes;
 mod default_binder;
-mod default_preemption;
+pub mod default_preemption;
 mod dynamic_resources;
 #[cfg(test)]
 mod trial;
-pub mod policy;
 
 pub use image_locality::ImageHolders;
 pub use node_volume_limits::AttachedVolumes;
 pub use volume_binding::VolumeIndex;
 pub use volume_restrictions::VolumeUsers;
 
-use crate::framework::{
+use bayplan_framework::{
     ActionType, ArgsError, ClusterEvent, EventObjects, EventRegistration, EventResource, Features, Field,
     Filter, Gate, Handle, Make, NewPlugin, Plugin, PluginDescriptor, Registry, Tree, Verdicts,
 };
-use crate::model::{Node, NodeSet, PodInfo, Typed, downcast};
+use bayplan_model::{Node, NodeSet, PodInfo, Typed, downcast};
 use std::sync::Arc;
 
 /// Every in-tree plugin of Kubernetes 1.36 in the order of the default profile, then those that feature gates keep out
