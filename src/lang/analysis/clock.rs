@@ -8,7 +8,7 @@ use crate::lang::eval::context::EvalContext;
 use crate::lang::eval::interpret::{Evaluator, Observer};
 use crate::lang::language::fields::ChangedBy;
 use crate::lang::language::functions::Prepared;
-use crate::lang::typed::walk::{each_part, parts};
+use crate::lang::typed::walk::each_part;
 use crate::lang::typed::{ArithmeticOp, Expr, ExprKind, LetId, Policy, Root, SlotId, Victim};
 use crate::lang::types::value::Value;
 use crate::model::{PodInfo, Time};
@@ -262,12 +262,12 @@ impl<'p> Search<'p> {
                 self.join(&mut all, [&policy[*def].body], &policy[*def].parameters);
                 self.join(&mut all, args, &[]);
             }
-            ExprKind::Macro(of) => {
-                let slots = [of.slot, of.second.unwrap_or(of.slot)];
-                self.join(&mut all, of.condition.iter().chain(&of.body), &slots);
-                self.join(&mut all, [&of.over], &[]);
+            _ => {
+                for operand in expr.operands() {
+                    let binds: Vec<SlotId> = operand.binds.into_iter().flatten().collect();
+                    self.join(&mut all, [operand.expr], &binds);
+                }
             }
-            _ => self.join(&mut all, parts(expr), &[]),
         }
         if let ExprKind::Field(_, field) = &expr.kind {
             all.clock |= field.def().changed_by == ChangedBy::Attempts;

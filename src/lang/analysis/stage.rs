@@ -6,7 +6,6 @@
 use super::faults::may_fail;
 use super::index::{answer_keys, is_looked_up};
 use crate::lang::language::fields::Access;
-use crate::lang::typed::walk;
 use crate::lang::typed::{Expr, ExprKind, Policy, Root};
 use crate::lang::types::convert::can_be_kept;
 
@@ -98,26 +97,17 @@ pub fn stage(policy: &Policy, expr: &Expr) -> Stage {
 fn begins_at_node(expr: &Expr) -> bool {
     match &expr.kind {
         ExprKind::Root(Root::Node) => true,
-        ExprKind::Field(first, _)
-        | ExprKind::ApiField(first, _)
-        | ExprKind::RecordField(first, _)
-        | ExprKind::Present(first)
-        | ExprKind::Widen(first)
-        | ExprKind::Has(first)
-        | ExprKind::Not(first)
-        | ExprKind::Negate(first)
-        | ExprKind::Index(first, _)
-        | ExprKind::Resource(first, _)
-        | ExprKind::And(first, _)
-        | ExprKind::Or(first, _)
-        | ExprKind::Equal(first, _)
-        | ExprKind::Compare(_, first, _)
-        | ExprKind::In(first, _)
-        | ExprKind::Arithmetic(_, first, _)
-        | ExprKind::Coalesce(first, _)
-        | ExprKind::Conditional(first, _, _) => begins_at_node(first),
-        ExprKind::Dynamic(_, args) => args.first().is_some_and(begins_at_node),
-        _ => false,
+        // What is made of several values, or found by one.
+        ExprKind::List(_)
+        | ExprKind::Map(_)
+        | ExprKind::Record(_)
+        | ExprKind::Call(..)
+        | ExprKind::CallDef(..)
+        | ExprKind::Macro(_)
+        | ExprKind::LookUp(..)
+        | ExprKind::Ledger(..)
+        | ExprKind::Source(..) => false,
+        _ => expr.operands().first().is_some_and(|first| begins_at_node(first.expr)),
     }
 }
 
@@ -150,25 +140,18 @@ pub fn depends(policy: &Policy, expr: &Expr, bound: &mut Vec<u32>) -> Depends {
             let mut inner: Vec<u32> = def.parameters.iter().map(|slot| slot.0).collect();
             parts_depend(policy, expr, bound).join(depends(policy, &def.body, &mut inner))
         }
-        ExprKind::Macro(of) => {
-            let mut all = depends(policy, &of.over, bound);
-            let depth = bound.len();
-            bound.push(of.slot.0);
-            bound.extend(of.second.map(|slot| slot.0));
-            for part in of.condition.iter().chain(&of.body) {
-                all = all.join(depends(policy, part, bound));
-            }
-            bound.truncate(depth);
-            all
-        }
         _ => parts_depend(policy, expr, bound),
     }
 }
 
 fn parts_depend(policy: &Policy, expr: &Expr, bound: &mut Vec<u32>) -> Depends {
-    let mut all = Depends::default();
-    walk::each_part(expr, &mut |part| all = all.join(depends(policy, part, bound)));
-    all
+    expr.operands().into_iter().fold(Depends::default(), |all, operand| {
+        let depth = bound.len();
+        bound.extend(operand.binds.iter().flatten().map(|slot| slot.0));
+        let of = depends(policy, operand.expr, bound);
+        bound.truncate(depth);
+        all.join(of)
+    })
 }
 
 /// Whether the closures for nodes compute an expression once per pod and keep its value in a

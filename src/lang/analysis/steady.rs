@@ -7,7 +7,7 @@ use super::index::is_key;
 use super::same::same;
 use super::shape::{constant, resolve_alias};
 use crate::lang::language::fields::Eviction;
-use crate::lang::typed::{Expr, ExprKind, LedgerId, Macro, MacroKind, Policy, Root, SlotId, walk};
+use crate::lang::typed::{Expr, ExprKind, LedgerId, Macro, MacroKind, Policy, Root, SlotId};
 use crate::lang::types::Type;
 use crate::lang::types::convert::can_be_kept;
 
@@ -85,19 +85,15 @@ impl<'p> Found<'p> {
                 let def = &policy[*id];
                 args.iter().all(|arg| self.is_steady(arg)) && self.inside(&def.parameters, &def.body)
             }
-            ExprKind::Macro(of) => {
-                self.is_long = true;
-                let depth = self.bound.len();
-                let over = self.is_steady(&of.over);
-                self.bound.push(of.slot);
-                self.bound.extend(of.second);
-                let steady = over && of.condition.iter().chain(&of.body).all(|part| self.is_steady(part));
-                self.bound.truncate(depth);
-                steady
-            }
             _ => {
-                self.is_long |= matches!(expr.kind, ExprKind::LookUp(..));
-                walk::parts(expr).into_iter().all(|part| self.is_steady(part))
+                self.is_long |= matches!(expr.kind, ExprKind::LookUp(..) | ExprKind::Macro(_));
+                expr.operands().into_iter().all(|operand| {
+                    let depth = self.bound.len();
+                    self.bound.extend(operand.binds.iter().flatten());
+                    let steady = self.is_steady(operand.expr);
+                    self.bound.truncate(depth);
+                    steady
+                })
             }
         }
     }

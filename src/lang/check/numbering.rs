@@ -7,17 +7,9 @@
 use super::Checker;
 use crate::diag::Span;
 use crate::lang::eval::constant::{Tables, constant};
-use crate::lang::language::fields::FieldId;
-use crate::lang::language::functions::{self, FunctionId, Presence};
-use crate::lang::syntax::ast::Text;
-use crate::lang::typed::{
-    ArithmeticOp, CompareOp, DefId, Expr, ExprKind, GroupId, LedgerId, LetId, LookUp, MacroKind, MemoId,
-    Operation, ParamId, Root, SlotId, SourceId,
-};
-use crate::lang::types::Type;
-use crate::lang::types::value::Value;
+use crate::lang::language::functions::{self, Presence};
+use crate::lang::typed::{DefId, Expr, ExprHead, ExprKind, LetId, Operation, SlotId};
 use rustc_hash::FxHashMap;
-use std::mem::{Discriminant, discriminant};
 
 /// Most parts of an expression with a number, so that long expressions are not walked again and again.
 const MOST_PARTS: u32 = 64;
@@ -26,61 +18,21 @@ const MOST_PARTS: u32 = 64;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct ValueId(pub u32);
 
-/// The kind of an expression with the numbers of its parts.
+/// The head of an expression with the numbers of its operands.
 #[derive(Clone, PartialEq, Eq, Hash)]
 enum Key {
-    Constant(Discriminant<Value<'static>>, String),
-    Param(ParamId),
+    Parts(ExprHead, Box<[ValueId]>),
     /// A let of the policy, by its declaration: one value in both fact scopes.
     Let(Span),
     BlockLet(LetId),
-    Slot(SlotId),
     /// The variable of a macro inside the expression, counted from the innermost one.
     Bound(usize),
-    Root(Root),
-    Group(GroupId),
-    Memo(MemoId),
-    Now,
-    Field(ValueId, FieldId),
-    ApiField(ValueId, Text),
-    RecordField(ValueId, usize),
-    Parts(Shape, Box<[ValueId]>),
-    /// An expression without a number of its own: the same as nothing else.
-    Other(u32),
-}
-
-/// The kind of an expression that is made of parts.
-#[derive(Clone, PartialEq, Eq, Hash)]
-enum Shape {
-    Index,
-    Resource,
-    Widen,
-    /// `has`; of an amount of resources it asks for the name.
-    Has(bool),
-    Not,
-    Negate,
-    And,
-    Or,
-    Equal,
-    Compare(CompareOp),
-    In,
-    /// The types decide between whole and exact division.
-    Arithmetic(ArithmeticOp, Box<[Type; 3]>),
-    Conditional,
-    Coalesce,
-    Ledger(LedgerId),
-    Source(SourceId),
-    List(Box<[bool]>),
-    Map(Box<[bool]>),
-    Record,
-    Call(FunctionId),
-    LookUp(LookUp),
-    /// By the declaration of the def: one meaning in both fact scopes.
-    CallDef(Span),
-    /// With how many variables, and whether it has a condition and a body.
-    Macro(MacroKind, usize, bool, bool, Type),
+    /// A call of a def, by its declaration: one meaning in both fact scopes.
+    CallDef(Span, Box<[ValueId]>),
     /// The number of elements of a list or map, or of characters of a text.
-    Size,
+    Size(ValueId),
+    /// An expression without a number of its own: equal to nothing else.
+    Other(u32),
 }
 
 /// The numbers of a policy.
@@ -98,9 +50,11 @@ impl Numbers {
             return *known;
         }
         let mut slots: Vec<SlotId> = match &key {
-            Key::Slot(slot) => vec![*slot],
-            Key::Field(of, _) | Key::ApiField(of, _) | Key::RecordField(of, _) => self.slots(*of).to_vec(),
-            Key::Parts(_, parts) => parts.iter().flat_map(|part| self.slots(*part)).copied().collect(),
+            Key::Parts(ExprHead::Slot(slot), _) => vec![*slot],
+            Key::Size(of) => self.slots(*of).to_vec(),
+            Key::Parts(_, parts) | Key::CallDef(_, parts) => {
+                parts.iter().flat_map(|part| self.slots(*part)).copied().collect()
+            }
             _ => Vec::new(),
         };
         slots.sort_unstable_by_key(|slot| slot.0);
@@ -184,23 +138,23 @@ impl Numbering<'_> {
         let mut walk = Walk { bound: Vec::new(), parts: 0 };
         let map = self.number_of(map, &mut walk)?;
         let key = self.number_of_index(key, &mut walk)?;
-        Some(self.intern(Shape::Index, vec![map, key]))
+        Some(self.intern(ExprHead::Index, vec![map, key]))
     }
 
     /// The number of the size of a list, map or text.
     pub(super) fn number_of_size(&mut self, of: ValueId) -> ValueId {
-        self.intern(Shape::Size, vec![of])
+        self.numbers.number(Key::Size(of))
     }
 
     /// The number of `o.value()` of an optional.
     pub(super) fn number_of_held(&mut self, optional: &Expr) -> Option<ValueId> {
         let row = functions::with_presence(Presence::Takes)?;
         let optional = self.number(optional)?;
-        Some(self.intern(Shape::Call(row), vec![optional]))
+        Some(self.intern(ExprHead::Call(row), vec![optional]))
     }
 
-    fn intern(&mut self, shape: Shape, parts: Vec<ValueId>) -> ValueId {
-        self.numbers.number(Key::Parts(shape, parts.into()))
+    fn intern(&mut self, head: ExprHead, parts: Vec<ValueId>) -> ValueId {
+        self.numbers.number(Key::Parts(head, parts.into()))
     }
 
     fn number_of(&mut self, expr: &Expr, walk: &mut Walk) -> Option<ValueId> {
@@ -208,39 +162,31 @@ impl Numbering<'_> {
         if walk.parts > MOST_PARTS {
             return None;
         }
-        let key = match &expr.kind {
-            ExprKind::Present(inner) => return self.number_of(inner, walk),
+        match &expr.kind {
+            ExprKind::Present(inner) => self.number_of(inner, walk),
             ExprKind::Dynamic(Operation::Demand(_), inner) => match inner.as_slice() {
-                [inner] => return self.number_of(inner, walk),
-                _ => return None,
+                [inner] => self.number_of(inner, walk),
+                _ => None,
             },
-            ExprKind::Let(id) => return self.lets.get(id.index()).copied(),
-            ExprKind::Constant(value) => Key::Constant(discriminant(value), value.to_string()),
-            ExprKind::Param(id) => Key::Param(*id),
+            // The values choose what an operation of CEL does.
+            ExprKind::Dynamic(..) => None,
+            ExprKind::Let(id) => self.lets.get(id.index()).copied(),
             ExprKind::Slot(slot) => {
                 if let Some((_, given)) = self.given.iter().rev().find(|(of, _)| of == slot) {
                     return *given;
                 }
-                match walk.bound.iter().rev().position(|bound| bound == slot) {
-                    Some(at) => Key::Bound(at),
-                    None => Key::Slot(*slot),
-                }
+                Some(match walk.bound.iter().rev().position(|bound| bound == slot) {
+                    Some(at) => self.numbers.number(Key::Bound(at)),
+                    None => self.intern(expr.head(), Vec::new()),
+                })
             }
-            ExprKind::Root(root) => Key::Root(*root),
-            ExprKind::Group(group) => Key::Group(*group),
-            ExprKind::Memo(memo) => Key::Memo(*memo),
-            ExprKind::Now => Key::Now,
-            ExprKind::Field(object, field) => Key::Field(self.number_of(object, walk)?, *field),
-            ExprKind::ApiField(object, name) => Key::ApiField(self.number_of(object, walk)?, name.clone()),
-            ExprKind::RecordField(object, at) => Key::RecordField(self.number_of(object, walk)?, *at),
-            ExprKind::Macro(_) => return self.number_of_macro(expr, walk),
-            ExprKind::Index(object, index) => {
+            ExprKind::Index(object, index) | ExprKind::Resource(object, index) => {
                 let parts = vec![self.number_of(object, walk)?, self.number_of_index(index, walk)?];
-                Key::Parts(Shape::Index, parts.into())
+                Some(self.intern(expr.head(), parts))
             }
-            ExprKind::Resource(object, name) => {
-                let parts = vec![self.number_of(object, walk)?, self.number_of_index(name, walk)?];
-                Key::Parts(Shape::Resource, parts.into())
+            ExprKind::Call(function, args, _) if args.len() == 1 && function.def().counts_elements => {
+                let of = self.number_of(args.first()?, walk)?;
+                Some(self.number_of_size(of))
             }
             ExprKind::CallDef(def, args) => {
                 let of = self.tables.defs.get(def.index())?;
@@ -251,16 +197,19 @@ impl Numbering<'_> {
                     return self.with_given(*def, parts, |this, body| this.number_of(body, walk));
                 }
                 let parts: Option<Vec<ValueId>> = parts.into_iter().collect();
-                Key::Parts(Shape::CallDef(of.span), parts?.into())
+                Some(self.numbers.number(Key::CallDef(of.span, parts?.into())))
             }
             _ => {
-                let (shape, parts) = shape_of(expr)?;
-                let parts: Option<Vec<ValueId>> =
-                    parts.into_iter().map(|part| self.number_of(part, walk)).collect();
-                Key::Parts(shape, parts?.into())
+                let mut parts = Vec::new();
+                for operand in expr.operands() {
+                    let depth = walk.bound.len();
+                    walk.bound.extend(operand.binds.iter().flatten());
+                    parts.push(self.number_of(operand.expr, walk)?);
+                    walk.bound.truncate(depth);
+                }
+                Some(self.intern(expr.head(), parts))
             }
-        };
-        Some(self.numbers.number(key))
+        }
     }
 
     /// Looks at the body of a def whose parameters stand for values with these numbers.
@@ -282,27 +231,11 @@ impl Numbering<'_> {
     fn number_of_index(&mut self, index: &Expr, walk: &mut Walk) -> Option<ValueId> {
         match constant(index, self.tables) {
             Some(value) => {
-                let key = Key::Constant(discriminant(&value), value.to_string());
-                Some(self.numbers.number(key))
+                let constant = Expr { kind: ExprKind::Constant(value), ..index.clone() };
+                Some(self.intern(constant.head(), Vec::new()))
             }
             None => self.number_of(index, walk),
         }
-    }
-
-    fn number_of_macro(&mut self, expr: &Expr, walk: &mut Walk) -> Option<ValueId> {
-        let ExprKind::Macro(of) = &expr.kind else { return None };
-        let mut parts = vec![self.number_of(&of.over, walk)?];
-        let depth = walk.bound.len();
-        walk.bound.push(of.slot);
-        walk.bound.extend(of.second);
-        for part in of.condition.iter().chain(&of.body) {
-            parts.push(self.number_of(part, walk)?);
-        }
-        walk.bound.truncate(depth);
-        let variables = 1 + usize::from(of.second.is_some());
-        let (condition, body) = (of.condition.is_some(), of.body.is_some());
-        let shape = Shape::Macro(of.kind, variables, condition, body, expr.ty.present().clone());
-        Some(self.intern(shape, parts))
     }
 }
 
@@ -316,51 +249,5 @@ fn is_path(expr: &Expr) -> bool {
         | ExprKind::RecordField(of, _) => is_path(of),
         ExprKind::Index(of, key) | ExprKind::Resource(of, key) => is_path(of) && is_path(key),
         _ => false,
-    }
-}
-
-/// The kind of an expression, and its parts.
-fn shape_of(expr: &Expr) -> Option<(Shape, Vec<&Expr>)> {
-    fn one(shape: Shape, part: &Expr) -> Option<(Shape, Vec<&Expr>)> {
-        Some((shape, vec![part]))
-    }
-    fn two<'e>(shape: Shape, left: &'e Expr, right: &'e Expr) -> Option<(Shape, Vec<&'e Expr>)> {
-        Some((shape, vec![left, right]))
-    }
-    match &expr.kind {
-        ExprKind::Widen(inner) => one(Shape::Widen, inner),
-        ExprKind::Has(inner) => one(Shape::Has(matches!(inner.kind, ExprKind::Resource(..))), inner),
-        ExprKind::Ledger(id, key) => one(Shape::Ledger(*id), key),
-        ExprKind::Source(id, key) => one(Shape::Source(*id), key),
-        ExprKind::Not(inner) => one(Shape::Not, inner),
-        ExprKind::Negate(inner) => one(Shape::Negate, inner),
-        ExprKind::And(left, right) => two(Shape::And, left, right),
-        ExprKind::Or(left, right) => two(Shape::Or, left, right),
-        ExprKind::Equal(left, right) => two(Shape::Equal, left, right),
-        ExprKind::Compare(op, left, right) => two(Shape::Compare(*op), left, right),
-        ExprKind::In(left, right) => two(Shape::In, left, right),
-        ExprKind::Arithmetic(op, left, right) => {
-            let types = [&left.ty, &right.ty, &expr.ty].map(|ty| ty.present().clone());
-            two(Shape::Arithmetic(*op, Box::new(types)), left, right)
-        }
-        ExprKind::Conditional(condition, then, otherwise) => {
-            Some((Shape::Conditional, vec![condition, then, otherwise]))
-        }
-        ExprKind::Coalesce(left, right) => two(Shape::Coalesce, left, right),
-        ExprKind::List(elements) => {
-            let shape = Shape::List(elements.iter().map(|(_, optional)| *optional).collect());
-            Some((shape, elements.iter().map(|(element, _)| element).collect()))
-        }
-        ExprKind::Map(entries) => {
-            let shape = Shape::Map(entries.iter().map(|(_, _, optional)| *optional).collect());
-            Some((shape, entries.iter().flat_map(|(key, value, _)| [key, value]).collect()))
-        }
-        ExprKind::Record(values) => Some((Shape::Record, values.iter().collect())),
-        ExprKind::Call(function, args, _) => match args.as_slice() {
-            [of] if function.def().counts_elements => one(Shape::Size, of),
-            _ => Some((Shape::Call(*function), args.iter().collect())),
-        },
-        ExprKind::LookUp(which, args) => Some((Shape::LookUp(*which), args.iter().collect())),
-        _ => None,
     }
 }

@@ -6,7 +6,6 @@
 //! how many variables were bound after it. An index lives no longer than the process, so that a row of the tables of
 //! fields and functions goes by its number.
 
-use crate::lang::typed::walk::each_part;
 use crate::lang::typed::{
     DefId, Expr, ExprKind, GroupId, LedgerId, LetId, MemoId, Operation, Policy, SlotId,
 };
@@ -53,19 +52,13 @@ impl<'p> Meaning<'p> {
             _ => {}
         }
         let mut hasher = DefaultHasher::new();
-        discriminant(&expr.kind).hash(&mut hasher);
         hash_type(expr.ty.present(), &mut hasher);
-        self.hash_node(&expr.kind, &mut hasher);
-        match &expr.kind {
-            ExprKind::Macro(of) => {
-                self.of(&of.over).hash(&mut hasher);
-                let depth = self.bound.len();
-                self.bound.push(of.slot);
-                self.bound.extend(of.second);
-                of.condition.iter().chain(&of.body).for_each(|part| self.of(part).hash(&mut hasher));
-                self.bound.truncate(depth);
-            }
-            _ => each_part(expr, &mut |part| self.of(part).hash(&mut hasher)),
+        self.hash_head(expr, &mut hasher);
+        for operand in expr.operands() {
+            let depth = self.bound.len();
+            self.bound.extend(operand.binds.iter().flatten());
+            self.of(operand.expr).hash(&mut hasher);
+            self.bound.truncate(depth);
         }
         hasher.finish()
     }
@@ -85,41 +78,17 @@ impl<'p> Meaning<'p> {
         self.named(Named::Group(id))
     }
 
-    /// What a node of the tree is, apart from its parts.
-    fn hash_node(&mut self, kind: &ExprKind, hasher: &mut DefaultHasher) {
-        match kind {
+    /// The head of an expression, without the numbers of declarations: these are not the ones of another compilation.
+    fn hash_head(&mut self, expr: &Expr, hasher: &mut DefaultHasher) {
+        discriminant(&expr.kind).hash(hasher);
+        match &expr.kind {
             ExprKind::Slot(slot) => match self.bound.iter().rev().position(|bound| bound == slot) {
                 Some(at) => at.hash(hasher),
                 None => self.policy[*slot].name.hash(hasher),
             },
-            ExprKind::Root(root) => root.hash(hasher),
-            ExprKind::Field(_, field) => field.0.hash(hasher),
-            ExprKind::ApiField(_, name) => name.hash(hasher),
-            ExprKind::RecordField(_, at) => at.hash(hasher),
-            ExprKind::Compare(op, ..) => op.hash(hasher),
-            ExprKind::Arithmetic(op, ..) => op.hash(hasher),
-            ExprKind::Call(function, args, _) => (function, args.len()).hash(hasher),
-            ExprKind::List(elements) => {
-                elements.iter().map(|(_, optional)| *optional).collect::<Vec<_>>().hash(hasher);
-            }
-            ExprKind::Map(entries) => {
-                entries.iter().map(|(.., optional)| *optional).collect::<Vec<_>>().hash(hasher);
-            }
-            ExprKind::Record(values) => values.len().hash(hasher),
-            ExprKind::Macro(of) => {
-                let parts = (of.second.is_some(), of.condition.is_some(), of.body.is_some());
-                (of.kind, parts).hash(hasher);
-            }
             ExprKind::LookUp(look_up, _) => {
                 self.policy[look_up.kind].name.hash(hasher);
                 look_up.by.hash(hasher);
-            }
-            ExprKind::Dynamic(operation, parts) => {
-                parts.len().hash(hasher);
-                match operation {
-                    Operation::Exact(ty) => hash_type(ty, hasher),
-                    operation => operation.hash(hasher),
-                }
             }
             ExprKind::Source(id, _) => {
                 let of = &self.policy[*id];
@@ -129,24 +98,15 @@ impl<'p> Meaning<'p> {
             ExprKind::Group(id) => self.named(Named::Group(*id)).hash(hasher),
             ExprKind::Ledger(id, _) => self.named(Named::Ledger(*id)).hash(hasher),
             ExprKind::Memo(id) => self.named(Named::Memo(*id)).hash(hasher),
-            ExprKind::Constant(_)
-            | ExprKind::Param(_)
-            | ExprKind::Let(_)
-            | ExprKind::Now
-            | ExprKind::Index(..)
-            | ExprKind::Resource(..)
-            | ExprKind::Present(_)
-            | ExprKind::Widen(_)
-            | ExprKind::Has(_)
-            | ExprKind::Not(_)
-            | ExprKind::Negate(_)
-            | ExprKind::And(..)
-            | ExprKind::Or(..)
-            | ExprKind::Equal(..)
-            | ExprKind::In(..)
-            | ExprKind::Conditional(..)
-            | ExprKind::Coalesce(..) => {}
+            // The types of operands and results are in their hashes, without the names of records.
+            ExprKind::Arithmetic(op, ..) => op.hash(hasher),
+            ExprKind::Macro(of) => {
+                (of.kind, of.second.is_some(), of.condition.is_some(), of.body.is_some()).hash(hasher);
+            }
+            ExprKind::Dynamic(Operation::Exact(ty), _) => hash_type(ty, hasher),
+            _ => expr.head().hash(hasher),
         }
+        expr.operands().len().hash(hasher);
     }
 
     /// What a declaration means: it sees no variables but its own.

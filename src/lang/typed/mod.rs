@@ -20,6 +20,7 @@ mod preempt;
 pub mod reads;
 mod rules;
 mod statements;
+mod view;
 mod visit;
 pub mod walk;
 
@@ -38,6 +39,7 @@ pub use preempt::Victim;
 pub use rules::{Body, Head, Point, Rule};
 pub use sources::Source;
 pub use statements::Statement;
+pub use view::{ExprHead, Operand};
 
 use super::types::{ObjectKind, Type};
 use crate::diag::Span;

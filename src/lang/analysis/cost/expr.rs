@@ -88,7 +88,6 @@ impl<'p> Walk<'p> {
         match &expr.kind {
             ExprKind::Constant(constant) => (Cost::plain(1), Extent::of_constant(constant)),
             ExprKind::Param(id) => (Cost::plain(1), Extent::of_constant(&policy[*id].value)),
-            ExprKind::Now => (Cost::plain(1), Extent::Plain),
             ExprKind::LookUp(which, args) => self.look_up(expr, which.by, args),
             ExprKind::Slot(slot) => {
                 let known = self.slots.get(slot).cloned();
@@ -121,19 +120,8 @@ impl<'p> Walk<'p> {
                 (cost, if fits { extent } else { Extent::of_type(&expr.ty, self.size) })
             }
             ExprKind::Index(object, key) => self.index(object, key),
-            ExprKind::Resource(object, name) => {
-                let (cost, _) = self.parts([&**object, &**name]);
-                (cost, Extent::Plain)
-            }
             ExprKind::Present(inner) | ExprKind::Widen(inner) => self.one(inner),
-            ExprKind::Has(inner) => {
-                let (cost, _) = self.one(inner);
-                (cost, Extent::Plain)
-            }
             ExprKind::Not(inner) | ExprKind::Negate(inner) => self.one(inner),
-            ExprKind::And(left, right) | ExprKind::Or(left, right) => {
-                (self.parts([&**left, &**right]).0, Extent::Plain)
-            }
             ExprKind::Equal(left, right) | ExprKind::Compare(_, left, right) => {
                 (self.comparison(left, right), Extent::Plain)
             }
@@ -166,6 +154,8 @@ impl<'p> Walk<'p> {
             ExprKind::CallDef(id, args) => self.def(*id, args),
             ExprKind::Macro(of) => self.macro_value(expr, of),
             ExprKind::Dynamic(operation, args) => self.dynamic(expr, operation, args),
+            // A bool, an instant or an amount: it has no parts.
+            _ => (self.parts(expr.operands().into_iter().map(|operand| operand.expr)).0, Extent::Plain),
         }
     }
 

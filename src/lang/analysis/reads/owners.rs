@@ -126,12 +126,13 @@ impl Walk<'_> {
             ExprKind::Coalesce(left, right)
             | ExprKind::Conditional(_, left, right)
             | ExprKind::Arithmetic(_, left, right) => self.owners(left).or(self.owners(right)),
-            ExprKind::List(items) => self.all_owners(items.iter().map(|(item, _)| item)),
-            ExprKind::Map(entries) => {
-                self.all_owners(entries.iter().flat_map(|(key, value, _)| [key, value]))
-            }
-            ExprKind::Record(values) | ExprKind::Call(_, values, _) | ExprKind::Dynamic(_, values) => {
-                self.all_owners(values)
+            ExprKind::List(_)
+            | ExprKind::Map(_)
+            | ExprKind::Record(_)
+            | ExprKind::Call(..)
+            | ExprKind::Dynamic(..) => {
+                let operands = expr.operands().into_iter();
+                operands.fold(Owners::NONE, |all, operand| all.or(self.owners(operand.expr)))
             }
             ExprKind::CallDef(id, args) => {
                 let of_args: Vec<Owners> = args.iter().map(|arg| self.owners(arg)).collect();
@@ -151,26 +152,8 @@ impl Walk<'_> {
                 over.or(made.unwrap_or_default())
             }
             // Amounts, texts and bools hold no object.
-            ExprKind::Constant(_)
-            | ExprKind::Param(_)
-            | ExprKind::Ledger(..)
-            | ExprKind::Memo(_)
-            | ExprKind::Now
-            | ExprKind::Resource(..)
-            | ExprKind::Widen(_)
-            | ExprKind::Has(_)
-            | ExprKind::Not(_)
-            | ExprKind::Negate(_)
-            | ExprKind::And(..)
-            | ExprKind::Or(..)
-            | ExprKind::Equal(..)
-            | ExprKind::Compare(..)
-            | ExprKind::In(..) => Owners::NONE,
+            _ => Owners::NONE,
         }
-    }
-
-    fn all_owners<'e>(&mut self, parts: impl IntoIterator<Item = &'e Expr>) -> Owners {
-        parts.into_iter().fold(Owners::NONE, |all, part| all.or(self.owners(part)))
     }
 
     /// Binds the parameters of a def.

@@ -117,7 +117,6 @@ impl<'p> Walk<'p> {
     /// An expression, of which a change in this direction helps.
     pub(super) fn expr(&mut self, expr: &Expr, polarity: Polarity) {
         match &expr.kind {
-            ExprKind::Constant(_) | ExprKind::Param(_) => {}
             ExprKind::Slot(slot) => self.parameter(*slot, polarity),
             ExprKind::Let(id) => {
                 let policy = self.policy;
@@ -157,17 +156,11 @@ impl<'p> Walk<'p> {
             ExprKind::ApiField(object, name) => self.api_field(object, name),
             ExprKind::Index(object, key) => self.element(object, key, polarity, Polarity::Any),
             ExprKind::Resource(object, key) => self.element(object, key, polarity, polarity),
-            ExprKind::RecordField(object, _) => self.expr(object, Polarity::Any),
             ExprKind::Present(inner) | ExprKind::Widen(inner) => self.expr(inner, polarity),
-            ExprKind::Has(inner) => self.expr(inner, Polarity::Any),
             ExprKind::Not(inner) | ExprKind::Negate(inner) => self.expr(inner, polarity.flip()),
             ExprKind::And(left, right) | ExprKind::Or(left, right) => {
                 self.expr(left, polarity);
                 self.expr(right, polarity);
-            }
-            ExprKind::Equal(left, right) | ExprKind::In(left, right) => {
-                self.expr(left, Polarity::Any);
-                self.expr(right, Polarity::Any);
             }
             ExprKind::Compare(op, left, right) => {
                 let (a, b) = match op {
@@ -192,12 +185,6 @@ impl<'p> Walk<'p> {
                 self.expr(left, Polarity::Any);
                 self.expr(right, polarity);
             }
-            ExprKind::List(items) => items.iter().for_each(|(item, _)| self.expr(item, Polarity::Any)),
-            ExprKind::Map(entries) => entries.iter().for_each(|(key, value, _)| {
-                self.expr(key, Polarity::Any);
-                self.expr(value, Polarity::Any);
-            }),
-            ExprKind::Record(values) => values.iter().for_each(|value| self.expr(value, Polarity::Any)),
             ExprKind::Call(function, args, _) => {
                 self.call(*function, args, polarity, expr.ty.is_optional());
             }
@@ -205,9 +192,9 @@ impl<'p> Walk<'p> {
             ExprKind::Dynamic(Operation::Exact(_) | Operation::Truth, args) => {
                 args.iter().for_each(|arg| self.expr(arg, polarity));
             }
-            // Whether there is a value at all decides too.
-            ExprKind::Dynamic(_, args) => args.iter().for_each(|arg| self.expr(arg, Polarity::Any)),
             ExprKind::Macro(of) => self.macro_parts(of, polarity),
+            // A change in any direction may help; whether there is a value at all decides too.
+            _ => expr.operands().into_iter().for_each(|operand| self.expr(operand.expr, Polarity::Any)),
         }
     }
 
