@@ -1,8 +1,8 @@
 //! One view of an expression: its [`head`](Expr::head), which is all of it but its operands, and its
 //! [`operands`](Expr::operands), in the order of evaluation, each with the variables that it binds.
 //!
-//! Whoever asks whether two expressions are the same, or does one thing for all kinds but a few, uses the view, so that a new
-//! kind needs its arms here and in the evaluators alone.
+//! Code that compares expressions, or does one thing for all kinds but a few, uses the view, so that a new kind needs its arms
+//! here and in the evaluators alone.
 
 use super::operation::Operation;
 use super::walk::each_part;
