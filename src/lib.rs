@@ -6,9 +6,6 @@
 
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
-// the parser that pest generates names it
-extern crate alloc;
-
 #[doc(inline)]
 pub use bayplan_diag as diag;
 #[doc(inline)]
@@ -19,12 +16,13 @@ pub use bayplan_policy_files as policy_files;
 pub use bayplan_yaml as yaml;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
-pub mod lang;
 #[doc(inline)]
 pub use bayplan_engine as engine;
 #[doc(inline)]
 pub use bayplan_framework as framework;
 pub use bayplan_framework::serves;
+#[doc(inline)]
+pub use bayplan_lang as lang;
 /// The in-tree plugins, which are a crate, and policies as plugins, which use the language.
 #[deny(clippy::disallowed_methods, clippy::disallowed_types)]
 pub mod plugins {

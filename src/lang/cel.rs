@@ -14,15 +14,15 @@ use super::syntax::{
 use super::typed::{Expr, Policy, SlotId};
 use super::types::value::{Cel, Constant, FaultKind, Value};
 use super::types::{RecordType, Type};
-use crate::diag::{Diagnostic, SourceId};
-use crate::model::{PodInfo, Snapshot, Time};
+use bayplan_diag::{Diagnostic, SourceId};
+use bayplan_model::{PodInfo, Snapshot, Time};
 use std::sync::{Arc, LazyLock};
 
 /// Steps that an expression may take in one run.
 ///
 /// The API server refuses selectors of devices above 1,000,000 estimated units when they are written, so that a
 /// stored one does not come near it.
-pub const FUSE: u64 = 4_000_000;
+pub(crate) const FUSE: u64 = 4_000_000;
 
 /// What an expression can name, and which functions there are.
 #[derive(Clone, Debug)]

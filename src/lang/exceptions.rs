@@ -7,7 +7,7 @@
 
 use super::syntax;
 use super::syntax::ast::{self, ItemKind, Text};
-use crate::diag::{Diagnostic, Source, SourceId, Span, codes};
+use bayplan_diag::{Diagnostic, Source, SourceId, Span, codes};
 use std::sync::Arc;
 
 /// An exception at the top level of a text.

@@ -5,14 +5,14 @@
 //! policy into a plugin.
 
 use super::typed::{Part, Policy, Rules, Statement};
-use crate::diag::{SourceMap, Span};
-use crate::lang::analysis::faults::sources_of_faults;
-use crate::lang::analysis::preconditions::Preconditions;
-use crate::lang::codegen::{self, Statements};
-use crate::lang::eval::context::EvalContext;
-use crate::lang::eval::interpret::Evaluator;
-use crate::lang::typed::reads::{ReadOf, Reads};
-use crate::lang::types::value::Fault;
+use crate::analysis::faults::sources_of_faults;
+use crate::analysis::preconditions::Preconditions;
+use crate::codegen::{self, Statements};
+use crate::eval::context::EvalContext;
+use crate::eval::interpret::Evaluator;
+use crate::typed::reads::{ReadOf, Reads};
+use crate::types::value::Fault;
+use bayplan_diag::{SourceMap, Span};
 use rustc_hash::{FxHashMap, FxHasher};
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -93,7 +93,7 @@ impl CompiledPolicy {
     fn of(policy: Arc<Policy>, part: Part, sources: &SourceMap) -> Self {
         let rules = Rules::new(&policy, &part);
         let statements = codegen::lower(rules);
-        let deciding = crate::lang::analysis::reads::deciding(rules);
+        let deciding = crate::analysis::reads::deciding(rules);
         let mut reads = deciding.clone();
         rules.iter().flat_map(|rule| rule.reads(&policy)).for_each(|more| reads.merge(more));
         let sees_other_pods = !reads.groups.is_empty()

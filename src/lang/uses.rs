@@ -6,7 +6,7 @@
 
 use super::syntax;
 use super::syntax::ast::{self, ItemKind, StringLiteral};
-use crate::diag::{Diagnostic, Origin, Source, SourceId, SourceMap, Span, codes};
+use bayplan_diag::{Diagnostic, Origin, Source, SourceId, SourceMap, Span, codes};
 use std::collections::BTreeSet;
 
 /// Files that a text may use, directly and through others.
@@ -221,7 +221,7 @@ impl<'s> Load<'_, 's> {
     /// Reports a mistake at the `use` of the text that is compiled, with the other place beside it.
     fn wrong(
         &mut self,
-        code: &'static crate::diag::Code,
+        code: &'static bayplan_diag::Code,
         at: Span,
         there: Span,
         message: String,

@@ -3,9 +3,9 @@
 //! Of two policies with one claim, or one name, the one in service stays (`Store::owner`); else the older one comes
 //! first.
 
-use crate::diag::{Diagnostic, Span, codes};
-use crate::lang::syntax::ast::{Text, WriteVerb};
-use crate::lang::typed::{Does, Mode, Policy, Target, WriteEntry};
+use crate::syntax::ast::{Text, WriteVerb};
+use crate::typed::{Does, Mode, Policy, Target, WriteEntry};
+use bayplan_diag::{Diagnostic, Span, codes};
 use rustc_hash::FxHashMap;
 
 /// Something that only one policy in service may do.

@@ -4,14 +4,14 @@
 //! [`next_change`] observes the reference evaluator. Only evaluated parts count: a part that is not
 //! reached is not reached before an evaluated part turns over.
 
-use crate::lang::eval::context::EvalContext;
-use crate::lang::eval::interpret::{Evaluator, Observer};
-use crate::lang::language::fields::ChangedBy;
-use crate::lang::language::functions::Prepared;
-use crate::lang::typed::walk::each_part;
-use crate::lang::typed::{ArithmeticOp, Expr, ExprKind, LetId, Policy, Root, SlotId, Victim};
-use crate::lang::types::value::Value;
-use crate::model::{PodInfo, Time};
+use crate::eval::context::EvalContext;
+use crate::eval::interpret::{Evaluator, Observer};
+use crate::language::fields::ChangedBy;
+use crate::language::functions::Prepared;
+use crate::typed::walk::each_part;
+use crate::typed::{ArithmeticOp, Expr, ExprKind, LetId, Policy, Root, SlotId, Victim};
+use crate::types::value::Value;
+use bayplan_model::{PodInfo, Time};
 use rustc_hash::FxHashMap;
 
 /// How often a condition is evaluated again where no instant can be computed, in microseconds.

@@ -2,10 +2,10 @@
 //! traces of a test in it; `cli test` reports what no test has seen.
 
 use super::stage::{Stage, stage};
-use crate::diag::Span;
-use crate::lang::eval::trace::ValueTrace;
-use crate::lang::typed::{Body, Expr, ExprKind, Policy, Statement};
-use crate::lang::types::Type;
+use crate::eval::trace::ValueTrace;
+use crate::typed::{Body, Expr, ExprKind, Policy, Statement};
+use crate::types::Type;
+use bayplan_diag::Span;
 use rustc_hash::FxHashMap;
 
 /// A condition of a statement, or a part of one that `&&`, `||` and `!` join.

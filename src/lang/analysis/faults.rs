@@ -2,11 +2,11 @@
 //! be proved, and the lint `may-fail` with the way out of each place.
 
 use super::stops;
-use crate::diag::{Diagnostic, Severity, Span, codes};
-use crate::lang::typed::operation::{each_exposed_part, is_source};
-use crate::lang::typed::walk::each_part;
-use crate::lang::typed::{Body, Expr, ExprKind, Operation, Policy, Statement};
-use crate::lang::types::value::FaultKind;
+use crate::typed::operation::{each_exposed_part, is_source};
+use crate::typed::walk::each_part;
+use crate::typed::{Body, Expr, ExprKind, Operation, Policy, Statement};
+use crate::types::value::FaultKind;
+use bayplan_diag::{Diagnostic, Severity, Span, codes};
 use rustc_hash::FxHashSet;
 
 /// Whether an expression may be a fault, or may hide one of its parts.
@@ -26,7 +26,7 @@ fn can_fail(policy: &Policy, expr: &Expr) -> bool {
 }
 
 /// The expressions of a policy that can make a fault, also one that `optional.ofValid` takes in.
-pub fn sources_of_faults(policy: &Policy) -> Vec<Span> {
+pub(crate) fn sources_of_faults(policy: &Policy) -> Vec<Span> {
     fn look(expr: &Expr, found: &mut Vec<Span>) {
         if is_source(expr) {
             found.push(expr.span);

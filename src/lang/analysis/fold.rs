@@ -3,10 +3,10 @@
 //! It runs after the checker, so that all later stages see values. An expression whose value would
 //! exceed the limit of a computed text or list is not folded; `cost` refuses it.
 
-use crate::lang::eval::budget::Counter;
-use crate::lang::eval::constant::{Known, Tables, constant};
-use crate::lang::typed::walk;
-use crate::lang::typed::{Expr, ExprKind, Policy};
+use crate::eval::budget::Counter;
+use crate::eval::constant::{Known, Tables, constant};
+use crate::typed::walk;
+use crate::typed::{Expr, ExprKind, Policy};
 
 /// Replaces the expressions of a policy that consist of constants by their values, as far as the effort
 /// reaches.

@@ -15,14 +15,14 @@ use super::faults::may_fail;
 use super::same::same;
 use super::shape::{constant, resolve_alias};
 use super::stage::depends;
-use crate::lang::language::fields::{ChangedBy, Meaning, ObjectType};
-use crate::lang::language::functions::Presence;
-use crate::lang::typed::walk;
-use crate::lang::typed::{
+use crate::language::fields::{ChangedBy, Meaning, ObjectType};
+use crate::language::functions::Presence;
+use crate::typed::walk;
+use crate::typed::{
     Expr, ExprKind, GroupId, KindId, LookUp, LookUpBy, Macro, MacroKind, Policy, Root, SlotId,
 };
-use crate::lang::types::Type;
-use crate::lang::types::convert;
+use crate::types::Type;
+use crate::types::convert;
 
 /// The equalities in a macro's condition by which its elements can be looked up.
 pub struct Equalities<'p> {
@@ -109,7 +109,7 @@ pub fn in_namespace<'p>(policy: &'p Policy, of: &'p Macro) -> Option<InNamespace
 }
 
 /// The parts that `&&` joins.
-pub fn conjuncts<'e>(expr: &'e Expr, parts: &mut Vec<&'e Expr>) {
+pub(crate) fn conjuncts<'e>(expr: &'e Expr, parts: &mut Vec<&'e Expr>) {
     match &expr.kind {
         ExprKind::And(left, right) => {
             conjuncts(left, parts);
@@ -157,7 +157,7 @@ pub fn is_key(ty: &Type) -> bool {
 /// macro in it that reads the node looks its elements up by all of them; and the `has` of resources of
 /// `node` in it, a few. Then equal values of all of them give equal answers, and all answers together visit
 /// each element once, or as often as these `has` can differ.
-pub fn answer_keys<'p>(policy: &'p Policy, expr: &'p Expr) -> Option<Vec<&'p Expr>> {
+pub(crate) fn answer_keys<'p>(policy: &'p Policy, expr: &'p Expr) -> Option<Vec<&'p Expr>> {
     if !matches!(
         expr.kind,
         ExprKind::Macro(_) | ExprKind::Call(..) | ExprKind::Coalesce(..) | ExprKind::Field(..)
@@ -295,7 +295,7 @@ fn is_written(policy: &Policy, list: &Expr) -> bool {
 }
 
 /// Whether a table of the list answers `x in list`: the list changes less often than x.
-pub fn is_looked_up(policy: &Policy, element: &Expr, list: &Expr) -> bool {
+pub(crate) fn is_looked_up(policy: &Policy, element: &Expr, list: &Expr) -> bool {
     let (Type::List(of) | Type::Set(of)) = list.ty.present() else { return false };
     if !is_key(of) || !is_key(&element.ty) {
         return false;

@@ -3,18 +3,18 @@
 //! kept whole; of a value whose fields are used, only these.
 
 use super::memory;
-use crate::diag::{Diagnostic, Span, codes};
-use crate::lang::eval::budget::Counter;
-use crate::lang::eval::constant::{Known, Tables, constant};
-use crate::lang::language::fields::{Access, Meaning, ObjectType};
-use crate::lang::language::macros::MacroKind;
-use crate::lang::syntax::ast::Text;
-use crate::lang::typed::reads::Keeps;
-use crate::lang::typed::{Expr, ExprKind, LookUpBy, Macro, Policy, SlotId, walk};
-use crate::lang::types::Type;
-use crate::lang::types::value::Value;
-use crate::model::objects::projection::{AnnotationKeys, Fields, Projection};
-use crate::model::{KindName, gpus};
+use crate::eval::budget::Counter;
+use crate::eval::constant::{Known, Tables, constant};
+use crate::language::fields::{Access, Meaning, ObjectType};
+use crate::language::macros::MacroKind;
+use crate::syntax::ast::Text;
+use crate::typed::reads::Keeps;
+use crate::typed::{Expr, ExprKind, LookUpBy, Macro, Policy, SlotId, walk};
+use crate::types::Type;
+use crate::types::value::Value;
+use bayplan_diag::{Diagnostic, Span, codes};
+use bayplan_model::objects::projection::{AnnotationKeys, Fields, Projection};
+use bayplan_model::{KindName, gpus};
 use rustc_hash::FxHashMap;
 
 /// What computing the keys of a policy may take.
@@ -273,15 +273,15 @@ fn keeps_elements(of: &Macro) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::diag::SourceMap;
-    use crate::lang::language::fields::FIELDS;
+    use crate::language::fields::FIELDS;
+    use bayplan_diag::SourceMap;
 
     /// What a policy with one filter keeps of pods and nodes: paths, and keys of annotations; `*` for
     /// all.
     fn kept(body: &str) -> [Vec<String>; 2] {
         let mut sources = SourceMap::new();
         let id = sources.add("keeps.bay", format!("/// A.\npolicy a {{ {body} }}"));
-        let (policies, said) = crate::lang::compile(sources.get(id).unwrap());
+        let (policies, said) = crate::compile(sources.get(id).unwrap());
         let wrong: Vec<_> = said.iter().filter(|it| it.is_error()).map(|it| it.message.clone()).collect();
         assert!(wrong.is_empty(), "{body}: {wrong:?}");
         let keeps = &policies[0].keeps;

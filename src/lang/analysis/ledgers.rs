@@ -1,11 +1,11 @@
 //! What follows for ledgers from the whole policy: on whose changes their entries depend. What changes without the
 //! pod, its namespace, its node and the objects that are looked up by name is refused: an index cannot follow it.
 
-use crate::diag::{Diagnostic, codes};
-use crate::lang::eval::ledgers::index_keys;
-use crate::lang::language::fields::{ChangedBy, Meaning};
-use crate::lang::typed::walk::each_part;
-use crate::lang::typed::{Expr, ExprKind, LetId, Policy, Root};
+use crate::eval::ledgers::index_keys;
+use crate::language::fields::{ChangedBy, Meaning};
+use crate::typed::walk::each_part;
+use crate::typed::{Expr, ExprKind, LetId, Policy, Root};
+use bayplan_diag::{Diagnostic, codes};
 
 /// Fills in what ledgers read, and reports fields that an index cannot follow; `false` if there are any.
 pub(super) fn derive(policy: &mut Policy, diagnostics: &mut Vec<Diagnostic>) -> bool {

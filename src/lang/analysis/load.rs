@@ -2,9 +2,9 @@
 //! The loader of `run` refuses the newest object beyond the limits, and `lint` reports it.
 
 use super::cost::{Costs, MOST_STEPS, Size};
-use crate::diag::with_commas;
-use crate::lang::language::limits::{MOST_EXPRESSIONS_OF_ALL, MOST_PATTERN_BYTES_OF_ALL, MOST_STEPS_OF_ALL};
-use crate::lang::typed::{DefId, Expr, ExprKind, LetId, Policy, Rule, walk};
+use crate::language::limits::{MOST_EXPRESSIONS_OF_ALL, MOST_PATTERN_BYTES_OF_ALL, MOST_STEPS_OF_ALL};
+use crate::typed::{DefId, Expr, ExprKind, LetId, Policy, Rule, walk};
+use bayplan_diag::with_commas;
 use rustc_hash::FxHashMap;
 
 /// What policies cost.

@@ -1,7 +1,7 @@
 //! Estimates the memory that a policy takes for what it keeps of pods beside their slim fields, on
 //! the pod of a usual Deployment (`typical_pod.json`). `plan`, `lint` and the lints show it.
 
-use crate::model::objects::projection::{AnnotationKeys, Projection};
+use bayplan_model::objects::projection::{AnnotationKeys, Projection};
 use serde_json::Value;
 
 /// A pod of a Deployment with a sidecar, as an API server returns it, without managed fields.
@@ -35,13 +35,13 @@ impl Memory {
 
     /// In words; `None` if nothing is kept.
     pub fn text(&self) -> Option<String> {
-        let (mib, kept) = (crate::diag::with_commas(self.mib.into()), self.kept.join(", "));
+        let (mib, kept) = (bayplan_diag::with_commas(self.mib.into()), self.kept.join(", "));
         (!self.kept.is_empty()).then(|| format!("about {mib} MiB per 100,000 pods, for {kept}"))
     }
 }
 
 /// MiB for 100,000 pods, rounded up.
-pub fn mib_per_100_000_pods(projection: &Projection) -> u64 {
+pub(crate) fn mib_per_100_000_pods(projection: &Projection) -> u64 {
     let bytes = bytes_per_pod(projection) as u64 * 100_000;
     bytes.div_ceil(1 << 20)
 }
@@ -67,7 +67,7 @@ fn bytes_per_pod(projection: &Projection) -> usize {
 
 /// An annotation: key and value in the list, and the text.
 fn annotation(length: usize) -> usize {
-    size_of::<(crate::model::Symbol, std::sync::Arc<str>)>() + 2 * OVERHEAD + length
+    size_of::<(bayplan_model::Symbol, std::sync::Arc<str>)>() + 2 * OVERHEAD + length
 }
 
 /// The memory behind a value.
@@ -91,8 +91,8 @@ fn behind(value: &Value) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::PodInfo;
-    use crate::model::objects::projection::Fields;
+    use bayplan_model::PodInfo;
+    use bayplan_model::objects::projection::Fields;
 
     fn estimate(paths: &[&str]) -> u64 {
         let mut fields = Fields::default();

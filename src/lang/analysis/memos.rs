@@ -1,10 +1,10 @@
 //! What follows for memos once constants are folded: how long they keep a value, and the names of their indexes.
 
-use crate::lang::analysis::shape::constant;
-use crate::lang::eval::memos::index_keys;
-use crate::lang::typed::Policy;
-use crate::lang::types::value::Value;
-use crate::model::Duration;
+use crate::analysis::shape::constant;
+use crate::eval::memos::index_keys;
+use crate::typed::Policy;
+use crate::types::value::Value;
+use bayplan_model::Duration;
 
 /// Fills both in.
 pub(super) fn derive(policy: &mut Policy) {

@@ -23,13 +23,13 @@ pub mod shown;
 pub mod stage;
 pub mod steady;
 
-use crate::diag::Diagnostic;
-use crate::lang::eval::budget::Budget;
-use crate::lang::typed::Policy;
+use crate::eval::budget::Budget;
+use crate::typed::Policy;
+use bayplan_diag::Diagnostic;
 
 /// Fills in the reads of a policy, folds its constants, and reports what follows from them. `false`: an index cannot
 /// follow one of its ledgers.
-pub fn analyse(policy: &mut Policy, budget: &Budget, diagnostics: &mut Vec<Diagnostic>) -> bool {
+pub(crate) fn analyse(policy: &mut Policy, budget: &Budget, diagnostics: &mut Vec<Diagnostic>) -> bool {
     let follows = ledgers::derive(policy, diagnostics);
     reads::derive(policy, diagnostics);
     // Before params become constants: a profile may give other arguments.

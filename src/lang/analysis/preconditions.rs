@@ -6,11 +6,11 @@
 //! round.
 
 use super::shape::{constant, constant_text, resolve_alias};
-use crate::diag::{Diagnostic, codes};
-use crate::lang::language::fields::Meaning;
-use crate::lang::typed::{CompareOp, Expr, ExprKind, Point, Policy, Root, Rule};
-use crate::lang::types::value::{Constant, Value};
-use crate::model::{PodInfo, PodPrecondition, Symbol};
+use crate::language::fields::Meaning;
+use crate::typed::{CompareOp, Expr, ExprKind, Point, Policy, Root, Rule};
+use crate::types::value::{Constant, Value};
+use bayplan_diag::{Diagnostic, codes};
+use bayplan_model::{PodInfo, PodPrecondition, Symbol};
 
 /// All preconditions of a policy; none when `applies when` has none.
 #[derive(Debug, Default)]

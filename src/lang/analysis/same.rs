@@ -3,8 +3,8 @@
 //!
 //! Nothing is computed: `a < b` and `b > a` are not the same here.
 
-use crate::lang::analysis::shape::resolve_alias;
-use crate::lang::typed::{Expr, ExprKind, Policy, SlotId};
+use crate::analysis::shape::resolve_alias;
+use crate::typed::{Expr, ExprKind, Policy, SlotId};
 
 /// Whether two expressions of a policy say the same.
 pub fn same(policy: &Policy, left: &Expr, right: &Expr) -> bool {

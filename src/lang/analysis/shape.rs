@@ -1,9 +1,9 @@
 //! Shapes of typed expressions: a constant, a label of the node, an amount of the node.
 
-use crate::lang::language::fields::{ChangedBy, FieldDef, Meaning, ObjectType};
-use crate::lang::typed::{Expr, ExprKind, Policy, Root};
-use crate::lang::types::value::Constant;
-use crate::model::Symbol;
+use crate::language::fields::{ChangedBy, FieldDef, Meaning, ObjectType};
+use crate::typed::{Expr, ExprKind, Policy, Root};
+use crate::types::value::Constant;
+use bayplan_model::Symbol;
 
 /// Which column of a resource.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -47,7 +47,7 @@ fn node_field(policy: &Policy, expr: &Expr) -> Option<&'static FieldDef> {
 }
 
 /// `node.labels["key"]` with a constant key.
-pub fn node_label(policy: &Policy, expr: &Expr) -> Option<Symbol> {
+pub(crate) fn node_label(policy: &Policy, expr: &Expr) -> Option<Symbol> {
     let ExprKind::Index(labels, key) = &resolve_alias(policy, expr).kind else { return None };
     is_node_labels(policy, labels).then(|| text(policy, key)).flatten()
 }
@@ -58,12 +58,12 @@ pub fn is_node_labels(policy: &Policy, expr: &Expr) -> bool {
 }
 
 /// A constant text.
-pub fn constant_text(policy: &Policy, expr: &Expr) -> Option<Symbol> {
+pub(crate) fn constant_text(policy: &Policy, expr: &Expr) -> Option<Symbol> {
     text(policy, expr)
 }
 
 /// `node.free["resource"]` and the like, with a constant name.
-pub fn node_resource(policy: &Policy, expr: &Expr) -> Option<(Part, Symbol)> {
+pub(crate) fn node_resource(policy: &Policy, expr: &Expr) -> Option<(Part, Symbol)> {
     let ExprKind::Resource(resources, name) = &resolve_alias(policy, expr).kind else { return None };
     let part = match node_field(policy, resources)?.meaning? {
         Meaning::Allocatable => Part::Allocatable,
@@ -75,12 +75,12 @@ pub fn node_resource(policy: &Policy, expr: &Expr) -> Option<(Part, Symbol)> {
 }
 
 /// `node.unschedulable`
-pub fn is_node_unschedulable(policy: &Policy, expr: &Expr) -> bool {
+pub(crate) fn is_node_unschedulable(policy: &Policy, expr: &Expr) -> bool {
     node_field(policy, expr).is_some_and(|field| field.changed_by == ChangedBy::Unschedulable)
 }
 
 /// `node.pods.count()` and `size(node.pods)`
-pub fn is_count_of_node_pods(policy: &Policy, expr: &Expr) -> bool {
+pub(crate) fn is_count_of_node_pods(policy: &Policy, expr: &Expr) -> bool {
     let ExprKind::Call(function, args, _) = &expr.kind else { return false };
     let [pods] = &args[..] else { return false };
     function.def().counts_elements

@@ -2,10 +2,10 @@
 //! of events, of conditions and of the objects that are written read them too. `plan` prints those of pods.
 
 use super::reads::reads_of_condition;
-use crate::lang::language::fields::ObjectType;
-use crate::lang::typed::reads::Reads;
-use crate::lang::typed::{Act, Does, Expr, ExprKind, Policy, Root, Statement, walk};
-use crate::lang::types::Type;
+use crate::language::fields::ObjectType;
+use crate::typed::reads::Reads;
+use crate::typed::{Act, Does, Expr, ExprKind, Policy, Root, Statement, walk};
+use crate::types::Type;
 use std::collections::BTreeSet;
 
 /// What a policy shows.

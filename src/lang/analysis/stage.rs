@@ -5,9 +5,9 @@
 
 use super::faults::may_fail;
 use super::index::{answer_keys, is_looked_up};
-use crate::lang::language::fields::Access;
-use crate::lang::typed::{Expr, ExprKind, Policy, Root};
-use crate::lang::types::convert::can_be_kept;
+use crate::language::fields::Access;
+use crate::typed::{Expr, ExprKind, Policy, Root};
+use crate::types::convert::can_be_kept;
 
 /// When an expression can be computed, earliest first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -156,7 +156,7 @@ fn parts_depend(policy: &Policy, expr: &Expr, bound: &mut Vec<u32>) -> Depends {
 
 /// Whether the closures for nodes compute an expression once per pod and keep its value in a
 /// register: it depends on the pod alone, and its value can be kept.
-pub fn is_register(policy: &Policy, expr: &Expr) -> bool {
+pub(crate) fn is_register(policy: &Policy, expr: &Expr) -> bool {
     let constant = matches!(expr.kind, ExprKind::Constant(_) | ExprKind::Param(_));
     if constant || begins_at_node(expr) || !can_be_kept(&expr.ty) {
         return false;

@@ -6,14 +6,14 @@ use super::faults::may_fail;
 use super::index::is_key;
 use super::same::same;
 use super::shape::{constant, resolve_alias};
-use crate::lang::language::fields::Eviction;
-use crate::lang::typed::{Expr, ExprKind, LedgerId, Macro, MacroKind, Policy, Root, SlotId};
-use crate::lang::types::Type;
-use crate::lang::types::convert::can_be_kept;
+use crate::language::fields::Eviction;
+use crate::typed::{Expr, ExprKind, LedgerId, Macro, MacroKind, Policy, Root, SlotId};
+use crate::types::Type;
+use crate::types::convert::can_be_kept;
 
 /// What an expression reads of the variables around it, each path once, if its value is the same wherever these are the
 /// same. `None` too where it is as cheap to compute as to remember, and where its value cannot be kept.
-pub fn steady_keys<'p>(policy: &'p Policy, expr: &'p Expr) -> Option<Vec<&'p Expr>> {
+pub(crate) fn steady_keys<'p>(policy: &'p Policy, expr: &'p Expr) -> Option<Vec<&'p Expr>> {
     let joins = matches!(
         expr.kind,
         ExprKind::And(..) | ExprKind::Or(..) | ExprKind::Not(_) | ExprKind::Conditional(..)
@@ -31,7 +31,7 @@ pub fn is_steady(policy: &Policy, expr: &Expr) -> bool {
 }
 
 /// `xs.sum(x, ledger[E])` where xs and E are the same in every simulation: the ledger and the key.
-pub fn summed_ledger<'p>(policy: &'p Policy, of: &'p Macro) -> Option<(LedgerId, &'p Expr)> {
+pub(crate) fn summed_ledger<'p>(policy: &'p Policy, of: &'p Macro) -> Option<(LedgerId, &'p Expr)> {
     let ExprKind::Ledger(ledger, key) = &resolve_alias(policy, of.body.as_ref()?).kind else { return None };
     if of.kind != MacroKind::Sum || of.second.is_some() || of.condition.is_some() || !can_be_kept(&key.ty) {
         return None;

@@ -3,11 +3,11 @@
 
 use super::faults::sources_in;
 use super::stage::depends;
-use crate::diag::Span;
-use crate::lang::syntax::ast::OnError;
-use crate::lang::typed::operation::{each_exposed_part, is_source};
-use crate::lang::typed::{Body, Expr, ExprKind, Operation, Policy, Root, Rule, Statement};
-use crate::lang::types::value::FaultKind;
+use crate::syntax::ast::OnError;
+use crate::typed::operation::{each_exposed_part, is_source};
+use crate::typed::{Body, Expr, ExprKind, Operation, Policy, Root, Rule, Statement};
+use crate::types::value::FaultKind;
+use bayplan_diag::Span;
 
 /// A place whose error stops every pod for which it happens.
 #[derive(Clone, Debug)]

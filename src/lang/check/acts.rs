@@ -2,15 +2,15 @@
 
 use super::Checker;
 use super::scope::Place;
-use crate::diag::{Span, codes};
-use crate::lang::language::fields::ObjectType;
-use crate::lang::language::statements::StatementId;
-use crate::lang::syntax::ast::{self, BlockKind, WriteVerb};
-use crate::lang::typed::acts::field_manager;
-use crate::lang::typed::reads::Reads;
-use crate::lang::typed::{Act, Acts, Does, EventOf, Point, Policy, Target};
-use crate::lang::types::Type;
-use crate::model::{KindName, after_bind_mark, key_problem};
+use crate::language::fields::ObjectType;
+use crate::language::statements::StatementId;
+use crate::syntax::ast::{self, BlockKind, WriteVerb};
+use crate::typed::acts::field_manager;
+use crate::typed::reads::Reads;
+use crate::typed::{Act, Acts, Does, EventOf, Point, Policy, Target};
+use crate::types::Type;
+use bayplan_diag::{Span, codes};
+use bayplan_model::{KindName, after_bind_mark, key_problem};
 
 /// The longest reason of an event. Source: `pkg/apis/core/validation/events.go`, `ReasonLengthLimit`.
 const LONGEST_REASON: usize = 128;

@@ -3,10 +3,10 @@
 use super::Checker;
 use super::scope::{FactScope, Frame, Place};
 use super::statements::split;
-use crate::diag::Span;
-use crate::lang::language::statements::StatementId;
-use crate::lang::syntax::ast::{self, StatementKind};
-use crate::lang::typed::{Body, Head, Policy};
+use crate::language::statements::StatementId;
+use crate::syntax::ast::{self, StatementKind};
+use crate::typed::{Body, Head, Policy};
+use bayplan_diag::Span;
 
 impl<'a> Checker<'a> {
     /// `applies when`, first, because what it says narrows everything else.

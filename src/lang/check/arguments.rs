@@ -2,13 +2,13 @@
 
 use super::scope::{DeclKind, FactScope, Frame, Place, State};
 use super::{Checker, corrections};
-use crate::diag::{Diagnostic, Span, codes};
-use crate::lang::syntax::ast::{self, Literal};
-use crate::lang::syntax::literal;
-use crate::lang::typed::{self, ParamId};
-use crate::lang::types::Type;
-use crate::lang::types::range::{Range, Relation};
-use crate::lang::types::value::{Constant, Value};
+use crate::syntax::ast::{self, Literal};
+use crate::syntax::literal;
+use crate::typed::{self, ParamId};
+use crate::types::Type;
+use crate::types::range::{Range, Relation};
+use crate::types::value::{Constant, Value};
+use bayplan_diag::{Diagnostic, Span, codes};
 
 /// An argument of a policy, from `pluginConfig`.
 #[derive(Clone, Debug)]
@@ -187,7 +187,7 @@ fn inside(value: &Constant, allowed: Range) -> bool {
 }
 
 /// A value of YAML as a value of a type; the text says why it is none.
-pub(crate) fn of_yaml(given: &serde_json::Value, ty: &Type) -> Result<Constant, String> {
+pub fn of_yaml(given: &serde_json::Value, ty: &Type) -> Result<Constant, String> {
     use serde_json::Value as Json;
     let number = |given: &Json| given.as_i64().ok_or_else(|| format!("`{given}` is not a whole number"));
     match (ty, given) {
@@ -270,14 +270,14 @@ fn map(entries: &JsonObject, key: &Type, value: &Type) -> Result<Constant, Strin
 /// An object as resources: names, and amounts as Kubernetes writes them.
 fn resources(entries: &JsonObject) -> Result<Constant, String> {
     use serde_json::Value as Json;
-    let mut resource = crate::model::Resource::default();
+    let mut resource = bayplan_model::Resource::default();
     for (name, item) in entries {
         let text = match item {
             Json::String(text) => text.clone(),
             Json::Number(n) => n.to_string(),
             other => return Err(format!("`{other}` is not an amount")),
         };
-        crate::lang::language::functions::set_amount(&mut resource, name, &text)
+        crate::language::functions::set_amount(&mut resource, name, &text)
             .ok_or_else(|| format!("`{text}` is not an amount"))?;
     }
     Ok(Value::resources(resource))
@@ -339,7 +339,7 @@ fn written(text: &str, ty: &Type) -> Option<Result<Constant, String>> {
 
 /// What Kubernetes and Go write beside: `"2"` for two cores, `"1024"` for bytes, `"1h30m"`.
 fn amount(text: &str, ty: &Type) -> Result<Constant, String> {
-    use crate::lang::language::functions as f;
+    use crate::language::functions as f;
     let made = match ty {
         Type::Cpu => f::parse_cpu(text.strip_suffix("cpu").unwrap_or(text)).map(Value::Int),
         Type::Bytes => f::parse_whole(text.strip_suffix('B').unwrap_or(text)).map(Value::Int),
@@ -348,7 +348,7 @@ fn amount(text: &str, ty: &Type) -> Result<Constant, String> {
             Some(share) => finite(share.trim()).map(|share| Value::Float(share / 100.0)),
             None => None,
         },
-        Type::Time => crate::model::Time::parse_exactly(text).map(Value::Time),
+        Type::Time => bayplan_model::Time::parse_exactly(text).map(Value::Time),
         _ => None,
     };
     let what = match ty {

@@ -3,12 +3,12 @@
 use super::Checker;
 use super::facts::Facts;
 use super::scope::{FactScope, Frame, LocalKind, Place};
-use crate::diag::{Diagnostic, Span, codes};
-use crate::lang::language::statements::StatementId;
-use crate::lang::syntax::ast::{self, BlockKind, OnError, Text};
-use crate::lang::typed::reads::Reads;
-use crate::lang::typed::{Check, Expr, Only, PrefilterStatement, Reason, ReasonPart};
-use crate::lang::types::Type;
+use crate::language::statements::StatementId;
+use crate::syntax::ast::{self, BlockKind, OnError, Text};
+use crate::typed::reads::Reads;
+use crate::typed::{Check, Expr, Only, PrefilterStatement, Reason, ReasonPart};
+use crate::types::Type;
+use bayplan_diag::{Diagnostic, Span, codes};
 
 impl<'a> Checker<'a> {
     /// A new block: nothing of the one before is known.

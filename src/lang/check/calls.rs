@@ -3,14 +3,14 @@
 use super::Checker;
 use super::macros::macro_row;
 use super::scope::State;
-use crate::diag::{Span, codes};
-use crate::lang::language::functions::{self, FunctionDef, FunctionId, Grows, Prepared};
-use crate::lang::language::macros::{self, FormKind, Parts};
-use crate::lang::language::statements::Names;
-use crate::lang::syntax::ast::{self, Text};
-use crate::lang::typed::{Expr, ExprKind, LookUpBy};
-use crate::lang::types::Type;
-use crate::lang::types::value::Value;
+use crate::language::functions::{self, FunctionDef, FunctionId, Grows, Prepared};
+use crate::language::macros::{self, FormKind, Parts};
+use crate::language::statements::Names;
+use crate::syntax::ast::{self, Text};
+use crate::typed::{Expr, ExprKind, LookUpBy};
+use crate::types::Type;
+use crate::types::value::Value;
+use bayplan_diag::{Span, codes};
 use std::sync::Arc;
 
 /// Namespaces of functions: `math.greatest(…)`.
@@ -96,7 +96,7 @@ impl Checker<'_> {
         if arg.ty.is_unknown() {
             return self.unknown(span);
         }
-        let name = Value::TypeName(crate::model::Symbol::from(type_name(&arg.ty)));
+        let name = Value::TypeName(bayplan_model::Symbol::from(type_name(&arg.ty)));
         self.make(ExprKind::Constant(name), Type::TypeName, span)
     }
 
@@ -203,7 +203,7 @@ impl Checker<'_> {
         );
     }
 
-    pub(super) fn call_def(&mut self, def: crate::lang::typed::DefId, call: &ast::Call, span: Span) -> Expr {
+    pub(super) fn call_def(&mut self, def: crate::typed::DefId, call: &ast::Call, span: Span) -> Expr {
         let (parameters, ty, range) = {
             let def = &self.defs[def.index()];
             (def.parameters.clone(), def.body.ty.clone(), def.body.range)

@@ -4,14 +4,14 @@ use super::Checker;
 use super::expr::strip;
 use super::meant::texts_meant;
 use super::types::is_zero;
-use crate::diag::{Diagnostic, Span, codes};
-use crate::lang::language::fields::Meaning;
-use crate::lang::language::functions::Conversion;
-use crate::lang::syntax::ast::{self, BinaryOp, Literal};
-use crate::lang::syntax::literal::with_unit;
-use crate::lang::typed::{ArithmeticOp, CompareOp, Expr, ExprKind};
-use crate::lang::types::Type;
-use crate::lang::types::value::Value;
+use crate::language::fields::Meaning;
+use crate::language::functions::Conversion;
+use crate::syntax::ast::{self, BinaryOp, Literal};
+use crate::syntax::literal::with_unit;
+use crate::typed::{ArithmeticOp, CompareOp, Expr, ExprKind};
+use crate::types::Type;
+use crate::types::value::Value;
+use bayplan_diag::{Diagnostic, Span, codes};
 
 impl Checker<'_> {
     pub(super) fn equality(&mut self, of: &ast::Binary, span: Span) -> Expr {

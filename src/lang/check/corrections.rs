@@ -3,8 +3,8 @@
 
 use super::arguments::of_yaml;
 use super::meant::texts_meant;
-use crate::lang::language::functions::Conversion;
-use crate::lang::types::Type;
+use crate::language::functions::Conversion;
+use crate::types::Type;
 use serde_json::Value as Json;
 
 /// What to write in the place of an argument; empty where nothing is near. `share`: the param is written in percent.

@@ -2,12 +2,12 @@
 
 use super::Checker;
 use super::scope::{Decl, DeclId, DeclKind, FactScope, FileItems, LocalKind, Place, State, is_ours, twice};
-use crate::diag::{Diagnostic, SourceId, Span, codes};
-use crate::lang::language::statements::{Names, StatementId};
-use crate::lang::syntax::ast::{self, Text};
-use crate::lang::typed::{self, DefId, Expr, ExprKind, LetId};
-use crate::lang::types::Type;
-use crate::lang::types::range::Range;
+use crate::language::statements::{Names, StatementId};
+use crate::syntax::ast::{self, Text};
+use crate::typed::{self, DefId, Expr, ExprKind, LetId};
+use crate::types::Type;
+use crate::types::range::Range;
+use bayplan_diag::{Diagnostic, SourceId, Span, codes};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
@@ -102,7 +102,7 @@ impl<'a> Checker<'a> {
                 if !self.allow(Names::GROUPS, &name, span) {
                     return self.unknown(span);
                 }
-                let ty = Type::Object(crate::lang::language::fields::ObjectType::Pod).list();
+                let ty = Type::Object(crate::language::fields::ObjectType::Pod).list();
                 self.make(ExprKind::Group(id), ty, span)
             }
             State::Ledger(_) => {

@@ -4,16 +4,16 @@
 use super::dialect::Dialect;
 use super::scope::{FactScope, Frame, Place};
 use super::{Checker, Texts};
-use crate::diag::{Diagnostic, Span, codes};
-use crate::lang::eval::budget::Budget;
-use crate::lang::exceptions::{Outside, OutsideException};
-use crate::lang::language::statements::StatementId;
-use crate::lang::schemas::Schemas;
-use crate::lang::syntax::ast::{self, BlockKind, StatementKind, Text};
-use crate::lang::typed::{CompareOp, Excepted, Exception, Expr, ExprKind, Let, LetId, Policy};
-use crate::lang::types::Type;
-use crate::lang::types::value::Value;
-use crate::model::Time;
+use crate::eval::budget::Budget;
+use crate::exceptions::{Outside, OutsideException};
+use crate::language::statements::StatementId;
+use crate::schemas::Schemas;
+use crate::syntax::ast::{self, BlockKind, StatementKind, Text};
+use crate::typed::{CompareOp, Excepted, Exception, Expr, ExprKind, Let, LetId, Policy};
+use crate::types::Type;
+use crate::types::value::Value;
+use bayplan_diag::{Diagnostic, Span, codes};
+use bayplan_model::Time;
 
 impl<'a> Checker<'a> {
     /// The exceptions that a policy says itself, and those from elsewhere.
@@ -219,7 +219,7 @@ pub(super) fn check_outside(
 }
 
 /// An exception of another text with which its policy is refused.
-pub(in crate::lang) fn with_which_it_is_refused(of: &OutsideException, said: &[Diagnostic]) -> Diagnostic {
+pub(crate) fn with_which_it_is_refused(of: &OutsideException, said: &[Diagnostic]) -> Diagnostic {
     let message = format!("this exception is ignored: with it the policy `{}` does not compile", of.policy);
     let why = said.iter().find(|said| said.is_error()).map(|said| said.message.clone());
     let said = Diagnostic::new(&codes::EXCEPTION_WITHOUT_EFFECT, of.span, message);

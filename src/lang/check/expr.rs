@@ -2,15 +2,15 @@
 
 use super::Checker;
 use super::dialect::Dialect;
-use crate::diag::{Span, codes};
-use crate::lang::language::fields::Meaning;
-use crate::lang::language::functions::{Conversion, FunctionDef, Presence};
-use crate::lang::language::statements::StatementId;
-use crate::lang::syntax::ast::{self, Literal};
-use crate::lang::typed::{Expr, ExprKind, LetId, Root};
-use crate::lang::types::range::Range;
-use crate::lang::types::value::{Constant, Value};
-use crate::lang::types::{ComputedName, Ty, Type};
+use crate::language::fields::Meaning;
+use crate::language::functions::{Conversion, FunctionDef, Presence};
+use crate::language::statements::StatementId;
+use crate::syntax::ast::{self, Literal};
+use crate::typed::{Expr, ExprKind, LetId, Root};
+use crate::types::range::Range;
+use crate::types::value::{Constant, Value};
+use crate::types::{ComputedName, Ty, Type};
+use bayplan_diag::{Span, codes};
 use std::sync::Arc;
 
 /// The range of a constant.
@@ -422,7 +422,7 @@ impl Checker<'_> {
                 }
             }
             ExprKind::Arithmetic(op, _, divisor) => {
-                use crate::lang::typed::ArithmeticOp::{Divide, Remainder};
+                use crate::typed::ArithmeticOp::{Divide, Remainder};
                 let divisor = self.excerpt(divisor.span);
                 match op {
                     Divide | Remainder => (

@@ -7,13 +7,13 @@
 
 use super::Checker;
 use super::numbering::{Numbering, ValueId};
-use crate::lang::eval::constant::constant;
-use crate::lang::language::functions::{Absence, Presence};
-use crate::lang::typed::operation::{each_exposed_part, is_source};
-use crate::lang::typed::{CompareOp, Expr, ExprKind, MacroKind, SlotId};
-use crate::lang::types::range::{Range, Relation};
-use crate::lang::types::value::{Constant, Value};
-use crate::lang::types::{Ty, Type};
+use crate::eval::constant::constant;
+use crate::language::functions::{Absence, Presence};
+use crate::typed::operation::{each_exposed_part, is_source};
+use crate::typed::{CompareOp, Expr, ExprKind, MacroKind, SlotId};
+use crate::types::range::{Range, Relation};
+use crate::types::value::{Constant, Value};
+use crate::types::{Ty, Type};
 use rustc_hash::FxHashMap;
 use std::rc::Rc;
 
@@ -363,7 +363,7 @@ impl Numbering<'_> {
     /// Whether an expression of CEL may be a fault. The other side of `&&` is evaluated beside a fault too, so that a
     /// comparison with it shows nothing of another value. Of the value that is the fault it may show anything: whatever
     /// reads it is the fault as well.
-    pub(in crate::lang::check) fn may_fail(&self, expr: &Expr) -> bool {
+    pub(in crate::check) fn may_fail(&self, expr: &Expr) -> bool {
         let fails = is_source(expr)
             || match &expr.kind {
                 ExprKind::Let(id) => {

@@ -3,14 +3,14 @@
 use super::Checker;
 use super::expr::{constant_range, plain_type, resource_type, strip, type_range};
 use super::numbering::ValueId;
-use crate::diag::{Diagnostic, Span, codes};
-use crate::lang::language::fields::{self, ChangedBy, Meaning, ObjectType};
-use crate::lang::language::statements::Names;
-use crate::lang::syntax::ast::{self, Text};
-use crate::lang::typed::{ArithmeticOp, Expr, ExprKind, SlotId};
-use crate::lang::types::range::Range;
-use crate::lang::types::value::Value;
-use crate::lang::types::{ComputedName, Type};
+use crate::language::fields::{self, ChangedBy, Meaning, ObjectType};
+use crate::language::statements::Names;
+use crate::syntax::ast::{self, Text};
+use crate::typed::{ArithmeticOp, Expr, ExprKind, SlotId};
+use crate::types::range::Range;
+use crate::types::value::Value;
+use crate::types::{ComputedName, Type};
+use bayplan_diag::{Diagnostic, Span, codes};
 use std::sync::Arc;
 
 /// Fields of the language that are not built.
@@ -63,7 +63,7 @@ impl Checker<'_> {
             && (&**first, &*inner.field.text) == ("google", "protobuf")
             && matches!(&*access.field.text, "Timestamp" | "Duration")
         {
-            let name = crate::model::Symbol::from(format!("google.protobuf.{}", access.field.text));
+            let name = bayplan_model::Symbol::from(format!("google.protobuf.{}", access.field.text));
             return self.make(ExprKind::Constant(Value::TypeName(name)), Type::TypeName, span);
         }
         let object = self.expr(&access.object, None);
@@ -162,7 +162,7 @@ impl Checker<'_> {
             (Type::List(_), "size" | "length" | "count") | (Type::String, "size" | "length") => {
                 format!("`{text}.size()`")
             }
-            _ if !crate::lang::language::functions::named(&name.text, true).is_empty() => {
+            _ if !crate::language::functions::named(&name.text, true).is_empty() => {
                 format!("`{}` is a method: `.{}(…)`", name.text, name.text)
             }
             (Type::List(element), _)
@@ -288,7 +288,7 @@ impl Checker<'_> {
         let end = from + rest.len();
         let whole = Span::new(span.source, typed.span.start as usize, end);
         let map_text = self.excerpt(map.span);
-        let quote = crate::lang::syntax::quote_at(self.texts.at(span), span.start as usize);
+        let quote = crate::syntax::quote_at(self.texts.at(span), span.start as usize);
         let fixed = format!("{map_text}[{quote}{key}{quote}]");
         self.report(
             Diagnostic::new(
@@ -318,7 +318,7 @@ impl Checker<'_> {
             return false;
         }
         let whole = Span::new(object.span.source, object.span.start as usize, from + key.len());
-        let quote = crate::lang::syntax::quote_at(self.texts.at(object.span), object.span.start as usize);
+        let quote = crate::syntax::quote_at(self.texts.at(object.span), object.span.start as usize);
         let fixed = format!("{}[{quote}{key}{quote}]", self.excerpt(object.span));
         self.report(
             Diagnostic::new(
@@ -546,7 +546,7 @@ impl Checker<'_> {
             }
             _ => expr,
         };
-        let name = ast::Name { text: crate::lang::language::functions::WRAP.into(), span };
+        let name = ast::Name { text: crate::language::functions::WRAP.into(), span };
         self.call_function(&name, false, vec![expr], span, None)
     }
 }

@@ -3,12 +3,12 @@
 use super::Checker;
 use super::scope::{FactScope, Place, State};
 use super::statements::split;
-use crate::diag::codes;
-use crate::lang::language::fields::ObjectType;
-use crate::lang::language::statements::StatementId;
-use crate::lang::syntax::ast::{self};
-use crate::lang::typed::{Expr, ExprKind, Group, GroupId, GroupKey, Root, SlotId};
-use crate::lang::types::Type;
+use crate::language::fields::ObjectType;
+use crate::language::statements::StatementId;
+use crate::syntax::ast::{self};
+use crate::typed::{Expr, ExprKind, Group, GroupId, GroupKey, Root, SlotId};
+use crate::types::Type;
+use bayplan_diag::codes;
 
 impl<'a> Checker<'a> {
     pub(super) fn declare_group(&mut self, of: &'a ast::Group) -> State {
@@ -16,12 +16,8 @@ impl<'a> Checker<'a> {
         self.frame.fact_scope = FactScope::Raw;
         let ((condition, slot), _) = self.in_frame(Place::In(StatementId::Group), |this| {
             let ty = Type::Object(ObjectType::Pod);
-            let slot = this.add_variable(
-                &of.variable.text,
-                of.variable.span,
-                ty,
-                crate::lang::types::range::Range::None,
-            );
+            let slot =
+                this.add_variable(&of.variable.text, of.variable.span, ty, crate::types::range::Range::None);
             (this.condition(&of.condition), slot)
         });
         self.frame.fact_scope = fact_scope;

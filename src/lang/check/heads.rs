@@ -2,9 +2,9 @@
 //! their own become several rules, each with one mode.
 
 use super::modes::RuleModes;
-use crate::diag::Span;
-use crate::lang::syntax::ast::{self, StatementKind, Text};
-use crate::lang::typed::{Body, Check, Head, Permit, Policy, Wait};
+use crate::syntax::ast::{self, StatementKind, Text};
+use crate::typed::{Body, Check, Head, Permit, Policy, Wait};
+use bayplan_diag::Span;
 
 /// The head of a statement's rule.
 pub(super) fn head_of(statement: &ast::Statement, modes: &RuleModes, policy: &Policy) -> Head {

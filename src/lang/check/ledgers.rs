@@ -3,14 +3,14 @@
 use super::Checker;
 use super::expr::{default_text, type_range};
 use super::scope::{DeclKind, FactScope, Place, State};
-use crate::diag::{Diagnostic, Span, codes};
-use crate::lang::language::statements::{Names, StatementId};
-use crate::lang::syntax::ast::{self, BlockKind, Text};
-use crate::lang::typed::reads::Reads;
-use crate::lang::typed::{Add, Expr, ExprKind, Ledger, LedgerId};
-use crate::lang::types::Type;
-use crate::lang::types::range::Range;
-use crate::model::{IndexKey, Symbol};
+use crate::language::statements::{Names, StatementId};
+use crate::syntax::ast::{self, BlockKind, Text};
+use crate::typed::reads::Reads;
+use crate::typed::{Add, Expr, ExprKind, Ledger, LedgerId};
+use crate::types::Type;
+use crate::types::range::Range;
+use bayplan_diag::{Diagnostic, Span, codes};
+use bayplan_model::{IndexKey, Symbol};
 
 impl<'a> Checker<'a> {
     pub(super) fn declare_ledger(&mut self, of: &'a ast::Ledger) -> State {

@@ -2,15 +2,15 @@
 
 use super::Checker;
 use super::fields::plain_range;
-use crate::diag::{Diagnostic, Span, codes};
-use crate::lang::language::fields::kinds;
-use crate::lang::language::fields::{self, ObjectType, api};
-use crate::lang::language::statements::Names;
-use crate::lang::syntax::ast;
-use crate::lang::typed::{Expr, ExprKind, KindId, LookUp, LookUpBy};
-use crate::lang::types::range::Range;
-use crate::lang::types::{ObjectKind, Type};
-use crate::model::KindName;
+use crate::language::fields::kinds;
+use crate::language::fields::{self, ObjectType, api};
+use crate::language::statements::Names;
+use crate::syntax::ast;
+use crate::typed::{Expr, ExprKind, KindId, LookUp, LookUpBy};
+use crate::types::range::Range;
+use crate::types::{ObjectKind, Type};
+use bayplan_diag::{Diagnostic, Span, codes};
+use bayplan_model::KindName;
 use std::sync::Arc;
 
 /// Kinds that policies do not look up, and why.

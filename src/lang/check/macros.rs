@@ -2,12 +2,12 @@
 
 use super::Checker;
 use super::expr::type_range;
-use crate::diag::{Span, codes};
-use crate::lang::language::macros::{self, MacroDef, MacroKind, Parts};
-use crate::lang::syntax::ast;
-use crate::lang::typed::{Expr, ExprKind, Macro, SlotId};
-use crate::lang::types::Type;
-use crate::lang::types::range::Range;
+use crate::language::macros::{self, MacroDef, MacroKind, Parts};
+use crate::syntax::ast;
+use crate::typed::{Expr, ExprKind, Macro, SlotId};
+use crate::types::Type;
+use crate::types::range::Range;
+use bayplan_diag::{Span, codes};
 use std::sync::Arc;
 
 impl Checker<'_> {

@@ -6,12 +6,12 @@ use super::Checker;
 use super::comparisons::is_day;
 use super::dialect::Dialect;
 use super::expr::strip;
-use crate::diag::{Code, Diagnostic, Span};
-use crate::lang::language::functions::{Conversion, FunctionDef};
-use crate::lang::typed::{Expr, ExprKind};
-use crate::lang::types::Type;
-use crate::lang::types::value::Value;
-use crate::model;
+use crate::language::functions::{Conversion, FunctionDef};
+use crate::typed::{Expr, ExprKind};
+use crate::types::Type;
+use crate::types::value::Value;
+use bayplan_diag::{Code, Diagnostic, Span};
+use bayplan_model as model;
 
 impl Checker<'_> {
     /// Whether expressions are of CEL, where amounts, durations and times are written as calls.
@@ -239,7 +239,7 @@ fn quantities(text: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lang::language::functions::FUNCTIONS;
+    use crate::language::functions::FUNCTIONS;
 
     /// What the function of a name makes.
     fn conversion_of(name: &str) -> Conversion {

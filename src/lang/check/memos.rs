@@ -3,13 +3,13 @@
 use super::Checker;
 use super::ledgers::is_key_part;
 use super::scope::{DeclKind, FactScope, Place, State};
-use crate::diag::{Diagnostic, Span, codes};
-use crate::lang::language::statements::StatementId;
-use crate::lang::syntax::ast::{self, Text};
-use crate::lang::typed::{Does, Expr, ExprKind, Memo, MemoId};
-use crate::lang::types::Type;
-use crate::lang::types::value::Value;
-use crate::model::{Duration, IndexKey, Symbol};
+use crate::language::statements::StatementId;
+use crate::syntax::ast::{self, Text};
+use crate::typed::{Does, Expr, ExprKind, Memo, MemoId};
+use crate::types::Type;
+use crate::types::value::Value;
+use bayplan_diag::{Diagnostic, Span, codes};
+use bayplan_model::{Duration, IndexKey, Symbol};
 
 impl<'a> Checker<'a> {
     /// Its key is that of every pod: it knows nothing of what `applies when` says.

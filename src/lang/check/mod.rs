@@ -48,23 +48,23 @@ mod waits;
 mod writes;
 
 pub use arguments::Argument;
-pub(crate) use arguments::of_yaml;
+pub use arguments::of_yaml;
 
 use super::schemas::Schemas;
 use super::typed::reads::Keeps;
 use super::typed::{self, Expr, ExprKind, Modes, Policy};
 use super::types::{ObjectKind, Type};
-use crate::diag::{Code, Diagnostic, Source, Span};
-use crate::lang::eval::budget::Budget;
-use crate::lang::eval::constant::{self, Known, Tables};
-use crate::lang::exceptions::Outside;
-use crate::lang::language::environments::Rows;
-use crate::lang::language::statements::Names;
-use crate::lang::language::statements::StatementId;
-use crate::lang::syntax::ast::{self, Text};
-use crate::lang::types::range::Range;
-use crate::lang::types::value::{Constant, Value};
-use crate::lang::uses::UsedFile;
+use crate::eval::budget::Budget;
+use crate::eval::constant::{self, Known, Tables};
+use crate::exceptions::Outside;
+use crate::language::environments::Rows;
+use crate::language::statements::Names;
+use crate::language::statements::StatementId;
+use crate::syntax::ast::{self, Text};
+use crate::types::range::Range;
+use crate::types::value::{Constant, Value};
+use crate::uses::UsedFile;
+use bayplan_diag::{Code, Diagnostic, Source, Span};
 use dialect::{Dialect, Inference};
 use facts::PolicyFacts;
 use numbering::{Numbers, ValueId};
@@ -97,7 +97,7 @@ pub fn check(
 
 /// Checks a file and concludes nothing from the values of params: for any arguments that a profile may give, as far as the
 /// policy compiles for them.
-pub fn check_for_any_arguments(
+pub(crate) fn check_for_any_arguments(
     (file, source, used): (&ast::File, &Source, &[UsedFile<'_>]),
     (schemas, outside): (&Schemas, &Outside),
     budget: &Budget,
@@ -131,7 +131,7 @@ fn check_all(
         if let Some(first) = named.insert(&policy.name.text, policy.name.span) {
             let message = format!("a second policy is called `{}`", policy.name.text);
             diagnostics.push(
-                Diagnostic::new(&crate::diag::codes::POLICY_NAME_CLASH, policy.name.span, message)
+                Diagnostic::new(&bayplan_diag::codes::POLICY_NAME_CLASH, policy.name.span, message)
                     .with_place(first, "the first one")
                     .with_help("a policy is a plugin of its own name: rename one of them"),
             );
@@ -197,7 +197,7 @@ pub fn check_expression(expr: &ast::Expr, text: &str) -> (Option<(Policy, Expr)>
 
 /// Checks one expression of CEL, with variables that are given when it is evaluated: they are the first slots.
 /// With it its type in the words of cel-go.
-pub fn check_cel(
+pub(crate) fn check_cel(
     expr: &ast::Expr,
     text: &str,
     rows: Rows,
@@ -446,7 +446,7 @@ impl<'a> Checker<'a> {
     /// Says that a part of the language is not built.
     fn not_built(&mut self, span: Span, what: impl std::fmt::Display) {
         self.mistake(
-            &crate::diag::codes::NOT_BUILT,
+            &bayplan_diag::codes::NOT_BUILT,
             span,
             format!("{what} is not built yet"),
             "this release refuses it rather than ignoring it; the rest of the file is checked",

@@ -3,11 +3,11 @@
 
 use super::Checker;
 use super::scope::Place;
-use crate::diag::{Diagnostic, Span, codes, suggest};
-use crate::lang::language::statements::StatementId;
-use crate::lang::syntax::ast::{self, BlockKind, StatementKind};
-use crate::lang::typed::{Body, Expr, Head, Leave, LetId, Mode, Modes, Policy, Until};
-use crate::model::Time;
+use crate::language::statements::StatementId;
+use crate::syntax::ast::{self, BlockKind, StatementKind};
+use crate::typed::{Body, Expr, Head, Leave, LetId, Mode, Modes, Policy, Until};
+use bayplan_diag::{Diagnostic, Span, codes, suggest};
+use bayplan_model::Time;
 use rustc_hash::FxHashMap;
 
 /// The modes that rules say themselves, by the place of the rule; of `prefilter`, `permit` and `preempt` by the place of each

@@ -5,10 +5,10 @@
 //! show under these numbers, and the unit of `r[name]` with a computed name is the number of the name.
 
 use super::Checker;
-use crate::diag::Span;
-use crate::lang::eval::constant::{Tables, constant};
-use crate::lang::language::functions::{self, Presence};
-use crate::lang::typed::{DefId, Expr, ExprHead, ExprKind, LetId, Operation, SlotId};
+use crate::eval::constant::{Tables, constant};
+use crate::language::functions::{self, Presence};
+use crate::typed::{DefId, Expr, ExprHead, ExprKind, LetId, Operation, SlotId};
+use bayplan_diag::Span;
 use rustc_hash::FxHashMap;
 
 /// Most parts of an expression with a number, so that long expressions are not walked again and again.

@@ -1,12 +1,12 @@
 //! Operators: conditions, comparisons, arithmetic, and the default.
 
 use super::Checker;
-use crate::diag::{Diagnostic, Span, codes};
-use crate::lang::syntax::ast::{self, BinaryOp, UnaryOp};
-use crate::lang::typed::{ArithmeticOp, Expr, ExprKind};
-use crate::lang::types::Type;
-use crate::lang::types::range::Range;
-use crate::lang::types::value::Value;
+use crate::syntax::ast::{self, BinaryOp, UnaryOp};
+use crate::typed::{ArithmeticOp, Expr, ExprKind};
+use crate::types::Type;
+use crate::types::range::Range;
+use crate::types::value::Value;
+use bayplan_diag::{Diagnostic, Span, codes};
 
 impl Checker<'_> {
     pub(super) fn unary(&mut self, of: &ast::Unary, span: Span) -> Expr {

@@ -1,10 +1,10 @@
 //! Conditions with one outcome, by the ranges of their parts.
 
 use super::Checker;
-use crate::diag::{Diagnostic, Span, codes};
-use crate::lang::typed::{Expr, ExprKind};
-use crate::lang::types::range::Relation;
-use crate::lang::types::value::Value;
+use crate::typed::{Expr, ExprKind};
+use crate::types::range::Relation;
+use crate::types::value::Value;
+use bayplan_diag::{Diagnostic, Span, codes};
 
 impl<'a> Checker<'a> {
     /// A finding about a condition with one outcome. Conditions of params and constants are left alone: they

@@ -3,14 +3,14 @@
 use super::Checker;
 use super::expr::{type_range, with_held};
 use super::types::is_zero;
-use crate::diag::{Span, codes};
-use crate::lang::language::functions::{self, Absence, FunctionId, Prepare, Prepared};
-use crate::lang::language::limits::MOST_PATTERN_BYTES;
-use crate::lang::syntax::ast::{self};
-use crate::lang::typed::{Expr, ExprKind};
-use crate::lang::types::range::Range;
-use crate::lang::types::value::{Constant, Value};
-use crate::lang::types::{Ty, Type};
+use crate::language::functions::{self, Absence, FunctionId, Prepare, Prepared};
+use crate::language::limits::MOST_PATTERN_BYTES;
+use crate::syntax::ast::{self};
+use crate::typed::{Expr, ExprKind};
+use crate::types::range::Range;
+use crate::types::value::{Constant, Value};
+use crate::types::{Ty, Type};
+use bayplan_diag::{Span, codes};
 use std::sync::Arc;
 
 impl Checker<'_> {

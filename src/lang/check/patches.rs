@@ -1,11 +1,11 @@
 //! `patch X {…}`: the fields of an object, or of its status, that a policy wants by server-side apply.
 
 use super::Checker;
-use crate::diag::{Diagnostic, Span, codes};
-use crate::lang::language::fields::{ObjectType, api};
-use crate::lang::syntax::ast::{self, ExprKind, Literal, Text};
-use crate::lang::typed::{Acts, Does, Expr, Point, Policy, Target, WriteEntry, WriteForm};
-use crate::lang::types::Type;
+use crate::language::fields::{ObjectType, api};
+use crate::syntax::ast::{self, ExprKind, Literal, Text};
+use crate::typed::{Acts, Does, Expr, Point, Policy, Target, WriteEntry, WriteForm};
+use crate::types::Type;
+use bayplan_diag::{Diagnostic, Span, codes};
 
 /// Structures that no policy writes, wherever they are.
 const NEVER_WRITTEN: [&str; 2] = ["PodSpec", "PodTemplateSpec"];

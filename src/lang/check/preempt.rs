@@ -3,14 +3,14 @@
 
 use super::Checker;
 use super::scope::Place;
-use crate::diag::{Span, codes};
-use crate::lang::language::fields::ObjectType;
-use crate::lang::language::statements::StatementId;
-use crate::lang::syntax::ast::{self, BlockKind};
-use crate::lang::typed::reads::Reads;
-use crate::lang::typed::{Body, Check, Expr, ExprKind, Reason, Root, Victim, walk};
-use crate::lang::types::Type;
-use crate::lang::types::range::Range;
+use crate::language::fields::ObjectType;
+use crate::language::statements::StatementId;
+use crate::syntax::ast::{self, BlockKind};
+use crate::typed::reads::Reads;
+use crate::typed::{Body, Check, Expr, ExprKind, Reason, Root, Victim, walk};
+use crate::types::Type;
+use crate::types::range::Range;
+use bayplan_diag::{Span, codes};
 
 impl<'a> Checker<'a> {
     /// The statements of a `preempt`, each a rule with its place.

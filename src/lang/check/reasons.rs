@@ -2,11 +2,11 @@
 
 use super::Checker;
 use super::expr::strip;
-use crate::diag::{Diagnostic, codes};
-use crate::lang::language::fields::Meaning;
-use crate::lang::syntax::ast::{self, Text};
-use crate::lang::typed::{Expr, ExprKind, Reason, ReasonPart, Root};
-use crate::lang::types::Type;
+use crate::language::fields::Meaning;
+use crate::syntax::ast::{self, Text};
+use crate::typed::{Expr, ExprKind, Reason, ReasonPart, Root};
+use crate::types::Type;
+use bayplan_diag::{Diagnostic, codes};
 use rustc_hash::FxHashSet;
 
 impl<'a> Checker<'a> {

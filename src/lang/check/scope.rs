@@ -3,19 +3,19 @@
 
 use super::facts::Facts;
 use super::{Checker, Texts};
-use crate::diag::{Diagnostic, Span, codes};
-use crate::lang::eval::budget::Budget;
-use crate::lang::language::statements::{Names, StatementId};
-use crate::lang::language::{functions, macros};
-use crate::lang::schemas::Schemas;
-use crate::lang::syntax::ast::{self, Text};
-use crate::lang::typed::{
+use crate::eval::budget::Budget;
+use crate::language::statements::{Names, StatementId};
+use crate::language::{functions, macros};
+use crate::schemas::Schemas;
+use crate::syntax::ast::{self, Text};
+use crate::typed::{
     self, DefId, Expr, ExprKind, GroupId, LedgerId, LetId, MemoId, ParamId, Root, SlotId, SourceId,
 };
-use crate::lang::types::Type;
-use crate::lang::types::range::Range;
-use crate::lang::types::value::Value;
-use crate::lang::uses::UsedFile;
+use crate::types::Type;
+use crate::types::range::Range;
+use crate::types::value::Value;
+use crate::uses::UsedFile;
+use bayplan_diag::{Diagnostic, Span, codes};
 use rustc_hash::FxHashMap;
 
 /// Index into `Checker::decls`.
@@ -218,7 +218,7 @@ const TYPE_NAMES: [&str; 11] =
     ["bool", "int", "uint", "double", "string", "bytes", "list", "map", "null_type", "type", "optional_type"];
 
 pub(super) fn root(name: &str) -> Option<(Root, Names, Type)> {
-    use crate::lang::language::fields::ObjectType::{Namespace, Node, Pod};
+    use crate::language::fields::ObjectType::{Namespace, Node, Pod};
     Some(match name {
         "pod" => (Root::Pod, Names::POD, Type::Object(Pod)),
         "ns" => (Root::Namespace, Names::NS, Type::Object(Namespace)),
@@ -309,7 +309,7 @@ impl<'a> Checker<'a> {
             return self.make(ExprKind::Root(root), ty, span);
         }
         if TYPE_NAMES.contains(&&**name) {
-            let value = Value::TypeName(crate::model::Symbol::new(name));
+            let value = Value::TypeName(bayplan_model::Symbol::new(name));
             return self.make(ExprKind::Constant(value), Type::TypeName, span);
         }
         self.unknown_name(name, span);

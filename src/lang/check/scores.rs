@@ -3,15 +3,15 @@
 use super::Checker;
 use super::expr::strip;
 use super::scope::{FactScope, Frame, Place};
-use crate::diag::{Diagnostic, Span, codes};
-use crate::lang::language::documents::MOST_WEIGHT;
-use crate::lang::language::statements::StatementId;
-use crate::lang::syntax::ast::{self, BlockKind, Normalize};
-use crate::lang::typed::reads::Reads;
-use crate::lang::typed::{ArithmeticOp, Expr, ExprKind, Give, Root, Score};
-use crate::lang::types::Type;
-use crate::lang::types::range::Range;
-use crate::lang::types::value::Value;
+use crate::language::documents::MOST_WEIGHT;
+use crate::language::statements::StatementId;
+use crate::syntax::ast::{self, BlockKind, Normalize};
+use crate::typed::reads::Reads;
+use crate::typed::{ArithmeticOp, Expr, ExprKind, Give, Root, Score};
+use crate::types::Type;
+use crate::types::range::Range;
+use crate::types::value::Value;
+use bayplan_diag::{Diagnostic, Span, codes};
 
 impl<'a> Checker<'a> {
     pub(super) fn weight(&mut self, of: &ast::Expr) -> i64 {

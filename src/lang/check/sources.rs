@@ -3,15 +3,15 @@
 use super::Checker;
 use super::dialect::Dialect;
 use super::scope::{DeclKind, Place, State};
-use crate::diag::{Span, codes};
-use crate::lang::language::fields::ObjectType;
-use crate::lang::language::statements::Names;
-use crate::lang::syntax::ast;
-use crate::lang::typed::{Expr, ExprKind, Source, SourceId};
-use crate::lang::types::Type;
-use crate::lang::types::show::show_duration;
-use crate::lang::types::value::{FaultKind, Value};
-use crate::model::{Duration, LONGEST_WINDOW, POLL_PERIOD};
+use crate::language::fields::ObjectType;
+use crate::language::statements::Names;
+use crate::syntax::ast;
+use crate::typed::{Expr, ExprKind, Source, SourceId};
+use crate::types::Type;
+use crate::types::show::show_duration;
+use crate::types::value::{FaultKind, Value};
+use bayplan_diag::{Span, codes};
+use bayplan_model::{Duration, LONGEST_WINDOW, POLL_PERIOD};
 
 /// As it is written.
 const FORM: &str = "write `metrics(window: 5min, max_age: 2min)`";

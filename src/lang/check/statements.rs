@@ -4,14 +4,14 @@ use super::Checker;
 use super::heads::{OfPermit, head_of, head_of_eviction, runs};
 use super::modes::RuleModes;
 use super::scope::{FactScope, Frame, Place};
-use crate::diag::{Diagnostic, Span, codes};
-use crate::lang::language::statements::StatementId;
-use crate::lang::syntax::ast::{self, Resolvable, StatementKind, Text};
-use crate::lang::typed::reads::Reads;
-use crate::lang::typed::{
+use crate::language::statements::StatementId;
+use crate::syntax::ast::{self, Resolvable, StatementKind, Text};
+use crate::typed::reads::Reads;
+use crate::typed::{
     Body, Check, Expr, ExprKind, Filter, Head, Let, LetId, Missing, Point, Policy, Prefilter,
     PrefilterStatement, Queue, QueueKey,
 };
+use bayplan_diag::{Diagnostic, Span, codes};
 use rustc_hash::FxHashMap;
 
 impl<'a> Checker<'a> {

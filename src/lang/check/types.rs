@@ -2,14 +2,14 @@
 
 use super::Checker;
 use super::scope::DeclKind;
-use crate::diag::{Diagnostic, Span, codes};
-use crate::lang::language::fields::ObjectType;
-use crate::lang::syntax::ast;
-use crate::lang::typed::{Expr, ExprKind};
-use crate::lang::types::range::Range;
-use crate::lang::types::value::Value;
-use crate::lang::types::{RecordType, Type};
-use crate::model::Resource;
+use crate::language::fields::ObjectType;
+use crate::syntax::ast;
+use crate::typed::{Expr, ExprKind};
+use crate::types::range::Range;
+use crate::types::value::Value;
+use crate::types::{RecordType, Type};
+use bayplan_diag::{Diagnostic, Span, codes};
+use bayplan_model::Resource;
 use rustc_hash::FxHashSet;
 use std::sync::Arc;
 

@@ -4,13 +4,13 @@
 //! Called for a policy before anything else of it is checked. A policy that is too large is reported and not
 //! checked further. Names are taken as they are written: a variable that hides a let counts as the let.
 
-use crate::diag::with_commas;
-use crate::diag::{Diagnostic, Span, codes};
-use crate::lang::language::limits::{MOST_EXPRESSIONS_OF_ALL, MOST_POLICIES};
-use crate::lang::syntax::ast::{
+use crate::language::limits::{MOST_EXPRESSIONS_OF_ALL, MOST_POLICIES};
+use crate::syntax::ast::{
     self, Block, BlockKind, Expr, ExprKind, Reason, StatementKind, Template, TemplatePart, Text, TypeExpr,
     TypeExprKind,
 };
+use bayplan_diag::with_commas;
+use bayplan_diag::{Diagnostic, Span, codes};
 use rustc_hash::FxHashMap;
 
 /// Most parts of one expression, or of one type, with everything written out that it names.

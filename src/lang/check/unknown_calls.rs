@@ -1,12 +1,12 @@
 //! Calls that no row fits: what was probably meant.
 
 use super::Checker;
-use crate::diag::{Diagnostic, Span, codes};
-use crate::lang::language::functions::{self, Conversion};
-use crate::lang::language::macros::{self};
-use crate::lang::syntax::ast::{self};
-use crate::lang::typed::Expr;
-use crate::lang::types::{Ty, Type};
+use crate::language::functions::{self, Conversion};
+use crate::language::macros::{self};
+use crate::syntax::ast::{self};
+use crate::typed::Expr;
+use crate::types::{Ty, Type};
+use bayplan_diag::{Diagnostic, Span, codes};
 
 impl Checker<'_> {
     pub(super) fn unknown_function(&mut self, name: &ast::Name, method: bool, args: &[Expr]) {

@@ -2,13 +2,13 @@
 
 use super::Checker;
 use super::scope::{DeclKind, Place, State};
-use crate::diag::{Diagnostic, codes};
-use crate::lang::language::statements::StatementId;
-use crate::lang::syntax::ast::{self, BlockKind};
-use crate::lang::typed::reads::Reads;
-use crate::lang::typed::{Expr, ExprKind, GroupId, Let, Permit, Wait};
-use crate::lang::types::Type;
-use crate::lang::types::value::Value;
+use crate::language::statements::StatementId;
+use crate::syntax::ast::{self, BlockKind};
+use crate::typed::reads::Reads;
+use crate::typed::{Expr, ExprKind, GroupId, Let, Permit, Wait};
+use crate::types::Type;
+use crate::types::value::Value;
+use bayplan_diag::{Diagnostic, codes};
 
 /// A pod waits at most 15 minutes at permit.
 const LONGEST_WAIT: i64 = 15 * 60 * 1_000_000;

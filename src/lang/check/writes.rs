@@ -2,13 +2,13 @@
 
 use super::Checker;
 use super::scope::Place;
-use crate::diag::{Diagnostic, Span, codes};
-use crate::lang::language::statements::StatementId;
-use crate::lang::syntax::ast::{self, BlockKind, Literal, WriteVerb};
-use crate::lang::typed::reads::Reads;
-use crate::lang::typed::{Expr, Reserve, Write, WriteEntry, WriteForm};
-use crate::lang::types::Type;
-use crate::model::{key_problem, of_the_creator, pod_annotation_problem, value_problem};
+use crate::language::statements::StatementId;
+use crate::syntax::ast::{self, BlockKind, Literal, WriteVerb};
+use crate::typed::reads::Reads;
+use crate::typed::{Expr, Reserve, Write, WriteEntry, WriteForm};
+use crate::types::Type;
+use bayplan_diag::{Diagnostic, Span, codes};
+use bayplan_model::{key_problem, of_the_creator, pod_annotation_problem, value_problem};
 
 /// Keys under this domain are the scheduler's own.
 const OWN_DOMAIN: &str = "bayplan.dev";

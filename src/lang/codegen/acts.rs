@@ -2,15 +2,15 @@
 
 use super::closures::{BoolFn, ValueFn};
 use super::{Env, Lowering};
-use crate::lang::language::fields::ObjectType;
-use crate::lang::syntax::ast::{Text, WriteVerb};
-use crate::lang::typed::{
+use crate::language::fields::ObjectType;
+use crate::syntax::ast::{Text, WriteVerb};
+use crate::typed::{
     Act, Body, Does, EventOf, Expr, ExprKind, GroupId, MemoId, Point, Policy, Reason, Rules, Target,
     WriteEntry, WriteForm,
 };
-use crate::lang::types::Type;
-use crate::lang::types::range::Range;
-use crate::model::Symbol;
+use crate::types::Type;
+use crate::types::range::Range;
+use bayplan_model::Symbol;
 
 /// An act with its condition.
 pub struct CompiledAct {

@@ -5,11 +5,11 @@
 //! compares the two implementations.
 
 use super::{Env, Lowering, operators};
-use crate::lang::analysis::shape::{self, Part};
-use crate::lang::typed::{ArithmeticOp, CompareOp, Expr, ExprKind, SlotId};
-use crate::lang::types::value::Value;
-use crate::lang::types::{Type, arithmetic, convert};
-use crate::model::{Resource, Symbol};
+use crate::analysis::shape::{self, Part};
+use crate::typed::{ArithmeticOp, CompareOp, Expr, ExprKind, SlotId};
+use crate::types::value::Value;
+use crate::types::{Type, arithmetic, convert};
+use bayplan_model::{Resource, Symbol};
 
 /// Computes a bool.
 pub type BoolFn = Box<dyn Fn(&mut Env<'_, '_>) -> bool + Send + Sync>;

@@ -7,11 +7,11 @@
 use super::closures::{BoolFn, ValueFn, as_value, bind};
 use super::values::each;
 use super::{Env, Lowering, loops};
-use crate::diag::Span;
-use crate::lang::analysis::faults::may_fail;
-use crate::lang::eval::operations;
-use crate::lang::typed::{Expr, ExprKind, Macro, MacroKind, Operation, SlotId};
-use crate::lang::types::value::{Cel, Fault, FaultKind, Value};
+use crate::analysis::faults::may_fail;
+use crate::eval::operations;
+use crate::typed::{Expr, ExprKind, Macro, MacroKind, Operation, SlotId};
+use crate::types::value::{Cel, Fault, FaultKind, Value};
+use bayplan_diag::Span;
 use std::sync::Arc;
 
 impl<'a> Env<'a, '_> {

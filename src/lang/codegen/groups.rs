@@ -5,15 +5,15 @@
 //! Conditions of the group that are not such an equality are evaluated when a rule needs the
 //! members.
 
-use crate::lang::analysis::index::can_be_indexed;
-use crate::lang::codegen::{Env, Lowering, ValueFn};
-use crate::lang::eval::context::EvalContext;
-use crate::lang::eval::meaning::Meaning;
-use crate::lang::eval::shards::Shards;
-use crate::lang::typed::{GroupId, Policy};
-use crate::lang::types::convert;
-use crate::lang::types::value::{Ordered, Value};
-use crate::model::{
+use crate::analysis::index::can_be_indexed;
+use crate::codegen::{Env, Lowering, ValueFn};
+use crate::eval::context::EvalContext;
+use crate::eval::meaning::Meaning;
+use crate::eval::shards::Shards;
+use crate::typed::{GroupId, Policy};
+use crate::types::convert;
+use crate::types::value::{Ordered, Value};
+use bayplan_model::{
     Change, Delta, Feeds, Index, IndexKey, Kinds, Moved, Moves, PodInfo, PodKey, Snapshot, Symbol, Time,
 };
 use rustc_hash::FxHasher;

@@ -2,14 +2,14 @@
 
 use super::closures::{BoolFn, ValueFn, as_value};
 use super::{Env, Lowering};
-use crate::lang::analysis::preconditions::Preconditions;
-use crate::lang::eval::amounts::Amount;
-use crate::lang::eval::context::EvalContext;
-use crate::lang::eval::ledgers::{self, Definition, EntryFn, LedgerIndex};
-use crate::lang::typed::{Expr, LedgerId, Policy};
-use crate::lang::types::Type;
-use crate::lang::types::convert;
-use crate::lang::types::value::{Constant, Ordered, Value};
+use crate::analysis::preconditions::Preconditions;
+use crate::eval::amounts::Amount;
+use crate::eval::context::EvalContext;
+use crate::eval::ledgers::{self, Definition, EntryFn, LedgerIndex};
+use crate::typed::{Expr, LedgerId, Policy};
+use crate::types::Type;
+use crate::types::convert;
+use crate::types::value::{Constant, Ordered, Value};
 use std::sync::Arc;
 
 /// An empty index for a ledger of a policy.

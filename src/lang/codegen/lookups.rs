@@ -7,12 +7,12 @@
 //! They do not use an `Index` of the snapshot, and the evaluation of a single node iterates.
 
 use super::{Env, Lowering};
-use crate::lang::analysis::index::{answer_keys, equalities, is_looked_up};
-use crate::lang::analysis::stage::depends;
-use crate::lang::codegen::closures::{BoolFn, ValueFn, as_value, bind};
-use crate::lang::codegen::loops::elements;
-use crate::lang::typed::{Expr, Macro, SlotId};
-use crate::lang::types::value::Value;
+use crate::analysis::index::{answer_keys, equalities, is_looked_up};
+use crate::analysis::stage::depends;
+use crate::codegen::closures::{BoolFn, ValueFn, as_value, bind};
+use crate::codegen::loops::elements;
+use crate::typed::{Expr, Macro, SlotId};
+use crate::types::value::Value;
 use rustc_hash::{FxHashMap, FxHasher};
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;

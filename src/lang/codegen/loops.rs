@@ -5,11 +5,11 @@ use super::closures::{BoolFn, ValueFn, as_value, bind};
 use super::lookups::ByValue;
 use super::operators::{Extreme, Sum};
 use super::{Env, Lowering};
-use crate::lang::analysis::index::in_namespace;
-use crate::lang::typed::{Macro, MacroKind, SlotId};
-use crate::lang::types::Type;
-use crate::lang::types::value::Value;
-use crate::model::KindName;
+use crate::analysis::index::in_namespace;
+use crate::typed::{Macro, MacroKind, SlotId};
+use crate::types::Type;
+use crate::types::value::Value;
+use bayplan_model::KindName;
 use std::cmp::Ordering;
 use std::sync::Arc;
 

@@ -2,8 +2,8 @@
 
 use super::Lowering;
 use super::closures::{ValueFn, as_value};
-use crate::lang::eval::memos;
-use crate::lang::typed::MemoId;
+use crate::eval::memos;
+use crate::typed::MemoId;
 
 impl Lowering<'_> {
     /// What a memo remembers for the pod.

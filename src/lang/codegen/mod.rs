@@ -26,17 +26,17 @@ pub use closures::{BoolFn, FloatFn, IntFn, ValueFn};
 pub use columns::{ColumnInputs, ColumnScan, RangeBool, RangeNumber};
 pub use preempt::{CompiledPreempt, CompiledVictim};
 pub use rules::{
-    CompiledCheck, CompiledFilter, CompiledGive, CompiledKey, CompiledOnly, CompiledPermit,
-    CompiledPrefilter, CompiledReserve, CompiledScore, CompiledWait, CompiledWrite, Guard, Statements, lower,
+    CompiledCheck, CompiledFilter, CompiledKey, CompiledOnly, CompiledPermit, CompiledPrefilter,
+    CompiledReserve, CompiledScore, CompiledWait, CompiledWrite, Guard, Statements, lower,
 };
 pub use steady::Answers;
 
-use crate::lang::analysis::stage::is_register;
-use crate::lang::eval::context::EvalContext;
-use crate::lang::eval::ledgers::EntryFn;
-use crate::lang::typed::{Expr, ExprKind, LedgerId, Policy, SlotId};
-use crate::lang::types::convert;
-use crate::lang::types::value::{Constant, Fault, Value};
+use crate::analysis::stage::is_register;
+use crate::eval::context::EvalContext;
+use crate::eval::ledgers::EntryFn;
+use crate::typed::{Expr, ExprKind, LedgerId, Policy, SlotId};
+use crate::types::convert;
+use crate::types::value::{Constant, Fault, Value};
 use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 use std::collections::BTreeMap;
@@ -103,12 +103,12 @@ impl<'a, 'e> Env<'a, 'e> {
     }
 
     /// Gives a variable of an expression a value.
-    pub fn bind(&mut self, slot: crate::lang::typed::SlotId, value: Value<'a>) {
+    pub fn bind(&mut self, slot: crate::typed::SlotId, value: Value<'a>) {
         closures::bind(self, slot, value);
     }
 
     /// Turns to another node and forgets what was computed for the last one.
-    pub fn turn_to(&mut self, node: crate::model::NodeInfo<'a>) {
+    pub(crate) fn turn_to(&mut self, node: bayplan_model::NodeInfo<'a>) {
         self.context.node = Some(node);
         self.lets.fill(None);
         self.tables.turn();
@@ -120,7 +120,7 @@ pub struct Register {
     /// Computes it.
     pub compute: ValueFn,
     /// Where it was written.
-    pub span: crate::diag::Span,
+    pub span: bayplan_diag::Span,
 }
 
 impl std::fmt::Debug for Register {

@@ -5,10 +5,10 @@
 //! test `closures_and_columns_agree_with_the_reference_evaluator` compares the two. What both share
 //! is what a number and a value are: `types/arithmetic.rs` and `types/equality.rs`.
 
-use crate::lang::typed::{ArithmeticOp, CompareOp};
-use crate::lang::types::value::Value;
-use crate::lang::types::{Type, arithmetic};
-use crate::model::{Resource, Time};
+use crate::typed::{ArithmeticOp, CompareOp};
+use crate::types::value::Value;
+use crate::types::{Type, arithmetic};
+use bayplan_model::{Resource, Time};
 use std::cmp::Ordering;
 use std::sync::Arc;
 
@@ -340,8 +340,8 @@ impl<'a> Extreme<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lang::eval::interpret;
-    use crate::lang::types::Type;
+    use crate::eval::interpret;
+    use crate::types::Type;
 
     /// Values of a type, the ends of its range among them.
     fn values(ty: &Type) -> Vec<Value<'static>> {

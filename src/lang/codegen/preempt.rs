@@ -3,10 +3,10 @@
 
 use super::rules::{CompiledCheck, fallible, once};
 use super::{BoolFn, Env, Lowering};
-use crate::lang::analysis::steady::is_steady;
-use crate::lang::typed::{Body, Point, Rule, Rules, SlotId, Statement, Victim};
-use crate::lang::types::value::Value;
-use crate::model::PodInfo;
+use crate::analysis::steady::is_steady;
+use crate::typed::{Body, Point, Rule, Rules, SlotId, Statement, Victim};
+use crate::types::value::Value;
+use bayplan_model::PodInfo;
 
 /// `victim` or `protect`.
 pub struct CompiledVictim {

@@ -10,17 +10,17 @@ use super::acts::{CompiledActs, acts, members_of};
 use super::columns::{ColumnInputs, ColumnScan, RangeBool, RangeFloat, RangeNumber};
 use super::preempt::{CompiledPreempt, preempt};
 use super::{Env, Lowering, Register};
-use crate::diag::Span;
-use crate::lang::analysis::faults::sources_of_faults;
-use crate::lang::codegen::closures::{BoolFn, IntFn, ValueFn};
-use crate::lang::codegen::scores::{Column, Raw};
-use crate::lang::syntax::ast::{Normalize, OnError, WriteVerb};
-use crate::lang::typed::{
+use crate::analysis::faults::sources_of_faults;
+use crate::codegen::closures::{BoolFn, IntFn, ValueFn};
+use crate::codegen::scores::{Column, Raw};
+use crate::syntax::ast::{Normalize, OnError, WriteVerb};
+use crate::typed::{
     Body, Check, Expr, GroupId, LetId, Missing, Mode, Point, QueueKey, Reason, Rule, Rules, Score, Statement,
     Wait, Write,
 };
-use crate::lang::types::value::{Fault, Value};
-use crate::model::{NodeId, NodeSet, Symbol, bits};
+use crate::types::value::{Fault, Value};
+use bayplan_diag::Span;
+use bayplan_model::{NodeId, NodeSet, Symbol, bits};
 use std::sync::Arc;
 
 /// A let with `missing`: decided before the statements of the policy run.
@@ -215,7 +215,7 @@ pub struct CompiledPermit {
 }
 
 /// `give E [when C]`
-pub struct CompiledGive {
+pub(crate) struct CompiledGive {
     value: Option<ValueFn>,
     range: Option<RangeGive>,
     when: Option<BoolFn>,

@@ -4,9 +4,9 @@
 //! `plugins::policy` and `explain` call it. On whole numbers, `max` is kube-scheduler's
 //! DefaultNormalizeScore, bit for bit.
 
-use crate::lang::syntax::ast::Normalize;
-use crate::lang::types::arithmetic;
-use crate::model::{NodeId, NodeSet, bits};
+use crate::syntax::ast::Normalize;
+use crate::types::arithmetic;
+use bayplan_model::{NodeId, NodeSet, bits};
 use std::ops::{Div, Mul, Sub};
 
 /// A raw value.
@@ -47,7 +47,7 @@ impl Column {
     }
 
     /// Gives a node a whole number.
-    pub fn put_whole(&mut self, node: NodeId, number: i64) {
+    pub(crate) fn put_whole(&mut self, node: NodeId, number: i64) {
         match &mut self.values {
             Values::Whole(values) => write(values, node, number),
             Values::Float(values) => write(values, node, number as f64),
@@ -56,7 +56,7 @@ impl Column {
     }
 
     /// Gives a node a float.
-    pub fn put_float(&mut self, node: NodeId, number: f64) {
+    pub(crate) fn put_float(&mut self, node: NodeId, number: f64) {
         match &mut self.values {
             Values::Whole(values) => write(values, node, arithmetic::cut(number)),
             Values::Float(values) => write(values, node, number),
@@ -65,14 +65,14 @@ impl Column {
     }
 
     /// Gives nodes of one word of rows whole numbers.
-    pub fn put_wholes(&mut self, word: usize, rows: u64, numbers: &[i64; 64]) {
+    pub(crate) fn put_wholes(&mut self, word: usize, rows: u64, numbers: &[i64; 64]) {
         for bit in bits(rows) {
             self.put_whole(NodeId::from_row(word * 64 + bit), numbers[bit]);
         }
     }
 
     /// Gives nodes of one word of rows floats.
-    pub fn put_floats(&mut self, word: usize, rows: u64, numbers: &[f64; 64]) {
+    pub(crate) fn put_floats(&mut self, word: usize, rows: u64, numbers: &[f64; 64]) {
         for bit in bits(rows) {
             self.put_float(NodeId::from_row(word * 64 + bit), numbers[bit]);
         }

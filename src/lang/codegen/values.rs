@@ -3,15 +3,15 @@
 
 use super::closures::{BoolFn, Name, ValueFn, as_value, bind};
 use super::{Env, Lowering, groups, operators};
-use crate::lang::analysis::shape;
-use crate::lang::analysis::stage::is_path;
-use crate::lang::eval::getters;
-use crate::lang::eval::interpret::symbol_of;
-use crate::lang::eval::operations::Operands;
-use crate::lang::language::fields::api;
-use crate::lang::typed::{Expr, ExprKind, GroupId, LetId, LookUp, LookUpBy, Root};
-use crate::lang::types::value::Value;
-use crate::lang::types::{Type, convert};
+use crate::analysis::shape;
+use crate::analysis::stage::is_path;
+use crate::eval::getters;
+use crate::eval::interpret::symbol_of;
+use crate::eval::operations::Operands;
+use crate::language::fields::api;
+use crate::typed::{Expr, ExprKind, GroupId, LetId, LookUp, LookUpBy, Root};
+use crate::types::value::Value;
+use crate::types::{Type, convert};
 
 /// Evaluates arguments in order.
 pub(super) fn each<'a>(env: &mut Env<'a, '_>, args: &[ValueFn]) -> Operands<'a> {

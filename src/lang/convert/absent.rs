@@ -5,10 +5,10 @@ use super::NoTwin;
 use super::expressions::{
     To, Writer, Written, atomic, field, inner, is_optional_in_cel, macro_row, presence,
 };
-use crate::diag::Span;
-use crate::lang::language::functions::Presence;
-use crate::lang::language::macros::MacroKind;
-use crate::lang::syntax::ast::*;
+use crate::language::functions::Presence;
+use crate::language::macros::MacroKind;
+use crate::syntax::ast::*;
+use bayplan_diag::Span;
 
 /// Whether an operator gives false for an absent operand.
 pub(super) fn is_comparison(op: BinaryOp) -> bool {

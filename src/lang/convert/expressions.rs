@@ -1,11 +1,11 @@
 //! Expressions as text. Brackets of the tree are written as they are; what is put in place of a name gets its own.
 
 use super::{NoTwin, Types, absent, literals};
-use crate::diag::Span;
-use crate::lang::language::functions::{self, Conversion, FunctionDef, FunctionId, Presence};
-use crate::lang::language::macros::{self, FormKind, MacroDef};
-use crate::lang::syntax::ast::*;
-use crate::lang::types::Ty;
+use crate::language::functions::{self, Conversion, FunctionDef, FunctionId, Presence};
+use crate::language::macros::{self, FormKind, MacroDef};
+use crate::syntax::ast::*;
+use crate::types::Ty;
+use bayplan_diag::Span;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// The result of writing: a text, or the first part without a twin.

@@ -3,9 +3,9 @@
 use super::expressions::{To, Writer};
 use super::remarks::{Comments, Remarks};
 use super::{NoTwin, Types, literals};
-use crate::diag::{Source, Span};
-use crate::lang::language::statements::RESERVED;
-use crate::lang::syntax::ast::*;
+use crate::language::statements::RESERVED;
+use crate::syntax::ast::*;
+use bayplan_diag::{Source, Span};
 
 /// Writes every policy of a file.
 pub(super) fn write(source: &Source, file: &File, types: &Types) -> Result<String, Vec<NoTwin>> {

@@ -1,8 +1,8 @@
 //! Literals as both languages write them.
 
-use crate::lang::syntax::ast::Literal;
-use crate::lang::types::Type;
-use crate::lang::types::value::{Constant, Value};
+use crate::syntax::ast::Literal;
+use crate::types::Type;
+use crate::types::value::{Constant, Value};
 
 /// A text in double quotes.
 pub(super) fn quoted(text: &str) -> String {
@@ -131,7 +131,7 @@ pub(super) fn as_value(literal: &Literal) -> Option<(serde_json::Value, Option<&
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lang::syntax::literal::with_unit;
+    use crate::syntax::literal::with_unit;
 
     #[test]
     fn amounts_are_read_as_they_were_written() {

@@ -1,8 +1,8 @@
 //! Comments with the statement that they are above: each goes with what begins below it, or on its line. What describes it
 //! stays apart from notes: readers of explanations see the one, and not a licence.
 
-use crate::diag::{Source, Span};
-use crate::lang::syntax::ast::*;
+use crate::syntax::ast::*;
+use bayplan_diag::{Source, Span};
 use std::collections::BTreeMap;
 
 /// The comments of an item or a statement.

@@ -110,7 +110,7 @@ mod tests {
             "a:",
         ] {
             let document = format!("k: {}\n", scalar(text));
-            let read = crate::yaml::values(&document, false).unwrap();
+            let read = bayplan_yaml::values(&document, false).unwrap();
             assert_eq!(read[0]["k"], text, "{document}");
         }
     }

@@ -1,9 +1,9 @@
 //! [`Amount`]: what pods add to a ledger, and sums of it. Sums have 128 bits, so that they come apart again.
 
-use crate::lang::types::Type;
-use crate::lang::types::convert;
-use crate::lang::types::value::{Constant, Ordered, Value, named_resources};
-use crate::model::{Resource, Symbol};
+use crate::types::Type;
+use crate::types::convert;
+use crate::types::value::{Constant, Ordered, Value, named_resources};
+use bayplan_model::{Resource, Symbol};
 use std::collections::BTreeMap;
 
 /// What one or more pods add to a ledger.
@@ -28,7 +28,7 @@ impl Amount {
     }
 
     /// Adds the value of an `add`. An absent value adds nothing.
-    pub fn add_value(&mut self, value: &Value<'_>) {
+    pub(crate) fn add_value(&mut self, value: &Value<'_>) {
         match (self, value) {
             (_, Value::Absent) => {}
             (Amount::Whole(sum), value) => *sum += value.as_int().map_or(0, i128::from),
@@ -93,7 +93,7 @@ impl Amount {
     }
 
     /// Whether it adds nothing that a rule sees.
-    pub fn is_nothing(&self) -> bool {
+    pub(crate) fn is_nothing(&self) -> bool {
         match self {
             Amount::Whole(sum) => *sum == 0,
             Amount::Resources(sum) => sum.is_empty(),

@@ -4,10 +4,10 @@
 //! `lang::compile` makes one for a text, the checker and `constant` count, and [`Budget::report`] names
 //! the place that took most when a limit is exceeded.
 
-use crate::diag::suggest::Effort;
-use crate::diag::{Diagnostic, Span, codes, with_commas};
-use crate::lang::language::limits::{MOST_CHECKS, MOST_CONSTANT_EFFORT, MOST_PATTERN_BYTES_OF_ALL};
-use crate::lang::types::value::Value;
+use crate::language::limits::{MOST_CHECKS, MOST_CONSTANT_EFFORT, MOST_PATTERN_BYTES_OF_ALL};
+use crate::types::value::Value;
+use bayplan_diag::suggest::Effort;
+use bayplan_diag::{Diagnostic, Span, codes, with_commas};
 use std::cell::Cell;
 
 /// What a value counts for beside its bytes: what it takes in memory.
@@ -40,7 +40,7 @@ impl Default for Budget {
 
 impl Budget {
     /// Whether a limit is exceeded; then the text is refused.
-    pub fn is_exceeded(&self) -> bool {
+    pub(crate) fn is_exceeded(&self) -> bool {
         self.counters().iter().any(|(counter, _, _)| counter.is_exceeded())
     }
 
@@ -94,7 +94,7 @@ impl Counter {
     }
 
     /// Whether the number is beyond the limit.
-    pub fn is_exceeded(&self) -> bool {
+    pub(crate) fn is_exceeded(&self) -> bool {
         self.spent.get() > self.limit
     }
 

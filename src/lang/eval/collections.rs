@@ -4,8 +4,8 @@
 //! The policy's plugin keeps one for each attempt. Pods that a simulation moved are not in it.
 
 use super::context::EvalContext;
-use crate::lang::typed::GroupId;
-use crate::model::PodInfo;
+use crate::typed::GroupId;
+use bayplan_model::PodInfo;
 use std::sync::{Arc, OnceLock};
 
 type Pods = OnceLock<Arc<[Arc<PodInfo>]>>;

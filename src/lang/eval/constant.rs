@@ -6,9 +6,9 @@
 
 use super::budget::{Counter, ELEMENT};
 use super::{interpret, limits};
-use crate::lang::language::functions::{FunctionId, Grows, Prepared, Work};
-use crate::lang::typed::{ArithmeticOp, Def, Expr, ExprKind, Let, LetId, Param};
-use crate::lang::types::value::{Constant, Value};
+use crate::language::functions::{FunctionId, Grows, Prepared, Work};
+use crate::typed::{ArithmeticOp, Def, Expr, ExprKind, Let, LetId, Param};
+use crate::types::value::{Constant, Value};
 use rustc_hash::FxHashMap;
 use std::cell::Cell;
 

@@ -6,9 +6,9 @@
 
 use super::collections::Collections;
 use super::looked::Looked;
-use crate::lang::typed::Source;
-use crate::lang::types::value::Value;
-use crate::model::{
+use crate::typed::Source;
+use crate::types::value::Value;
+use bayplan_model::{
     ApiObject, Kind, KindName, Load, LookedUp, NodeId, NodeInfo, OwnerReference, Placement, PodInfo, PodKey,
     Snapshot, Symbol, Time,
 };
@@ -234,7 +234,7 @@ impl<'a> EvalContext<'a> {
     }
 
     /// What the node of this name used over a window, computed from the samples.
-    pub fn load_recomputed(&self, node: &Symbol, source: &Source) -> Option<Load> {
+    pub(crate) fn load_recomputed(&self, node: &Symbol, source: &Source) -> Option<Load> {
         let metrics = self.snapshot.metrics();
         metrics.recomputed(node, source.window).filter(|load| metrics.age(load) <= source.max_age)
     }

@@ -3,7 +3,7 @@
 //! Nothing that the creator of a pod may write makes it one of them. What counts is the namespace, and a DaemonSet that
 //! was seen: owner references, labels, affinity and priority prove nothing by themselves.
 
-use crate::model::{
+use bayplan_model::{
     DaemonSet, Kind, ObjectKey, OwnerReference, PodInfo, SelectorOperator, Snapshot, Symbol, downcast,
 };
 use std::fmt;
@@ -92,6 +92,6 @@ fn requires_one_node(pod: &PodInfo) -> bool {
     }
 }
 
-fn field_names_a_node(field: &crate::model::Requirement) -> bool {
+fn field_names_a_node(field: &bayplan_model::Requirement) -> bool {
     field.key == "metadata.name" && field.operator == SelectorOperator::In && field.values.len() == 1
 }

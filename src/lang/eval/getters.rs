@@ -3,9 +3,9 @@
 
 use super::context::EvalContext;
 use super::interpret::{less, owned_resources};
-use crate::lang::language::fields::{FIELDS, FieldDef, FieldId, ObjectType};
-use crate::lang::types::value::{Resources, Value};
-use crate::model::{ApiObject, Effect, Load, NodeId, NodeInfo, Placement, Resource, Time, Usage, gpus};
+use crate::language::fields::{FIELDS, FieldDef, FieldId, ObjectType};
+use crate::types::value::{Resources, Value};
+use bayplan_model::{ApiObject, Effect, Load, NodeId, NodeInfo, Placement, Resource, Time, Usage, gpus};
 
 /// The value of a field of an object.
 pub(crate) type Getter = for<'a> fn(&EvalContext<'a>, &Value<'a>) -> Value<'a>;

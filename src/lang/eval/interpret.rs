@@ -12,18 +12,18 @@ use super::getters;
 use super::ledgers;
 use super::memos;
 use super::operations;
-use crate::diag::Span;
-use crate::lang::language::fields::api;
-use crate::lang::typed::{
+use crate::language::fields::api;
+use crate::typed::{
     ArithmeticOp, CompareOp, DefId, Expr, ExprKind, GroupId, LedgerId, LetId, LookUp, LookUpBy, Macro,
     MacroKind, MemoId, Operation, Policy, Reason, ReasonPart, Root, SlotId,
 };
-use crate::lang::types::Type;
-use crate::lang::types::arithmetic;
-use crate::lang::types::convert;
-use crate::lang::types::show::plain_text;
-use crate::lang::types::value::{Cel, Fault, FaultKind, Ordered, Resources, Str, Value, named_resources};
-use crate::model::{MOST_SAMPLES, Resource, Symbol};
+use crate::types::Type;
+use crate::types::arithmetic;
+use crate::types::convert;
+use crate::types::show::plain_text;
+use crate::types::value::{Cel, Fault, FaultKind, Ordered, Resources, Str, Value, named_resources};
+use bayplan_diag::Span;
+use bayplan_model::{MOST_SAMPLES, Resource, Symbol};
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -74,7 +74,7 @@ impl<'p, 'a> Evaluator<'p, 'a> {
     }
 
     /// This evaluator, which gives a fault when it took so many steps.
-    pub fn with_fuse(mut self, steps: u64) -> Self {
+    pub(crate) fn with_fuse(mut self, steps: u64) -> Self {
         self.fuse = steps;
         self
     }
@@ -397,7 +397,7 @@ impl<'p, 'a> Evaluator<'p, 'a> {
     }
 
     /// Binds a group's variable to a pod.
-    pub fn bind_pod(&mut self, slot: SlotId, pod: &'a crate::model::PodInfo) {
+    pub fn bind_pod(&mut self, slot: SlotId, pod: &'a bayplan_model::PodInfo) {
         self.bind(slot, Value::Pod(pod));
     }
 
@@ -528,7 +528,7 @@ fn placed(fault: &Arc<Fault>, expr: &Expr) -> Arc<Fault> {
 }
 
 /// A text as a symbol.
-pub(in crate::lang) fn symbol_of<'v>(text: &'v Value<'_>) -> Option<Cow<'v, Symbol>> {
+pub(crate) fn symbol_of<'v>(text: &'v Value<'_>) -> Option<Cow<'v, Symbol>> {
     match text {
         Value::String(Str::Interned(symbol)) => Some(Cow::Borrowed(symbol)),
         text => text.as_str().map(|text| Cow::Owned(Symbol::new(text))),
@@ -544,7 +544,7 @@ fn length(value: &Value<'_>) -> usize {
 }
 
 /// `pod`, `node` and so on.
-pub fn root_value<'a>(context: &EvalContext<'a>, root: Root) -> Value<'a> {
+pub(crate) fn root_value<'a>(context: &EvalContext<'a>, root: Root) -> Value<'a> {
     match root {
         Root::Pod => Value::Pod(context.pod),
         Root::Namespace => Value::optional(
@@ -591,7 +591,7 @@ pub fn items<'a>(over: &Value<'a>, two: bool) -> Vec<(Value<'a>, Value<'a>)> {
 }
 
 /// An int as a float.
-pub fn widen(value: Value<'_>) -> Value<'_> {
+pub(crate) fn widen(value: Value<'_>) -> Value<'_> {
     match value {
         Value::Int(number) => Value::Float(number as f64),
         Value::Uint(number) => Value::Float(number as f64),
@@ -649,12 +649,12 @@ pub fn arithmetic<'a>(op: ArithmeticOp, left: &Type, right: &Type, a: Value<'a>,
         (Value::Float(a), Value::Int(b)) => float(op, a, b as f64),
         (Value::Time(a), Value::Time(b)) if op == ArithmeticOp::Subtract => Value::Int((a - b).0),
         (Value::Time(a), Value::Int(b)) => match op {
-            ArithmeticOp::Add => Value::Time(crate::model::Time(a.0.saturating_add(b)).in_calendar()),
-            ArithmeticOp::Subtract => Value::Time(crate::model::Time(a.0.saturating_sub(b)).in_calendar()),
+            ArithmeticOp::Add => Value::Time(bayplan_model::Time(a.0.saturating_add(b)).in_calendar()),
+            ArithmeticOp::Subtract => Value::Time(bayplan_model::Time(a.0.saturating_sub(b)).in_calendar()),
             _ => Value::Absent,
         },
         (Value::Int(a), Value::Time(b)) if op == ArithmeticOp::Add => {
-            Value::Time(crate::model::Time(b.0.saturating_add(a)).in_calendar())
+            Value::Time(bayplan_model::Time(b.0.saturating_add(a)).in_calendar())
         }
         (Value::Resources(a), Value::Resources(b)) => {
             let mut result = Resource::clone(&a);
@@ -679,7 +679,7 @@ pub fn arithmetic<'a>(op: ArithmeticOp, left: &Type, right: &Type, a: Value<'a>,
 }
 
 /// Units that stay whole numbers in arithmetic with a float; a count does not.
-pub fn is_amount(ty: &Type) -> bool {
+pub(crate) fn is_amount(ty: &Type) -> bool {
     matches!(ty.present(), Type::Cpu | Type::Bytes | Type::Duration | Type::Amount(_))
 }
 
@@ -734,7 +734,7 @@ pub fn sum<'a>(values: impl Iterator<Item = Value<'a>>, ty: &Type) -> Value<'a> 
 }
 
 /// The first smallest (`Less`) or largest (`Greater`) value; absent without values.
-pub fn extreme<'a>(values: impl Iterator<Item = Value<'a>>, which: Ordering) -> Value<'a> {
+pub(crate) fn extreme<'a>(values: impl Iterator<Item = Value<'a>>, which: Ordering) -> Value<'a> {
     let mut best: Option<Ordered<'a>> = None;
     for value in values {
         if best.as_ref().is_none_or(|best| value.order(&best.0) == which) {
@@ -757,6 +757,6 @@ pub fn less(allocatable: &Resource, requested: &Resource) -> Resource {
 }
 
 /// Amounts as a value.
-pub fn owned_resources<'a>(resources: Resource) -> Value<'a> {
+pub(crate) fn owned_resources<'a>(resources: Resource) -> Value<'a> {
     Value::Resources(Resources::Shared(Arc::new(resources)))
 }

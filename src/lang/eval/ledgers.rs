@@ -16,11 +16,11 @@ use super::interpret::Evaluator;
 use super::looked::{Looked, Place};
 use super::meaning::Meaning;
 use super::shards::Shards;
-use crate::lang::typed::{LedgerId, Policy};
-use crate::lang::types::Type;
-use crate::lang::types::convert;
-use crate::lang::types::value::{Constant, Ordered, Value};
-use crate::model::{
+use crate::typed::{LedgerId, Policy};
+use crate::types::Type;
+use crate::types::convert;
+use crate::types::value::{Constant, Ordered, Value};
+use bayplan_model::{
     Change, Delta, Feeds, Index, IndexKey, Kinds, Moved as MovedPart, Moves, NodeId, PodInfo, PodKey,
     PodPrecondition, Snapshot, Symbol, Time,
 };
@@ -127,7 +127,7 @@ pub fn entry_of(
     Some((Ordered(convert::keep(&key)), amount))
 }
 
-/// The keys of the indexes of a policy's ledgers, which [`Ledger::index`](crate::lang::typed::Ledger::index) keeps. They
+/// The keys of the indexes of a policy's ledgers, which [`Ledger::index`](crate::typed::Ledger::index) keeps. They
 /// name what is counted, of which pods and under which key: profiles with other arguments, and changed ledgers, have
 /// indexes of their own.
 pub fn index_keys(policy: &Policy) -> Vec<IndexKey> {

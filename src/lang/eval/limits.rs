@@ -2,9 +2,9 @@
 //!
 //! Called by `constant` before it computes, so that compiling never makes a value that is too large.
 
-use crate::lang::language::functions::{FunctionDef, Grows};
-use crate::lang::language::limits::{FORMATTED, MOST_BYTES, MOST_ELEMENTS, NUMBER_TEXT};
-use crate::lang::types::value::{Constant, Value};
+use crate::language::functions::{FunctionDef, Grows};
+use crate::language::limits::{FORMATTED, MOST_BYTES, MOST_ELEMENTS, NUMBER_TEXT};
+use crate::types::value::{Constant, Value};
 
 /// Whether the value that a function makes of constants is within the limits.
 pub(super) fn fits(def: &FunctionDef, args: &[Constant]) -> bool {

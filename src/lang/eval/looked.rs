@@ -1,7 +1,7 @@
 //! [`Looked`]: the objects that an evaluation looked at, so that its result can be computed again when one of them
 //! changes. Entries of ledgers are kept this way.
 
-use crate::model::{Kind, Symbol};
+use bayplan_model::{Kind, Symbol};
 use std::cell::Cell;
 use std::collections::BTreeSet;
 

@@ -6,11 +6,9 @@
 //! how many variables were bound after it. An index lives no longer than the process, so that a row of the tables of
 //! fields and functions goes by its number.
 
-use crate::lang::typed::{
-    DefId, Expr, ExprKind, GroupId, LedgerId, LetId, MemoId, Operation, Policy, SlotId,
-};
-use crate::lang::types::Type;
-use crate::lang::types::value::Constant;
+use crate::typed::{DefId, Expr, ExprKind, GroupId, LedgerId, LetId, MemoId, Operation, Policy, SlotId};
+use crate::types::Type;
+use crate::types::value::Constant;
 use rustc_hash::FxHashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::mem::discriminant;
@@ -64,12 +62,12 @@ impl<'p> Meaning<'p> {
     }
 
     /// What a memo remembers, and under which key.
-    pub fn of_memo(&mut self, id: MemoId) -> u64 {
+    pub(crate) fn of_memo(&mut self, id: MemoId) -> u64 {
         self.named(Named::Memo(id))
     }
 
     /// What a ledger counts, of which pods and under which key.
-    pub fn of_ledger(&mut self, id: LedgerId) -> u64 {
+    pub(crate) fn of_ledger(&mut self, id: LedgerId) -> u64 {
         self.named(Named::Ledger(id))
     }
 

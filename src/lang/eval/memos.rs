@@ -14,17 +14,17 @@ use super::context::EvalContext;
 use super::interpret::Evaluator;
 use super::ledgers::{Key, key_number};
 use super::meaning::Meaning;
-use crate::lang::typed::{MemoId, Policy};
-use crate::lang::types::convert;
-use crate::lang::types::value::{Constant, Ordered, Value};
-use crate::model::{Delta, Duration, Feeds, Index, IndexKey, Kinds, Moved, Moves, Snapshot, Symbol, Time};
+use crate::typed::{MemoId, Policy};
+use crate::types::convert;
+use crate::types::value::{Constant, Ordered, Value};
+use bayplan_model::{Delta, Duration, Feeds, Index, IndexKey, Kinds, Moved, Moves, Snapshot, Symbol, Time};
 use std::collections::BTreeMap;
 
 /// The most keys of a memo. Beyond it the value that would end first is forgotten.
 pub const MOST_KEYS: usize = 100_000;
 
 /// The most bytes of keys and values of a memo. Keys may hold annotations.
-pub const MOST_BYTES: usize = 64 << 20;
+pub(crate) const MOST_BYTES: usize = 64 << 20;
 
 /// What an entry takes beside its texts.
 const ENTRY_BYTES: usize = 128;
@@ -176,7 +176,7 @@ pub fn key_of(policy: &Policy, memo: MemoId, context: EvalContext<'_>) -> Key {
     Ordered(convert::keep(&Evaluator::new(policy, context).value(&policy[memo].key)))
 }
 
-/// The keys of the indexes of a policy's memos, which [`Memo::index`](crate::lang::typed::Memo::index) keeps. They name
+/// The keys of the indexes of a policy's memos, which [`Memo::index`](crate::typed::Memo::index) keeps. They name
 /// the memo, its type, and what its key means, so that a memo whose policy changes elsewhere keeps its values.
 pub fn index_keys(policy: &Policy) -> Vec<IndexKey> {
     let mut meaning = Meaning::new(policy);

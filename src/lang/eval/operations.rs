@@ -4,19 +4,19 @@
 //! Like the bodies of functions, it is the one definition that the reference evaluator and the closures both
 //! call; recorded verdicts of Kubernetes' own CEL are what it is tested against.
 
-use crate::lang::language::functions::{FunctionId, Prepared, cel};
-use crate::lang::typed::{ArithmeticOp, CompareOp, Operation};
-use crate::lang::types::value::{Cel, Fault, FaultKind, Instant, Value};
-use crate::lang::types::{CelType, Ty, Type};
+use crate::language::functions::{FunctionId, Prepared, cel};
+use crate::typed::{ArithmeticOp, CompareOp, Operation};
+use crate::types::value::{Cel, Fault, FaultKind, Instant, Value};
+use crate::types::{CelType, Ty, Type};
 use smallvec::SmallVec;
 use std::cmp::Ordering;
 use std::sync::Arc;
 
 /// The operands of an operation, in order; few are held without an allocation.
-pub type Operands<'a> = SmallVec<[Value<'a>; 4]>;
+pub(crate) type Operands<'a> = SmallVec<[Value<'a>; 4]>;
 
 /// The value of an operation; operands are neither faults nor, but for [`Operation::Demand`], absent.
-pub fn operate<'a>(operation: &Operation, args: Operands<'a>) -> Value<'a> {
+pub(crate) fn operate<'a>(operation: &Operation, args: Operands<'a>) -> Value<'a> {
     if let Operation::Demand(kind) = operation {
         let value = args.into_iter().next().unwrap_or(Value::Absent);
         return if value.is_absent() { missing(*kind) } else { value };

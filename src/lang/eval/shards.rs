@@ -35,7 +35,7 @@ impl<K: Hash + Eq + Clone, V: Clone> Shards<K, V> {
     }
 
     /// The part of a key, to be written.
-    pub fn part_mut(&mut self, key: &K) -> Option<&mut FxHashMap<K, V>> {
+    pub(crate) fn part_mut(&mut self, key: &K) -> Option<&mut FxHashMap<K, V>> {
         self.0.get_mut(Self::part(key)).map(Arc::make_mut)
     }
 

@@ -2,11 +2,11 @@
 //! `{"int": "3"}`, `{"list": [{"string": "a"}]}`. `eval --batch` prints them, and reads its variables
 //! with [`typed`].
 
-use crate::lang::language::functions::go_float;
-use crate::lang::types::Type;
-use crate::lang::types::cel::Cel;
-use crate::lang::types::value::Value;
-use crate::model::Time;
+use crate::language::functions::go_float;
+use crate::types::Type;
+use crate::types::cel::Cel;
+use crate::types::value::Value;
+use bayplan_model::Time;
 use serde_json::{Value as Json, json};
 use std::fmt::Write;
 use std::sync::Arc;

@@ -6,15 +6,13 @@
 
 use super::context::EvalContext;
 use super::interpret::Evaluator;
-use crate::diag::Span;
-use crate::lang::syntax::ast::{OnError, Text};
-use crate::lang::typed::{
-    Body, Check, Expr, ExprKind, Operation, Point, Policy, Reason, Rule, Rules, Statement,
-};
-use crate::lang::types::Type;
-use crate::lang::types::show::quantity;
-use crate::lang::types::value::{Fault, Value};
-use crate::model::PodInfo;
+use crate::syntax::ast::{OnError, Text};
+use crate::typed::{Body, Check, Expr, ExprKind, Operation, Point, Policy, Reason, Rule, Rules, Statement};
+use crate::types::Type;
+use crate::types::show::quantity;
+use crate::types::value::{Fault, Value};
+use bayplan_diag::Span;
+use bayplan_model::PodInfo;
 use std::sync::Arc;
 
 /// Whether the policy's plugin evaluates a statement.
@@ -443,17 +441,17 @@ impl Evaluator<'_, '_> {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::diag::SourceMap;
-    use crate::lang::typed::Part;
-    use crate::model::{Snapshot, Time};
+    use crate::typed::Part;
+    use bayplan_diag::SourceMap;
+    use bayplan_model::{Snapshot, Time};
 
     /// Which statements of a policy are reached at an extension point, and which of them decide.
     fn reached(text: &str, point: Point) -> Vec<(Reach, bool)> {
         let mut sources = SourceMap::new();
         let id = sources.add("p.bay", text);
-        let (policies, said) = crate::lang::compile(sources.get(id).unwrap());
+        let (policies, said) = crate::compile(sources.get(id).unwrap());
         let policy = policies.first().unwrap_or_else(|| panic!("{said:?}"));
-        let (pod, snapshot) = (crate::testing::pod("a").build(), Snapshot::default());
+        let (pod, snapshot) = (bayplan_model::testing::pod("a").build(), Snapshot::default());
         let part = Part::whole(policy);
         let found = trace(Rules::new(policy, &part), point, EvalContext::new(&pod, &snapshot, Time(0)));
         found.iter().map(|of| (of.finding.reach, of.finding.decides)).collect()

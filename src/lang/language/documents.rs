@@ -18,7 +18,7 @@ pub const KIND: &str = "SchedulingPolicy";
 pub const API_VERSION: &str = "bayplan.dev/v1";
 
 /// The annotation that says what a policy is for.
-pub const DESCRIPTION: &str = "kubernetes.io/description";
+pub(crate) const DESCRIPTION: &str = "kubernetes.io/description";
 
 /// A map of a document.
 #[derive(Debug)]
@@ -90,7 +90,7 @@ pub enum Shape {
 
 impl ObjectDef {
     /// What it is, in a sentence: `a filter`, or the field that holds it.
-    pub fn phrase(&self, article: &str) -> String {
+    pub(crate) fn phrase(&self, article: &str) -> String {
         match self.name {
             KIND | "metadata" | "spec" | "missing" => format!("`{}`", self.name),
             name if article == "a" && name.starts_with(['a', 'e', 'i', 'o', 'u']) => format!("an {name}"),

@@ -139,7 +139,7 @@ pub struct Rows(u32);
 
 impl Rows {
     /// The environment of stored expressions of Kubernetes 1.36.
-    pub const KUBERNETES: Rows = Rows(0);
+    pub(crate) const KUBERNETES: Rows = Rows(0);
 
     /// The environment of policies.
     pub fn of_policies() -> Self {
@@ -147,7 +147,7 @@ impl Rows {
     }
 
     /// The environment of selectors of devices.
-    pub fn of_devices() -> Self {
+    pub(crate) fn of_devices() -> Self {
         Rows::of(|def| def.devices)
     }
 

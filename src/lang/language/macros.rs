@@ -237,7 +237,7 @@ pub fn fitting(name: &str, arguments: usize, is_name: impl Fn(usize) -> bool) ->
 
 /// The row of CEL that has a name and so many arguments, in one of its environments. An expression other than a name in
 /// the place of a variable is a mistake there.
-pub fn fitting_in_cel(name: &str, arguments: usize) -> Option<&'static MacroDef> {
+pub(crate) fn fitting_in_cel(name: &str, arguments: usize) -> Option<&'static MacroDef> {
     let mut rows = MACROS.iter().filter(|row| row.dialects.kubernetes || row.dialects.devices);
     rows.find(|row| row.name == name && row.arguments() == arguments)
 }

@@ -1,8 +1,8 @@
 //! `// bayplan: allow(slug) because …`: takes out the findings that comments allow, and reports comments that
 //! allow nothing or name what no comment can allow.
 
-use crate::diag::{Code, Diagnostic, Severity, codes, suggest};
-use crate::lang::syntax::ast::{File, Name};
+use crate::syntax::ast::{File, Name};
+use bayplan_diag::{Code, Diagnostic, Severity, codes, suggest};
 
 /// Takes out what comments allow, and reports the comments that allow nothing.
 pub(super) fn apply(file: &File, diagnostics: &mut Vec<Diagnostic>) {

@@ -3,9 +3,9 @@
 //! Where priorities name the victims, a pod never evicts one that may evict it again. A rule that names pods of any
 //! priority gives that up: two pods may evict each other in turns, as often as their controllers make them anew.
 
-use crate::diag::{Diagnostic, codes};
-use crate::lang::language::fields::Meaning;
-use crate::lang::typed::{CompareOp, Expr, ExprKind, Policy, SlotId, Victim, walk};
+use crate::language::fields::Meaning;
+use crate::typed::{CompareOp, Expr, ExprKind, Policy, SlotId, Victim, walk};
+use bayplan_diag::{Diagnostic, codes};
 
 /// Reports `victim` without a bound on priority.
 pub(super) fn check(policy: &Policy, diagnostics: &mut Vec<Diagnostic>) {

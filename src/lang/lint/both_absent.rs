@@ -5,14 +5,14 @@
 //! to: a condition that holds, or a number that is larger, favours the node or harms it.
 
 use super::shadow::split;
-use crate::diag::{Diagnostic, Source, Span, codes};
-use crate::lang::analysis::same::same;
-use crate::lang::analysis::shape::resolve_alias;
-use crate::lang::language::functions::Influence;
-use crate::lang::typed::{
+use crate::analysis::same::same;
+use crate::analysis::shape::resolve_alias;
+use crate::language::functions::Influence;
+use crate::typed::{
     ArithmeticOp, Check, CompareOp, Expr, ExprKind, Give, Macro, Point, Policy, Rule, Score, Statement,
 };
-use crate::lang::types::range::Range;
+use crate::types::range::Range;
+use bayplan_diag::{Diagnostic, Source, Span, codes};
 use std::collections::BTreeSet;
 
 /// What it leads to when a condition holds or a number grows.

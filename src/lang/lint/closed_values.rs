@@ -2,12 +2,12 @@
 //!
 //! Called by `lint` for every policy without a mistake. The values are in the rows of the fields.
 
-use crate::diag::{Diagnostic, codes, suggest};
-use crate::lang::analysis::shape::{constant, resolve_alias};
-use crate::lang::language::fields::api;
-use crate::lang::typed::walk::each_part;
-use crate::lang::typed::{Expr, ExprKind, Operation, Policy};
-use crate::lang::types::value::Value;
+use crate::analysis::shape::{constant, resolve_alias};
+use crate::language::fields::api;
+use crate::typed::walk::each_part;
+use crate::typed::{Expr, ExprKind, Operation, Policy};
+use crate::types::value::Value;
+use bayplan_diag::{Diagnostic, codes, suggest};
 
 /// Reports comparisons that are false on every cluster.
 pub(super) fn check(policy: &Policy, diagnostics: &mut Vec<Diagnostic>) {

@@ -6,11 +6,11 @@
 //! except in `queue by`.
 
 use super::shadow::{Parts, split};
-use crate::diag::{Diagnostic, Span, codes};
-use crate::lang::analysis::same::same;
-use crate::lang::analysis::shape::constant;
-use crate::lang::typed::{Body, Expr, ExprKind, Policy};
-use crate::lang::types::value::{Constant, Value};
+use crate::analysis::same::same;
+use crate::analysis::shape::constant;
+use crate::typed::{Body, Expr, ExprKind, Policy};
+use crate::types::value::{Constant, Value};
+use bayplan_diag::{Diagnostic, Span, codes};
 
 /// How many parts are compared with each other, so that a long condition is read in time.
 const MOST_PARTS: usize = 200;

@@ -2,9 +2,9 @@
 //! over, or has an end that is far away. They need the present instant, so commands that know it call [`due`] beside the
 //! other lints. Comments are applied before: a day that one allows is forgotten.
 
-use crate::diag::{Diagnostic, codes};
-use crate::lang::typed::{Exception, Policy, Until};
-use crate::model::{Duration, Time};
+use crate::typed::{Exception, Policy, Until};
+use bayplan_diag::{Diagnostic, codes};
+use bayplan_model::{Duration, Time};
 
 /// How long before its end an exception is reported.
 const EARLY: Duration = Duration::from_seconds(14 * DAY);

@@ -4,8 +4,8 @@
 //! attempts must look again, once the pods before it are counted.
 
 use super::shadow::{Parts, covers, refusing};
-use crate::diag::{Diagnostic, Source, Span, codes};
-use crate::lang::typed::{Check, Point, Policy};
+use crate::typed::{Check, Point, Policy};
+use bayplan_diag::{Diagnostic, Source, Span, codes};
 
 /// The word that a gate begins with.
 const WORD: &str = "gate";

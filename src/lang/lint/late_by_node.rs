@@ -4,9 +4,9 @@
 //! do, and the next attempt may choose the same node again. A filter decides on each node.
 
 use super::shadow::{Parts, covers, refusing};
-use crate::diag::{Diagnostic, Source, codes};
-use crate::lang::analysis::stage::depends;
-use crate::lang::typed::{Point, Policy, Rule};
+use crate::analysis::stage::depends;
+use crate::typed::{Point, Policy, Rule};
+use bayplan_diag::{Diagnostic, Source, codes};
 
 /// Reports checks after the choice of a node that depend on the node and that no filter makes before.
 pub(super) fn check(policy: &Policy, source: &Source, diagnostics: &mut Vec<Diagnostic>) {

@@ -1,7 +1,7 @@
 //! The lint `missing-doc`: a policy without a doc comment.
 
-use crate::diag::{Diagnostic, codes};
-use crate::lang::syntax::ast::{Dialect, File, ItemKind};
+use crate::syntax::ast::{Dialect, File, ItemKind};
+use bayplan_diag::{Diagnostic, codes};
 
 /// Reports every policy of the file that has no doc comment.
 pub(super) fn check(file: &File, found: &mut Vec<Diagnostic>) {

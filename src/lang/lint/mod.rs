@@ -25,10 +25,10 @@ mod written_already;
 
 pub use due::due;
 
-use crate::diag::{Diagnostic, Source};
-use crate::lang::exceptions::Outside;
-use crate::lang::syntax::ast::File;
-use crate::lang::typed::Policy;
+use crate::exceptions::Outside;
+use crate::syntax::ast::File;
+use crate::typed::Policy;
+use bayplan_diag::{Diagnostic, Source};
 
 /// Runs the lints that look at the text, the tree or whole policies, and takes out what comments allow.
 /// Exceptions from other texts have the comments of theirs.
@@ -66,8 +66,8 @@ pub fn lint(
 #[allow(clippy::unwrap_used, clippy::disallowed_methods)]
 mod tests {
     use super::*;
-    use crate::diag::{SourceMap, codes};
-    use crate::model::Time;
+    use bayplan_diag::{SourceMap, codes};
+    use bayplan_model::Time;
 
     /// A day of 2027.
     const TODAY: Time = Time(1_800_000_000_000_000);
@@ -81,8 +81,8 @@ mod tests {
         let mut sources = SourceMap::new();
         let id = sources.add(file, text);
         // Small enough for a rule that grows with its square.
-        let size = crate::lang::analysis::cost::Size::of(100, 1_000);
-        let (policies, mut said) = crate::lang::compile_for(sources.get(id).unwrap(), size, &|_| Vec::new());
+        let size = crate::analysis::cost::Size::of(100, 1_000);
+        let (policies, mut said) = crate::compile_for(sources.get(id).unwrap(), size, &|_| Vec::new());
         said.extend(policies.iter().flat_map(|policy| due(policy, TODAY)));
         let mut slugs: Vec<&str> = said.iter().map(|said| said.code.slug).collect();
         slugs.dedup();

@@ -2,8 +2,8 @@
 //!
 //! `run` loads it only if the operator allows the kind, which no text of a policy can tell.
 
-use crate::diag::{Diagnostic, codes};
-use crate::lang::typed::Policy;
+use crate::typed::Policy;
+use bayplan_diag::{Diagnostic, codes};
 
 /// Reports writes to kinds of the scheduler's own.
 pub(super) fn check(policy: &Policy, diagnostics: &mut Vec<Diagnostic>) {

@@ -5,14 +5,14 @@
 //! so is `node.free.cpu / node.allocatable.cpu`. Another amount by that of a node is a ratio, which may be above 1: nodes
 //! are overcommitted.
 
-use crate::diag::{Diagnostic, Source, codes};
-use crate::lang::analysis::shape::{constant, resolve_alias};
-use crate::lang::language::fields::Meaning;
-use crate::lang::language::functions::Influence;
-use crate::lang::typed::walk::each_part;
-use crate::lang::typed::{ArithmeticOp, DefId, Expr, ExprKind, LetId, MacroKind, Operation, Policy, SlotId};
-use crate::lang::types::Type;
-use crate::lang::types::value::Value;
+use crate::analysis::shape::{constant, resolve_alias};
+use crate::language::fields::Meaning;
+use crate::language::functions::Influence;
+use crate::typed::walk::each_part;
+use crate::typed::{ArithmeticOp, DefId, Expr, ExprKind, LetId, MacroKind, Operation, Policy, SlotId};
+use crate::types::Type;
+use crate::types::value::Value;
+use bayplan_diag::{Diagnostic, Source, codes};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// What a number counts.

@@ -3,8 +3,8 @@
 //! A restart, or another leader, begins without memos. A `reject` lets more pods pass then, until the memo is
 //! remembered again; a `require` refuses every pod until then.
 
-use crate::diag::{Diagnostic, codes};
-use crate::lang::typed::{Check, Policy, Rule};
+use crate::typed::{Check, Policy, Rule};
+use bayplan_diag::{Diagnostic, codes};
 
 /// Reports requirements that rest on memos.
 pub(super) fn check(policy: &Policy, diagnostics: &mut Vec<Diagnostic>) {

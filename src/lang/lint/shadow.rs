@@ -4,11 +4,11 @@
 //! Called by `lint` for every policy without a mistake. A condition is a set of parts that must all hold; one
 //! that has all the parts of an earlier one, or narrower ones, holds only where that one does.
 
-use crate::diag::{Diagnostic, Span, codes};
-use crate::lang::analysis::same::same;
-use crate::lang::analysis::shape::{constant, resolve_alias};
-use crate::lang::typed::{Body, Check, CompareOp, Expr, ExprKind, Point, Policy, Rule, Score};
-use crate::lang::types::Type;
+use crate::analysis::same::same;
+use crate::analysis::shape::{constant, resolve_alias};
+use crate::typed::{Body, Check, CompareOp, Expr, ExprKind, Point, Policy, Rule, Score};
+use crate::types::Type;
+use bayplan_diag::{Diagnostic, Span, codes};
 use std::cmp::Ordering;
 
 /// How many statements before it a statement is compared with, so that a long policy is read in time.
@@ -120,7 +120,7 @@ fn gives(policy: &Policy, score: &Score, diagnostics: &mut Vec<Diagnostic>) {
 }
 
 fn said(
-    code: &'static crate::diag::Code,
+    code: &'static bayplan_diag::Code,
     span: Span,
     message: &str,
     earlier: Span,

@@ -1,6 +1,6 @@
 //! The lint `text-direction`: invisible characters that change the direction of the text.
 
-use crate::diag::{Diagnostic, Source, Span, codes, escape};
+use bayplan_diag::{Diagnostic, Source, Span, codes, escape};
 
 /// One warning for each line that holds such characters, in strings, comments or between them.
 pub(super) fn check(source: &Source, diagnostics: &mut Vec<Diagnostic>) {

@@ -5,18 +5,18 @@
 //! policy language; where no condition is around the expression, a missing value is the empty one of its type, and
 //! the quotient of 0 is 0. What the checker cannot prove by a test has help and no fix.
 
-use crate::diag::{Diagnostic, Edit, Embedded, Span, codes};
-use crate::lang::language::functions::{self, Presence};
-use crate::lang::language::macros::{self, FormKind};
-use crate::lang::syntax::ast::{BinaryOp, Expr, ExprKind, MethodCall};
-use crate::lang::syntax::cel;
-use crate::lang::syntax::document::Scalar;
-use crate::lang::typed::operation::is_source;
-use crate::lang::typed::walk::each_part;
-use crate::lang::typed::{self, ArithmeticOp, Operation, Policy};
-use crate::lang::types::Type;
-use crate::lang::types::range::Range;
-use crate::lang::types::value::FaultKind;
+use crate::language::functions::{self, Presence};
+use crate::language::macros::{self, FormKind};
+use crate::syntax::ast::{BinaryOp, Expr, ExprKind, MethodCall};
+use crate::syntax::cel;
+use crate::syntax::document::Scalar;
+use crate::typed::operation::is_source;
+use crate::typed::walk::each_part;
+use crate::typed::{self, ArithmeticOp, Operation, Policy};
+use crate::types::Type;
+use crate::types::range::Range;
+use crate::types::value::FaultKind;
+use bayplan_diag::{Diagnostic, Edit, Embedded, Span, codes};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Adds help and fixes to the findings of a document.

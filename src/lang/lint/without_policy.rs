@@ -1,8 +1,8 @@
 //! Exceptions whose policy is in another text: `exception-ends` and `exception-without-effect` are found where the policy
 //! is compiled. Both are supposed for comments to allow, so that a comment that allows one is not reported as unused.
 
-use crate::diag::{Diagnostic, Span, codes};
-use crate::lang::syntax::ast::{File, ItemKind};
+use crate::syntax::ast::{File, ItemKind};
+use bayplan_diag::{Diagnostic, Span, codes};
 
 /// The exceptions of a file from policies that it does not have.
 fn of_file(file: &File) -> impl Iterator<Item = Span> {

@@ -1,11 +1,11 @@
 //! The lint `written-already`: a constant that is written where the conditions say that it is there.
 
 use super::shadow::{Parts, split};
-use crate::diag::{Diagnostic, Source, Span, codes};
-use crate::lang::analysis::shape::{constant, resolve_alias};
-use crate::lang::language::fields::ObjectType;
-use crate::lang::syntax::ast::WriteVerb;
-use crate::lang::typed::{Expr, ExprKind, Policy, Root, Write};
+use crate::analysis::shape::{constant, resolve_alias};
+use crate::language::fields::ObjectType;
+use crate::syntax::ast::WriteVerb;
+use crate::typed::{Expr, ExprKind, Policy, Root, Write};
+use bayplan_diag::{Diagnostic, Source, Span, codes};
 
 /// Reports writes that change nothing.
 pub(super) fn check(policy: &Policy, source: &Source, diagnostics: &mut Vec<Diagnostic>) {
@@ -42,12 +42,7 @@ fn statement(source: &Source, write: &Write) -> Option<Span> {
 }
 
 /// The value that a condition shows for this key of the pod.
-fn shown(
-    policy: &Policy,
-    part: &Expr,
-    verb: WriteVerb,
-    key: &str,
-) -> Option<crate::lang::types::value::Constant> {
+fn shown(policy: &Policy, part: &Expr, verb: WriteVerb, key: &str) -> Option<crate::types::value::Constant> {
     let ExprKind::Equal(left, right) = &part.kind else { return None };
     let of = |side: &Expr, other: &Expr| {
         is_key(policy, side, verb, key).then(|| constant(policy, other)).flatten()

@@ -6,7 +6,7 @@
 mod read;
 
 use super::types::{ObjectKind, Structure};
-use crate::model::KindName;
+use bayplan_model::KindName;
 use read::Reading;
 use serde_json::Value;
 use std::collections::BTreeMap;

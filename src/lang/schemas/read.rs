@@ -1,8 +1,8 @@
 //! Reads a schema of OpenAPI 3 as types.
 
-use crate::lang::types::range::Range;
-use crate::lang::types::{SchemaField, Structure, Type};
-use crate::model::KindName;
+use crate::types::range::Range;
+use crate::types::{SchemaField, Structure, Type};
+use bayplan_model::KindName;
 use serde_json::Value;
 use std::sync::Arc;
 

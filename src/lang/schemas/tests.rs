@@ -3,8 +3,8 @@
 #![allow(clippy::unwrap_used)]
 
 use super::*;
-use crate::lang::types::Type;
-use crate::lang::types::range::Range;
+use crate::types::Type;
+use crate::types::range::Range;
 use serde_json::json;
 
 fn definition(schema: Value) -> Value {

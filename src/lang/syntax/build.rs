@@ -7,10 +7,10 @@
 use super::Rule;
 pub(super) use super::nodes::Node;
 use super::nodes::Nodes;
-use crate::diag::{Code, Diagnostic, Source, SourceId, Span, codes};
-use crate::lang::language::statements::{Naming, beginning_with};
-use crate::lang::syntax::ast::*;
-use crate::lang::syntax::tokens::{Kind, Scan, Token};
+use crate::language::statements::{Naming, beginning_with};
+use crate::syntax::ast::*;
+use crate::syntax::tokens::{Kind, Scan, Token};
+use bayplan_diag::{Code, Diagnostic, Source, SourceId, Span, codes};
 
 /// The statement cannot be built. A diagnostic has been pushed.
 #[derive(Debug)]

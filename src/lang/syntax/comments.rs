@@ -2,9 +2,9 @@
 //!
 //! Called once by `syntax::parse`, after the tree is built; `document::comments` does the same for YAML.
 
-use crate::diag::{Diagnostic, Source, Span, codes};
-use crate::lang::syntax::ast::*;
-use crate::lang::syntax::tokens::{Remark, Scan};
+use crate::syntax::ast::*;
+use crate::syntax::tokens::{Remark, Scan};
+use bayplan_diag::{Diagnostic, Source, Span, codes};
 
 /// How comments are marked.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -5,8 +5,8 @@
 use super::build::{Builder, Built, Node};
 use super::nodes::Nodes;
 use super::{Grammar, MAX_OPERATORS, Rule, literal};
-use crate::diag::{Diagnostic, Span, codes};
-use crate::lang::syntax::ast::*;
+use crate::syntax::ast::*;
+use bayplan_diag::{Diagnostic, Span, codes};
 use pest::Parser as _;
 
 impl<'a> Builder<'a> {

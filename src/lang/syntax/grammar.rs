@@ -4,5 +4,5 @@
 
 /// The grammar.
 #[derive(pest_derive::Parser)]
-#[grammar = "grammar/bay.pest"]
+#[grammar = "../../grammar/bay.pest"]
 pub(super) struct Grammar;

@@ -2,7 +2,7 @@
 //!
 //! Called by `build`. An error is the message and help of a diagnostic; its place is the literal.
 
-use crate::lang::syntax::ast::Literal;
+use crate::syntax::ast::Literal;
 
 /// What is wrong with a literal: message and help.
 pub(super) struct Wrong {
@@ -92,7 +92,7 @@ pub(super) fn duration(text: &str, negative: bool) -> Result<Literal, Wrong> {
 
 /// A text as the literal with a unit that it would be in a policy, with a minus in front if there is one: `500m`, `4Gi`,
 /// `1h30min`, `50%`. `None`: it has no such form. An error says what is wrong with the amount.
-pub(in crate::lang) fn with_unit(text: &str) -> Option<Result<Literal, String>> {
+pub(crate) fn with_unit(text: &str) -> Option<Result<Literal, String>> {
     let (negative, body) = text.strip_prefix('-').map_or((false, text), |body| (true, body));
     let is_number = |text: &str| {
         let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));

@@ -15,14 +15,14 @@ pub mod document;
 mod expr;
 mod grammar;
 mod mentions;
-pub(in crate::lang) mod literal;
+pub(crate) mod literal;
 mod nodes;
 mod recovery;
 mod tokens;
 
-use crate::diag::{Diagnostic, Form, Source, Span, codes};
-use crate::lang::language::limits::MOST_TOKENS;
-use crate::lang::syntax::ast::{Expr, File};
+use crate::language::limits::MOST_TOKENS;
+use crate::syntax::ast::{Expr, File};
+use bayplan_diag::{Diagnostic, Form, Source, Span, codes};
 use build::Builder;
 use grammar::{Grammar, Rule};
 pub use mentions::mentioned;
@@ -30,10 +30,10 @@ use nodes::Nodes;
 use pest::Parser as _;
 
 /// Bytes that a policy file may have.
-pub const MAX_BYTES: usize = 1 << 20;
+pub(crate) const MAX_BYTES: usize = 1 << 20;
 
 /// Operators that one expression may have: those between operands, prefixes, `? :`, `.` and brackets.
-pub const MAX_OPERATORS: usize = 1000;
+pub(crate) const MAX_OPERATORS: usize = 1000;
 
 /// How many diagnostics of one file are kept; what follows is counted in the last one.
 const MAX_DIAGNOSTICS: usize = 200;
@@ -135,7 +135,7 @@ impl tokens::Scan {
             );
         }
         let first = self.tokens.get(MOST_TOKENS)?;
-        let message = format!("more than {} words and marks", crate::diag::with_commas(MOST_TOKENS as u128));
+        let message = format!("more than {} words and marks", bayplan_diag::with_commas(MOST_TOKENS as u128));
         let said =
             Diagnostic::new(&codes::TOO_LARGE, Span::new(source.id(), first.start, first.end), message);
         Some(
@@ -155,7 +155,7 @@ fn limit(diagnostics: &mut Vec<Diagnostic>) {
     }
 }
 /// The mark that begins a string at a place: `'` inside of a text in double quotes, which a `"` would end.
-pub(in crate::lang) fn quote_at(text: &str, at: usize) -> char {
+pub(crate) fn quote_at(text: &str, at: usize) -> char {
     let line = text.get(..at).unwrap_or("").rsplit('\n').next().unwrap_or("");
     let (mut inside, mut escaped) = (false, false);
     for mark in line.chars() {

@@ -3,7 +3,7 @@
 //! Called by `syntax::parse` for every file; `recovery` cuts a broken file by these tokens. It agrees with
 //! `bay.pest` on where strings and comments end, and knows nothing else of the grammar.
 
-use crate::lang::syntax::ast::CommentKind;
+use crate::syntax::ast::CommentKind;
 
 /// What a token is, as far as a splitter needs to know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

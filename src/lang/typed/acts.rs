@@ -3,9 +3,9 @@
 
 use super::reads::Reads;
 use super::{Expr, GroupId, MemoId, Point, Reason, WriteEntry};
-use crate::diag::Span;
-use crate::lang::syntax::ast::{Text, WriteVerb};
-use crate::lang::types::ObjectKind;
+use crate::syntax::ast::{Text, WriteVerb};
+use crate::types::ObjectKind;
+use bayplan_diag::Span;
 use std::sync::Arc;
 
 /// `before bind { … }`, `after bind { … }`, `after failure { … }`
@@ -78,7 +78,7 @@ pub const OWN_KINDS: [&str; 2] = ["PersistentVolume", "PersistentVolumeClaim"];
 
 impl Target {
     /// The kind, if it is one of [`OWN_KINDS`].
-    pub fn own_kind(&self) -> Option<&'static str> {
+    pub(crate) fn own_kind(&self) -> Option<&'static str> {
         let Target::Object(_, kind) = self else { return None };
         OWN_KINDS.into_iter().find(|own| kind.name.group().is_empty() && kind.name.kind() == *own)
     }
@@ -176,7 +176,7 @@ impl Does {
     }
 
     /// [`Does::reason`], to change.
-    pub fn reason_mut(&mut self) -> Option<&mut Reason> {
+    pub(crate) fn reason_mut(&mut self) -> Option<&mut Reason> {
         match self {
             Does::Release(_, reason) => Some(reason),
             Does::Activate(_) | Does::Remember(..) | Does::Write(..) | Does::Event(..) => None,

@@ -6,9 +6,9 @@
 
 use super::guard::{Leave, condition_at};
 use super::{Body, ExceptionId, Expr, ExprKind, Head, LetId, Policy, Rule};
-use crate::diag::Span;
-use crate::lang::syntax::ast::Text;
-use crate::model::Time;
+use crate::syntax::ast::Text;
+use bayplan_diag::Span;
+use bayplan_model::Time;
 
 /// `except until DATE because "…" [when E]`
 #[derive(Clone, Debug)]
@@ -92,7 +92,7 @@ impl Policy {
     }
 
     /// The conditions that choose the pods of the policy: what narrows it, without the ends of exceptions.
-    pub fn chooses_by(&self) -> impl Iterator<Item = &Expr> {
+    pub(crate) fn chooses_by(&self) -> impl Iterator<Item = &Expr> {
         let whole = self.exceptions.iter().filter(|of| of.rule.is_none());
         self.applies().iter().chain(whole.filter_map(|of| self.excepted_pods(of)))
     }
@@ -107,7 +107,7 @@ impl Policy {
     }
 
     /// The condition of an exception; `None`: it is about every pod.
-    pub fn excepted_pods(&self, exception: &Exception) -> Option<&Expr> {
+    pub(crate) fn excepted_pods(&self, exception: &Exception) -> Option<&Expr> {
         match &self[exception.holds].value.kind {
             ExprKind::And(when, _) => Some(when),
             _ => None,

@@ -2,13 +2,13 @@
 
 use super::operation::Operation;
 use super::{DefId, GroupId, KindId, LedgerId, LetId, MacroKind, MemoId, ParamId, SlotId, SourceId};
-use crate::diag::Span;
-use crate::lang::language::fields::FieldId;
-use crate::lang::language::functions::{FunctionId, Prepared};
-use crate::lang::syntax::ast::Text;
-use crate::lang::types::Type;
-use crate::lang::types::range::{Range, Relation};
-use crate::lang::types::value::Constant;
+use crate::language::fields::FieldId;
+use crate::language::functions::{FunctionId, Prepared};
+use crate::syntax::ast::Text;
+use crate::types::Type;
+use crate::types::range::{Range, Relation};
+use crate::types::value::Constant;
+use bayplan_diag::Span;
 use std::sync::Arc;
 
 /// A typed expression.
@@ -172,7 +172,7 @@ pub enum CompareOp {
 
 impl CompareOp {
     /// The relation that the comparison asks for.
-    pub fn relation(self) -> Relation {
+    pub(crate) fn relation(self) -> Relation {
         match self {
             CompareOp::Less => Relation::Less,
             CompareOp::LessEqual => Relation::LessEqual,
@@ -210,7 +210,7 @@ pub enum ArithmeticOp {
 
 impl ArithmeticOp {
     /// Whether the right operand divides.
-    pub fn divides(self) -> bool {
+    pub(crate) fn divides(self) -> bool {
         matches!(self, ArithmeticOp::Divide | ArithmeticOp::Remainder)
     }
 }

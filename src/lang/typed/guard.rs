@@ -4,9 +4,9 @@
 //! A guard reads the pod and its namespace, and it never fails.
 
 use super::{ExceptionId, Expr, ExprKind, LetId, Mode};
-use crate::diag::Span;
-use crate::lang::types::Type;
-use crate::lang::types::range::Range;
+use crate::types::Type;
+use crate::types::range::Range;
+use bayplan_diag::Span;
 
 /// A part of the guard of a rule.
 #[derive(Clone, Debug)]
@@ -33,7 +33,7 @@ impl Leave {
     }
 
     /// By a mode, whose hidden `let` holds for the pods for which the rule decides.
-    pub(in crate::lang) fn by_mode((decides, span): (LetId, Span), otherwise: Mode) -> Self {
+    pub(crate) fn by_mode((decides, span): (LetId, Span), otherwise: Mode) -> Self {
         let holds = negated(&condition_at(span, ExprKind::Let(decides)));
         Self { holds, by: LeftBy::Mode(decides, otherwise) }
     }

@@ -2,7 +2,7 @@
 //! the table does not hold is a bug of the compiler, and panics.
 
 use super::{Def, Exception, Group, Ledger, Let, Memo, Param, Policy, Slot, Source};
-use crate::lang::types::ObjectKind;
+use crate::types::ObjectKind;
 use std::ops::Index;
 use std::sync::Arc;
 

@@ -2,10 +2,10 @@
 
 use super::reads::Reads;
 use super::{Expr, LetId};
-use crate::diag::Span;
-use crate::lang::syntax::ast::Text;
-use crate::lang::types::Type;
-use crate::model::IndexKey;
+use crate::syntax::ast::Text;
+use crate::types::Type;
+use bayplan_diag::Span;
+use bayplan_model::IndexKey;
 
 /// `ledger NAME: T by K { add E [when C] … }`
 ///

@@ -1,10 +1,10 @@
 //! [`Memo`]: a value remembered by key, for a time.
 
 use super::Expr;
-use crate::diag::Span;
-use crate::lang::syntax::ast::Text;
-use crate::lang::types::Type;
-use crate::model::{Duration, IndexKey};
+use crate::syntax::ast::Text;
+use crate::types::Type;
+use bayplan_diag::Span;
+use bayplan_model::{Duration, IndexKey};
 
 /// `memo NAME: T by K ttl D`
 ///

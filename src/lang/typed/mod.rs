@@ -24,7 +24,7 @@ mod view;
 mod visit;
 pub mod walk;
 
-pub use crate::lang::language::macros::MacroKind;
+pub use crate::language::macros::MacroKind;
 pub use acts::{Act, Acts, Does, EventOf, Target};
 pub use exceptions::{Excepted, Exception};
 pub use expr::{ArithmeticOp, CompareOp, Expr, ExprKind, LookUp, LookUpBy, Macro, Root};
@@ -42,10 +42,10 @@ pub use statements::Statement;
 pub use view::{ExprHead, Operand};
 
 use super::types::{ObjectKind, Type};
-use crate::diag::Span;
-use crate::lang::syntax::ast::{Normalize, OnError, Resolvable, Text, WriteVerb};
-use crate::lang::types::range::Range;
-use crate::lang::types::value::Constant;
+use crate::syntax::ast::{Normalize, OnError, Resolvable, Text, WriteVerb};
+use crate::types::range::Range;
+use crate::types::value::Constant;
+use bayplan_diag::Span;
 use reads::{Keeps, Reads};
 use std::sync::Arc;
 

@@ -3,8 +3,8 @@
 //! Ledgers, groups and memos have no mode: their indexes are those of the whole policy, whatever its rules may do.
 
 use super::{Body, Expr, Point, Policy};
-use crate::diag::Span;
-use crate::model::Time;
+use bayplan_diag::Span;
+use bayplan_model::Time;
 
 /// How far a policy or a rule may go.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -67,7 +67,7 @@ pub struct Until {
 
 impl Policy {
     /// Whether every rule decides, for every pod.
-    pub fn all_enforce(&self) -> bool {
+    pub(crate) fn all_enforce(&self) -> bool {
         let decides_when = |body: &Body| matches!(body, Body::Mode(_) | Body::DecidesWhen(_));
         self.modes.policy == Mode::Enforce
             && self.rules.iter().all(|rule| rule.head.mode == Mode::Enforce && !decides_when(&rule.body))

@@ -3,11 +3,11 @@
 
 use super::walk::each_part;
 use super::{ArithmeticOp, CompareOp, Expr, ExprKind, Macro, MacroKind};
-use crate::lang::language::functions::FunctionId;
-use crate::lang::syntax::ast::Text;
-use crate::lang::types::Type;
-use crate::lang::types::range::Range;
-use crate::lang::types::value::FaultKind;
+use crate::language::functions::FunctionId;
+use crate::syntax::ast::Text;
+use crate::types::Type;
+use crate::types::range::Range;
+use crate::types::value::FaultKind;
 use std::sync::Arc;
 
 /// An operation with the meaning that it has in CEL, chosen by the values of its operands. Where CEL has an
@@ -100,7 +100,7 @@ impl Operation {
 }
 
 /// Whether the expression itself can make a fault of operands that are none.
-pub fn is_source(expr: &Expr) -> bool {
+pub(crate) fn is_source(expr: &Expr) -> bool {
     match &expr.kind {
         ExprKind::Dynamic(operation, args) => operation.may_fail() && !is_of_numbers(operation, args),
         // A row of CEL alone says itself why it has no value.
@@ -111,7 +111,7 @@ pub fn is_source(expr: &Expr) -> bool {
 }
 
 /// Calls `f` for the parts whose fault the expression may be: for none of an expression that takes in every fault.
-pub fn each_exposed_part<'e>(expr: &'e Expr, f: &mut dyn FnMut(&'e Expr)) {
+pub(crate) fn each_exposed_part<'e>(expr: &'e Expr, f: &mut dyn FnMut(&'e Expr)) {
     if !matches!(expr.kind, ExprKind::Dynamic(Operation::Valid, _)) {
         each_part(expr, f);
     }

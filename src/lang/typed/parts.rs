@@ -5,7 +5,7 @@
 
 use super::guard::{Leave, LeftBy, condition_at, negated};
 use super::{Body, Expr, ExprKind, Head, LetId, Missing, Mode, Point, Policy, Rule, Statement};
-use crate::lang::syntax::ast::OnError;
+use crate::syntax::ast::OnError;
 use std::borrow::Cow;
 
 /// Some rules of a policy.

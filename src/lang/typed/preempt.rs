@@ -2,8 +2,8 @@
 
 use super::reads::Reads;
 use super::{Expr, SlotId};
-use crate::diag::Span;
-use crate::lang::syntax::ast::{OnError, Text};
+use crate::syntax::ast::{OnError, Text};
+use bayplan_diag::Span;
 
 /// `victim v [to all pods] when E`, `protect v when E`
 #[derive(Clone, Debug)]

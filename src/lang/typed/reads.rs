@@ -4,11 +4,11 @@
 //! `analysis::reads` derives them. The policy plugin turns them into the framework's reads and
 //! queueing hints, `plan` prints them, and the derived resolvability of reasons follows from them.
 
-use crate::lang::language::fields::{FieldId, Meaning, ObjectType};
-use crate::lang::syntax::ast::Text;
-use crate::lang::typed::{GroupId, KindId, LedgerId, MemoId};
-use crate::model::KindName;
-use crate::model::objects::projection::Projection;
+use crate::language::fields::{FieldId, Meaning, ObjectType};
+use crate::syntax::ast::Text;
+use crate::typed::{GroupId, KindId, LedgerId, MemoId};
+use bayplan_model::KindName;
+use bayplan_model::objects::projection::Projection;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What must be kept of the objects of each kind beside their slim fields.
@@ -164,7 +164,7 @@ pub enum Polarity {
 
 impl Polarity {
     /// For the opposite outcome.
-    pub fn flip(self) -> Self {
+    pub(crate) fn flip(self) -> Self {
         match self {
             Polarity::Up => Polarity::Down,
             Polarity::Down => Polarity::Up,

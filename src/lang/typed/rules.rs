@@ -11,8 +11,8 @@ use super::{
     Acts, Check, ExceptionId, Expr, Filter, LedgerId, LetId, Permit, Policy, Prefilter, Queue, Reserve,
     Score, Victim, Wait, Write,
 };
-use crate::diag::Span;
-use crate::lang::syntax::ast::Text;
+use crate::syntax::ast::Text;
+use bayplan_diag::Span;
 
 /// A rule of a policy.
 #[derive(Clone, Debug)]
@@ -172,7 +172,7 @@ impl Body {
 
 impl Head {
     /// Of a rule that has neither a mode nor a guard of its own.
-    pub(in crate::lang) fn of(name: &str, span: Span) -> Self {
+    pub(crate) fn of(name: &str, span: Span) -> Self {
         Self { name: Text::from(name), doc: None, mode: Mode::Enforce, guard: Vec::new(), span }
     }
 }
@@ -302,14 +302,14 @@ impl Rule {
 
 impl Policy {
     /// Puts a rule at its place in the order of evaluation.
-    pub(in crate::lang) fn add_rule(&mut self, head: Head, body: Body) {
+    pub(crate) fn add_rule(&mut self, head: Head, body: Body) {
         let rank = body.rank();
         let at = self.rules.partition_point(|rule| rule.body.rank() <= rank);
         self.rules.insert(at, Rule { head, body });
     }
 
     /// Adds the rules that are declarations: lets with `missing`, and ledgers.
-    pub(in crate::lang) fn add_declared_rules(&mut self) {
+    pub(crate) fn add_declared_rules(&mut self) {
         let mode = self.modes.policy;
         let lets = self.lets.iter().enumerate().filter(|(_, of)| of.missing.is_some());
         let lets = lets.map(|(at, of)| (of.name.clone(), of.span, Body::Missing(LetId(at as u32))));

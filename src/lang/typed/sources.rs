@@ -1,8 +1,8 @@
 //! [`Source`]: the metrics of the nodes over a window.
 
-use crate::diag::Span;
-use crate::lang::syntax::ast::Text;
-use crate::model::Duration;
+use crate::syntax::ast::Text;
+use bayplan_diag::Span;
+use bayplan_model::Duration;
 
 /// `source NAME = metrics(window: D, max_age: D)`
 #[derive(Clone, Debug)]

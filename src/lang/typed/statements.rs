@@ -4,7 +4,7 @@ use super::{
     Act, Add, Check, Does, Expr, Give, Ledger, Let, Missing, Only, PrefilterStatement, QueueKey, Reason,
     ReasonPart, Victim, Wait, Write,
 };
-use crate::diag::Span;
+use bayplan_diag::Span;
 
 /// A statement of a rule.
 #[derive(Clone, Copy, Debug)]
@@ -125,7 +125,7 @@ impl<'p> Statement<'p> {
 
 impl Reason {
     /// The values that its text shows.
-    pub fn holes(&self) -> impl Iterator<Item = &Expr> {
+    pub(crate) fn holes(&self) -> impl Iterator<Item = &Expr> {
         self.parts.iter().filter_map(|part| match part {
             ReasonPart::Hole(hole) => Some(hole),
             ReasonPart::Text(_) => None,

@@ -10,11 +10,11 @@ use super::{
     ArithmeticOp, CompareOp, DefId, Expr, ExprKind, GroupId, LedgerId, LetId, LookUp, MacroKind, MemoId,
     ParamId, Root, SlotId, SourceId,
 };
-use crate::lang::language::fields::FieldId;
-use crate::lang::language::functions::FunctionId;
-use crate::lang::syntax::ast::Text;
-use crate::lang::types::Type;
-use crate::lang::types::value::Value;
+use crate::language::fields::FieldId;
+use crate::language::functions::FunctionId;
+use crate::syntax::ast::Text;
+use crate::types::Type;
+use crate::types::value::Value;
 use std::mem::{Discriminant, discriminant};
 
 /// All of an expression but its operands. Two expressions with one head and equal operands have equal values.
@@ -156,7 +156,7 @@ impl Expr {
     }
 
     /// Its operands, in the order of evaluation. Lets, defs and groups are not entered.
-    pub fn operands(&self) -> Vec<Operand<'_>> {
+    pub(crate) fn operands(&self) -> Vec<Operand<'_>> {
         let mut operands = Vec::new();
         each_part(self, &mut |expr| operands.push(Operand { expr, binds: [None, None] }));
         if let ExprKind::Macro(of) = &self.kind {

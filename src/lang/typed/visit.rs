@@ -138,7 +138,7 @@ impl Policy {
     }
 
     /// [`Policy::for_each_expr`] for expressions to change.
-    pub fn for_each_expr_mut(&mut self, f: &mut dyn FnMut(&mut Expr)) {
+    pub(crate) fn for_each_expr_mut(&mut self, f: &mut dyn FnMut(&mut Expr)) {
         for_each_whole!(self, iter_mut, f, mut);
     }
 }

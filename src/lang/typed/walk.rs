@@ -3,7 +3,7 @@
 //! Used by the analyses that look (`lower/`, `cost`, the lints over typed trees) and by the folding
 //! that changes (`fold.rs`, which also walks over the statements of a policy).
 
-use crate::lang::typed::{Expr, ExprKind, Policy, SlotId};
+use crate::typed::{Expr, ExprKind, Policy, SlotId};
 
 /// Calls `$f` for the parts of `$kind`, in the order of evaluation; `mut` and `iter_mut` for parts
 /// to change.
@@ -80,7 +80,7 @@ pub fn parts(expr: &Expr) -> Vec<&Expr> {
 }
 
 /// [`each_part`] for parts that are changed on the way.
-pub fn each_part_mut(expr: &mut Expr, f: &mut impl FnMut(&mut Expr)) {
+pub(crate) fn each_part_mut(expr: &mut Expr, f: &mut impl FnMut(&mut Expr)) {
     for_each_part!(&mut expr.kind, iter_mut, f, mut);
 }
 

@@ -6,22 +6,22 @@
 
 /// `left / right` of whole numbers, cut toward zero; `None` when `right` is 0. The one quotient
 /// beyond 64 bits (the smallest number by -1) is the largest number.
-pub fn div(left: i64, right: i64) -> Option<i64> {
+pub(crate) fn div(left: i64, right: i64) -> Option<i64> {
     if right == 0 { None } else { Some(left.saturating_div(right)) }
 }
 
 /// `left % right` with the sign of `left`; `None` when `right` is 0.
-pub fn rem(left: i64, right: i64) -> Option<i64> {
+pub(crate) fn rem(left: i64, right: i64) -> Option<i64> {
     if right == 0 { None } else { Some(left.wrapping_rem(right)) }
 }
 
 /// A float made finite. NaN, which no operation here makes of finite floats, becomes 0.
-pub fn finite(number: f64) -> f64 {
+pub(crate) fn finite(number: f64) -> f64 {
     if number.is_nan() { 0.0 } else { number.clamp(f64::MIN, f64::MAX) }
 }
 
 /// `left / right` of floats; `None` when `right` is 0.
-pub fn div_float(left: f64, right: f64) -> Option<f64> {
+pub(crate) fn div_float(left: f64, right: f64) -> Option<f64> {
     if right == 0.0 { None } else { Some(finite(left / right)) }
 }
 
@@ -36,7 +36,7 @@ pub fn scale(amount: i64, by: f64) -> i64 {
 }
 
 /// A whole amount by a float, cut to a whole base unit; `None` when `by` is 0.
-pub fn scale_down(amount: i64, by: f64) -> Option<i64> {
+pub(crate) fn scale_down(amount: i64, by: f64) -> Option<i64> {
     if by == 0.0 { None } else { Some(cut(amount as f64 / by)) }
 }
 
@@ -63,7 +63,7 @@ pub fn percent(part: i64, of: i64) -> i64 {
 }
 
 /// [`percent`] of floats.
-pub fn percent_float(part: f64, of: f64) -> i64 {
+pub(crate) fn percent_float(part: f64, of: f64) -> i64 {
     score(100.0 * share_float(part, of)).clamp(0, 100)
 }
 
@@ -73,7 +73,7 @@ pub fn share(part: i64, of: i64) -> f64 {
 }
 
 /// [`share`] of floats.
-pub fn share_float(part: f64, of: f64) -> f64 {
+pub(crate) fn share_float(part: f64, of: f64) -> f64 {
     div_float(part, of).map_or(0.0, |share| share.clamp(0.0, 1.0))
 }
 

@@ -4,8 +4,8 @@
 //! The policy language counts time in microseconds and has no faults; none of these values is ever in it.
 
 use super::value::Constant;
-use crate::diag::Span;
-use crate::model::{Quantity, QuantityError};
+use bayplan_diag::Span;
+use bayplan_model::{Quantity, QuantityError};
 use std::cmp::Ordering;
 use std::net::IpAddr;
 use std::sync::Arc;

@@ -6,7 +6,7 @@
 use super::Type;
 use super::range::Range;
 use super::value::{Constant, Str, Value};
-use crate::model::{Symbol, Time};
+use bayplan_model::{Symbol, Time};
 use std::sync::{Arc, LazyLock};
 
 /// A value from inside an object of the API as a value of type `ty`; absent when it does not fit.
@@ -133,7 +133,7 @@ pub fn keep_seen(value: &Value<'_>) -> Constant {
 }
 
 /// A constant whose text is interned, so that it compares with texts of the snapshot by pointer.
-pub fn interned(constant: Constant) -> Constant {
+pub(crate) fn interned(constant: Constant) -> Constant {
     match constant {
         Value::String(text) => Value::String(Str::Symbol(Symbol::new(text.as_str()))),
         other => other,

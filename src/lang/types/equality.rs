@@ -19,7 +19,7 @@
 
 use super::resources::{amount, named_resources};
 use super::value::{Cel, Value};
-use crate::model::{ApiObject, Container, KindName, LookedUp, OwnerReference, Resource, Symbol};
+use bayplan_model::{ApiObject, Container, KindName, LookedUp, OwnerReference, Resource, Symbol};
 use std::cmp::Ordering;
 use std::hash::{Hash, Hasher};
 
@@ -116,7 +116,7 @@ impl<'a> Value<'a> {
     }
 
     /// Two numbers compared exactly, whatever their kinds; `None` if one is not a number.
-    pub fn compare_numbers(&self, other: &Value<'_>) -> Option<Ordering> {
+    pub(crate) fn compare_numbers(&self, other: &Value<'_>) -> Option<Ordering> {
         match (self, other) {
             (Value::Int(left), Value::Int(right)) => Some(left.cmp(right)),
             (Value::Uint(left), Value::Uint(right)) => Some(left.cmp(right)),

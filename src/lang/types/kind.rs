@@ -3,7 +3,7 @@
 
 use super::Type;
 use super::range::Range;
-use crate::model::KindName;
+use bayplan_model::KindName;
 use rustc_hash::FxHasher;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;

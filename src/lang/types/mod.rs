@@ -167,7 +167,7 @@ impl Type {
     }
 
     /// Whether it is unknown, or made of something unknown.
-    pub fn is_unknown(&self) -> bool {
+    pub(crate) fn is_unknown(&self) -> bool {
         match self {
             Type::Unknown => true,
             Type::List(t) | Type::Set(t) | Type::Optional(t) | Type::CelOptional(t) => t.is_unknown(),
@@ -182,7 +182,7 @@ impl Type {
     }
 
     /// Whether it is a number or an amount with a unit. `time` is neither.
-    pub fn is_numeric(&self) -> bool {
+    pub(crate) fn is_numeric(&self) -> bool {
         self.is_unit() || matches!(self, Type::Int | Type::Uint | Type::Float)
     }
 
@@ -192,7 +192,7 @@ impl Type {
     }
 
     /// Whether its values have an order for `<`.
-    pub fn is_ordered(&self) -> bool {
+    pub(crate) fn is_ordered(&self) -> bool {
         self.is_numeric() || matches!(self, Type::Bool | Type::String | Type::Blob | Type::Time)
     }
 
@@ -221,7 +221,7 @@ impl Type {
     }
 
     /// Whether it is a list, a set or a map.
-    pub fn has_elements(&self) -> bool {
+    pub(crate) fn has_elements(&self) -> bool {
         matches!(self, Type::List(_) | Type::Set(_) | Type::Map(..))
     }
 

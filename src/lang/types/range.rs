@@ -4,7 +4,7 @@
 //! scores, the rules for division and conversion, and the lints read them. A range is sound and not
 //! always tight: it holds every value that the evaluators can compute.
 
-use crate::lang::types::Type;
+use crate::types::Type;
 
 /// Which values a number can have. Ends are included.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -102,7 +102,7 @@ impl Range {
     }
 
     /// Whether 0 cannot be.
-    pub fn excludes_zero(self) -> bool {
+    pub(crate) fn excludes_zero(self) -> bool {
         match self {
             Range::None => false,
             Range::Whole { lo, hi, nonzero } => nonzero || lo > 0 || hi < 0,
@@ -125,12 +125,12 @@ impl Range {
     }
 
     /// Whether no value is below 0.
-    pub fn is_positive_or_zero(self) -> bool {
+    pub(crate) fn is_positive_or_zero(self) -> bool {
         self.ends().is_some_and(|(lo, _)| lo >= 0.0)
     }
 
     /// The numbers of this range as floats.
-    pub fn widen(self) -> Range {
+    pub(crate) fn widen(self) -> Range {
         match self {
             Range::Whole { lo, hi, nonzero } => Range::Real { lo: lo as f64, hi: hi as f64, nonzero },
             other => other,
@@ -266,7 +266,12 @@ impl Range {
 
     /// Whether no result of `self` and `other` by an operation on floats leaves the finite ones: every operation on
     /// floats is largest, or smallest, at ends of the ranges. A divisor must stay away from 0.
-    pub fn stays_finite(self, other: Range, operation: impl Fn(f64, f64) -> f64, divides: bool) -> bool {
+    pub(crate) fn stays_finite(
+        self,
+        other: Range,
+        operation: impl Fn(f64, f64) -> f64,
+        divides: bool,
+    ) -> bool {
         let (Some((a, b)), Some((c, d))) = (self.ends(), other.ends()) else { return false };
         if divides && c <= 0.0 && d >= 0.0 {
             return false;
@@ -364,7 +369,7 @@ impl Range {
     }
 
     /// `-self`
-    pub fn negated(self) -> Range {
+    pub(crate) fn negated(self) -> Range {
         match self {
             Range::Whole { lo, hi, nonzero } => {
                 Range::Whole { lo: (-hi).clamp(MIN, MAX), hi: (-lo).clamp(MIN, MAX), nonzero }
@@ -375,7 +380,7 @@ impl Range {
     }
 
     /// Floats cut toward 0 to whole numbers.
-    pub fn cut_to_whole(self) -> Range {
+    pub(crate) fn cut_to_whole(self) -> Range {
         match self {
             Range::Real { lo, hi, .. } => Range::stop(lo.trunc() as i128, hi.trunc() as i128),
             other => other,
@@ -383,7 +388,7 @@ impl Range {
     }
 
     /// Applies a function that never falls to both ends.
-    pub fn monotone(self, f: impl Fn(f64) -> f64) -> Range {
+    pub(crate) fn monotone(self, f: impl Fn(f64) -> f64) -> Range {
         match self.widen() {
             Range::Real { lo, hi, .. } => Range::finite(f(lo), f(hi)),
             _ => Range::None,

@@ -1,6 +1,6 @@
 //! [`Resources`]: amounts by resource name as a value, and how they are read by name.
 
-use crate::model::{Resource, Symbol};
+use bayplan_model::{Resource, Symbol};
 use std::sync::Arc;
 
 /// Amounts by resource name: a reference into the snapshot, or computed.
@@ -38,7 +38,7 @@ pub fn amount(resources: &Resource, name: &str) -> i64 {
 }
 
 /// Whether `name` is named; the four resources that every object has are named when they are not 0.
-pub fn is_named(resources: &Resource, name: &str) -> bool {
+pub(crate) fn is_named(resources: &Resource, name: &str) -> bool {
     match name {
         "cpu" | "memory" | "ephemeral-storage" | "pods" => amount(resources, name) != 0,
         _ => resources.scalars.iter().any(|(scalar, _)| scalar.as_str() == name),

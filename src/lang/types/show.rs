@@ -3,10 +3,10 @@
 use super::cel::{Cel, CelType, PreRelease, Semver};
 use super::value::{Value, named_resources};
 use super::{ObjectType, Type};
-use crate::model::{ApiObject, Effect, Symbol, Time};
+use bayplan_model::{ApiObject, Effect, Symbol, Time};
 
 /// The value as a reason shows it: texts without quotes, absent values as `none`.
-pub fn plain_text(value: &Value<'_>, ty: &Type) -> String {
+pub(crate) fn plain_text(value: &Value<'_>, ty: &Type) -> String {
     match value {
         Value::Absent => String::from("none"),
         Value::String(text) => text.as_str().to_owned(),
@@ -198,12 +198,12 @@ fn show_list(f: &mut std::fmt::Formatter<'_>, items: &[Value<'_>]) -> std::fmt::
 }
 
 /// Millicores as a person writes them: `2cpu`, `500m`.
-pub fn show_cpu(millicores: i64) -> String {
+pub(crate) fn show_cpu(millicores: i64) -> String {
     if millicores % 1000 == 0 { format!("{}cpu", millicores / 1000) } else { format!("{millicores}m") }
 }
 
 /// Bytes as a person writes them: `4Gi`, `100B`.
-pub fn show_bytes(bytes: i64) -> String {
+pub(crate) fn show_bytes(bytes: i64) -> String {
     let suffixes = [("Ei", 60), ("Pi", 50), ("Ti", 40), ("Gi", 30), ("Mi", 20), ("Ki", 10)];
     match suffixes.iter().find(|(_, bits)| bytes != 0 && bytes % (1 << bits) == 0) {
         Some((suffix, bits)) => format!("{}{suffix}", bytes / (1 << bits)),
@@ -212,7 +212,7 @@ pub fn show_bytes(bytes: i64) -> String {
 }
 
 /// Microseconds as a person writes them: `1h30min`, `500ms`.
-pub fn show_duration(microseconds: i64) -> String {
+pub(crate) fn show_duration(microseconds: i64) -> String {
     if microseconds == 0 {
         return String::from("0s");
     }

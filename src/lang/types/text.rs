@@ -1,6 +1,6 @@
 //! [`Str`]: the text of a value, interned where the snapshot has it interned.
 
-use crate::model::Symbol;
+use bayplan_model::Symbol;
 use std::sync::Arc;
 
 /// A string of the snapshot, interned or not, or a computed one.
@@ -29,7 +29,7 @@ impl Str<'_> {
     }
 
     /// The symbol of an interned text.
-    pub fn interned(&self) -> Option<&Symbol> {
+    pub(crate) fn interned(&self) -> Option<&Symbol> {
         match self {
             Str::Interned(symbol) => Some(symbol),
             Str::Symbol(symbol) => Some(symbol),

@@ -4,7 +4,7 @@
 //! copying. Arithmetic is in `arithmetic.rs`, equality, order and hash in `equality.rs`, and the
 //! types of values in `types/mod.rs`.
 
-use crate::model::{
+use bayplan_model::{
     Annotations, Container, Labels, Load, LookedUp, Namespace, NodeId, OwnerReference, PodInfo, Resource,
     Symbol, Taint, Time, Toleration, Usage,
 };
@@ -13,8 +13,8 @@ use std::sync::Arc;
 
 pub use super::cel::{Cel, CelType, Cidr, ExactQuantity, Fault, FaultKind, Instant, PreRelease, Semver, Url};
 pub use super::equality::Ordered;
-pub use super::resources::{Resources, amount, is_named, named_resources};
-pub use super::show::{show_bytes, show_cpu, show_duration};
+pub(crate) use super::resources::is_named;
+pub use super::resources::{Resources, amount, named_resources};
 pub use super::text::Str;
 
 /// A value known when the policy is compiled.
@@ -293,7 +293,7 @@ impl<'a> Value<'a> {
     }
 
     /// Whether a map with texts as keys names `key`.
-    pub fn has_key(&self, key: &str) -> bool {
+    pub(crate) fn has_key(&self, key: &str) -> bool {
         match self {
             Value::Labels(labels) => labels.iter().any(|(name, _)| name.as_str() == key),
             Value::Annotations(annotations) => annotations.get(key).is_some(),

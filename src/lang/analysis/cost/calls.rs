@@ -3,11 +3,11 @@
 use super::Size;
 use super::extent::Extent;
 use super::steps::Steps;
-use crate::lang::analysis::shape::constant_text;
-use crate::lang::language::functions::{FunctionDef, Grows, Prepared, Work};
-use crate::lang::language::limits::{FORMATTED, NUMBER_TEXT, STATES_PER_STEP};
-use crate::lang::typed::{Expr, Policy};
-use crate::lang::types::Type;
+use crate::analysis::shape::constant_text;
+use crate::language::functions::{FunctionDef, Grows, Prepared, Work};
+use crate::language::limits::{FORMATTED, NUMBER_TEXT, STATES_PER_STEP};
+use crate::typed::{Expr, Policy};
+use crate::types::Type;
 
 /// Steps of finding a day and hour in a time zone.
 const CALENDAR: u128 = 4;
@@ -159,14 +159,14 @@ mod tests {
     use super::super::Size;
     use super::super::walk::{EvaluationMode, Walk};
     use super::*;
-    use crate::diag::{SourceMap, Span};
-    use crate::lang::language::functions::{FUNCTIONS, FunctionId};
-    use crate::lang::typed::ExprKind;
-    use crate::lang::types::Ty;
-    use crate::lang::types::range::Range;
-    use crate::lang::types::value::ExactQuantity;
-    use crate::lang::types::value::{Constant, Value};
-    use crate::model::Time;
+    use crate::language::functions::{FUNCTIONS, FunctionId};
+    use crate::typed::ExprKind;
+    use crate::types::Ty;
+    use crate::types::range::Range;
+    use crate::types::value::ExactQuantity;
+    use crate::types::value::{Constant, Value};
+    use bayplan_diag::{SourceMap, Span};
+    use bayplan_model::Time;
     use std::sync::Arc;
 
     struct Random(u64);
@@ -282,7 +282,7 @@ mod tests {
         let mut sources = SourceMap::new();
         let id =
             sources.add("p.bay", "/// A.\npolicy p { filter f { require node.ready else \"not ready\" } }");
-        let policy = crate::lang::compile(sources.get(id).unwrap()).0.remove(0);
+        let policy = crate::compile(sources.get(id).unwrap()).0.remove(0);
         let mut random = Random(7);
         let mut untried = Vec::new();
         for (family, rows) in FUNCTIONS.iter().enumerate() {

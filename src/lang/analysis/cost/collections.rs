@@ -5,12 +5,12 @@ use super::calls;
 use super::extent::{ENTRIES_PER_STEP, Extent};
 use super::steps::{PartitionBy, Share, Steps, Summation};
 use super::walk::{Cost, Walk};
-use crate::lang::analysis::index::{Equalities, can_be_indexed, equalities, in_namespace, is_looked_up};
-use crate::lang::analysis::shape::resolve_alias;
-use crate::lang::analysis::stage::depends;
-use crate::lang::language::fields::{Meaning, ObjectType};
-use crate::lang::typed::{Expr, ExprKind, GroupId, LedgerId, Macro, MacroKind, MemoId, Policy, SlotId};
-use crate::lang::types::Type;
+use crate::analysis::index::{Equalities, can_be_indexed, equalities, in_namespace, is_looked_up};
+use crate::analysis::shape::resolve_alias;
+use crate::analysis::stage::depends;
+use crate::language::fields::{Meaning, ObjectType};
+use crate::typed::{Expr, ExprKind, GroupId, LedgerId, Macro, MacroKind, MemoId, Policy, SlotId};
+use crate::types::Type;
 
 /// Comparisons of names until an object is found.
 pub(super) const SEARCH: u128 = 4;

@@ -7,16 +7,14 @@ use super::collections::{SEARCH, lookup};
 use super::extent::Extent;
 use super::steps::{PartitionBy, Steps, Summation};
 use super::walk::{Cost, EvaluationMode, Walk, pods_of_a_node};
-use crate::lang::analysis::index::answer_keys;
-use crate::lang::analysis::shape::resolve_alias;
-use crate::lang::analysis::stage::{is_path, is_register};
-use crate::lang::language::fields::{FieldId, ObjectType, Part};
-use crate::lang::language::functions::{FunctionId, Grows, Prepared};
-use crate::lang::typed::{
-    ArithmeticOp, DefId, Expr, ExprKind, LetId, LookUpBy, Operation, Policy, Root, SlotId,
-};
-use crate::lang::types::Type;
-use crate::model::MOST_SAMPLES;
+use crate::analysis::index::answer_keys;
+use crate::analysis::shape::resolve_alias;
+use crate::analysis::stage::{is_path, is_register};
+use crate::language::fields::{FieldId, ObjectType, Part};
+use crate::language::functions::{FunctionId, Grows, Prepared};
+use crate::typed::{ArithmeticOp, DefId, Expr, ExprKind, LetId, LookUpBy, Operation, Policy, Root, SlotId};
+use crate::types::Type;
+use bayplan_model::MOST_SAMPLES;
 
 impl<'p> Walk<'p> {
     /// The steps of an expression in its place, and how large its value can be. What is computed

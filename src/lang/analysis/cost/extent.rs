@@ -3,16 +3,16 @@
 
 use super::Size;
 use super::steps::Steps;
-use crate::lang::language::fields::{API_TEXT_SIZE, FieldDef, KEY_SIZE, Part};
-use crate::lang::language::limits::NUMBER_TEXT;
-use crate::lang::types::value::Value;
-use crate::lang::types::{Ty, Type};
+use crate::language::fields::{API_TEXT_SIZE, FieldDef, KEY_SIZE, Part};
+use crate::language::limits::NUMBER_TEXT;
+use crate::types::value::Value;
+use crate::types::{Ty, Type};
 use std::sync::Arc;
 
 /// How many bytes of text a step covers.
-pub const BYTES_PER_STEP: u64 = 1024;
+pub(crate) const BYTES_PER_STEP: u64 = 1024;
 /// How many entries of a map a step covers.
-pub const ENTRIES_PER_STEP: u128 = 64;
+pub(crate) const ENTRIES_PER_STEP: u128 = 64;
 /// Names of resources of one object: what its map of amounts has.
 const RESOURCES: u128 = 64;
 /// Bytes of a place in a list.

@@ -5,10 +5,10 @@ use super::extent::Extent;
 use super::steps::Steps;
 use super::walk::Walk;
 use super::{LEAST_KEPT, Large, MOST_KEPT_EACH, TooLarge, calls};
-use crate::lang::language::fields::ANNOTATION_SIZE;
-use crate::lang::language::functions::Grows;
-use crate::lang::language::limits::{MOST_BYTES, MOST_ELEMENTS};
-use crate::lang::typed::Expr;
+use crate::language::fields::ANNOTATION_SIZE;
+use crate::language::functions::Grows;
+use crate::language::limits::{MOST_BYTES, MOST_ELEMENTS};
+use crate::typed::Expr;
 
 impl Walk<'_> {
     /// How large the result of a call is; reported where it is too large.

@@ -17,28 +17,27 @@ mod size;
 mod steps;
 mod walk;
 
-pub use extent::{BYTES_PER_STEP, ENTRIES_PER_STEP};
 pub use refuse::{check, is_refused};
 pub use size::Size;
 pub use walk::EvaluationMode;
 
-use crate::diag::Span;
-use crate::lang::typed::{Body, Expr, Point, Policy, Reason, Rule, Statement};
+use crate::typed::{Body, Expr, Point, Policy, Reason, Rule, Statement};
+use bayplan_diag::Span;
 use steps::{PartitionBy, Steps, Summation};
 use walk::{Cost, Walk};
 
 /// Most steps of a rule for one pod.
-pub const MOST_STEPS: u128 = 10_000_000;
+pub(crate) const MOST_STEPS: u128 = 10_000_000;
 /// Most steps of a rule about evictions for one pod: they are evaluated only when no node fits.
-pub const MOST_STEPS_OF_EVICTIONS: u128 = 10 * MOST_STEPS;
+pub(crate) const MOST_STEPS_OF_EVICTIONS: u128 = 10 * MOST_STEPS;
 /// Most steps of all rules of a policy for one pod together. Rules above the limit of one rule,
 /// which a comment may lift, are not counted.
-pub const MOST_STEPS_TOGETHER: u128 = 10 * MOST_STEPS;
+pub(crate) const MOST_STEPS_TOGETHER: u128 = 10 * MOST_STEPS;
 /// Most bytes of computed texts and places that a computed list keeps, for each node and pod of the
 /// cluster: room for a place and two names. Never less than [`LEAST_KEPT`].
-pub const MOST_KEPT_EACH: u128 = 640;
+pub(crate) const MOST_KEPT_EACH: u128 = 640;
 /// What a computed list may keep on the smallest cluster, in bytes.
-pub const LEAST_KEPT: u128 = 64 << 20;
+pub(crate) const LEAST_KEPT: u128 = 64 << 20;
 
 /// A computed text or list that may grow beyond its limit.
 #[derive(Clone, Debug)]

@@ -1,9 +1,9 @@
 //! The errors and warnings about the costs of rules.
 
 use super::{Costs, Large, MOST_STEPS, MOST_STEPS_TOGETHER, RuleCost, Size, most_steps};
-use crate::diag::{Diagnostic, codes, with_commas};
-use crate::lang::language::fields::{PARTS, PartDef};
-use crate::lang::typed::{Body, Policy, Rule};
+use crate::language::fields::{PARTS, PartDef};
+use crate::typed::{Body, Policy, Rule};
+use bayplan_diag::{Diagnostic, codes, with_commas};
 
 /// Reports rules that may take too many steps on a cluster of this size, texts and lists that may
 /// become too large, and rules that grow with the square of the cluster. False if a text or list
@@ -157,14 +157,14 @@ fn judge(
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::diag::SourceMap;
-    use crate::lang::typed::Point;
+    use crate::typed::Point;
+    use bayplan_diag::SourceMap;
 
     /// The policies of a text and its diagnostics.
     fn compiled(text: &str, size: Size) -> (Vec<Policy>, Vec<Diagnostic>) {
         let mut sources = SourceMap::new();
         let id = sources.add("cost.bay", text);
-        crate::lang::compile_for(sources.get(id).unwrap(), size, &|_| Vec::new())
+        crate::compile_for(sources.get(id).unwrap(), size, &|_| Vec::new())
     }
 
     /// The steps of `score s normalize minmax { give VALUE }`.

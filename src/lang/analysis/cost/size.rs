@@ -1,6 +1,6 @@
 //! [`Size`]: the size of the cluster, and of its objects, that policies are compiled for.
 
-use crate::lang::language::fields::{PARTS, Part};
+use crate::language::fields::{PARTS, Part};
 use std::fmt;
 use std::str::FromStr;
 

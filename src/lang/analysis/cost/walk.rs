@@ -4,10 +4,10 @@
 use super::extent::Extent;
 use super::steps::{PartitionBy, Share, ShareId, Steps, Summation};
 use super::{Size, TooLarge};
-use crate::diag::Span;
-use crate::lang::language::fields::{FieldDef, ObjectType, field};
-use crate::lang::typed::{DefId, Expr, ExprKind, Policy, SlotId};
-use crate::lang::types::Type;
+use crate::language::fields::{FieldDef, ObjectType, field};
+use crate::typed::{DefId, Expr, ExprKind, Policy, SlotId};
+use crate::types::Type;
+use bayplan_diag::Span;
 use rustc_hash::FxHashMap;
 
 /// How expressions are evaluated.

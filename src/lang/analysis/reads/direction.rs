@@ -1,9 +1,9 @@
 //! In which direction operands and arguments change a result.
 
-use crate::lang::language::functions::{Absence, FunctionDef, Influence};
-use crate::lang::typed::reads::Polarity;
-use crate::lang::typed::{ArithmeticOp, Expr};
-use crate::lang::types::Type;
+use crate::language::functions::{Absence, FunctionDef, Influence};
+use crate::typed::reads::Polarity;
+use crate::typed::{ArithmeticOp, Expr};
+use crate::types::Type;
 
 /// The directions of both operands of an arithmetic operation.
 pub(super) fn of_operands(

@@ -6,14 +6,14 @@ mod direction;
 mod owners;
 mod walk;
 
-use crate::diag::{Diagnostic, codes};
-use crate::lang::language::fields::Eviction;
-use crate::lang::syntax::ast::Resolvable;
-use crate::lang::typed::reads::{Polarity, ReadOf, Reads};
-use crate::lang::typed::{
+use crate::language::fields::Eviction;
+use crate::syntax::ast::Resolvable;
+use crate::typed::reads::{Polarity, ReadOf, Reads};
+use crate::typed::{
     Act, Body, Check, Expr, Ledger, LedgerId, Point, Policy, PrefilterStatement, Reason, Rule, Rules,
     Statement,
 };
+use bayplan_diag::{Diagnostic, codes};
 use walk::Walk;
 
 /// Fills in the reads of all statements, and whether evicting pods can help where they refuse.
@@ -145,7 +145,7 @@ pub fn reads_of_condition(policy: &Policy, condition: &Expr) -> Reads {
 }
 
 /// The reads of `applies when` and of lets with `missing`, which decide whether the policy applies.
-pub(in crate::lang) fn deciding(rules: Rules<'_>) -> Reads {
+pub(crate) fn deciding(rules: Rules<'_>) -> Reads {
     let mut walk = Walk::new(rules.policy);
     let of_rules = |rule: &&Rule| match rule.body {
         Body::Except(id) => rules.policy[id].rule.is_some(),

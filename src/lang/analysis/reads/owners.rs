@@ -2,9 +2,9 @@
 //! macros.
 
 use super::walk::Walk;
-use crate::lang::language::fields::{FieldId, ObjectType};
-use crate::lang::typed::reads::ReadOf;
-use crate::lang::typed::{DefId, Expr, ExprKind, LetId, Macro, Root, SlotId};
+use crate::language::fields::{FieldId, ObjectType};
+use crate::typed::reads::ReadOf;
+use crate::typed::{DefId, Expr, ExprKind, LetId, Macro, Root, SlotId};
 use rustc_hash::FxHashMap;
 
 /// A set of [`ReadOf`]: the owners of all objects that a value holds, at any depth.

@@ -2,17 +2,17 @@
 
 use super::direction::{of_argument, of_operands, through};
 use super::owners::{Followed, Owners};
-use crate::lang::eval::budget::Counter;
-use crate::lang::eval::constant::{Known, Tables, constant};
-use crate::lang::language::fields::{ChangedBy, FieldId, ObjectType};
-use crate::lang::language::functions::FunctionId;
-use crate::lang::syntax::ast::Text;
-use crate::lang::typed::reads::{Polarity, ReadOf, ReadPath, Reads};
-use crate::lang::typed::{
+use crate::eval::budget::Counter;
+use crate::eval::constant::{Known, Tables, constant};
+use crate::language::fields::{ChangedBy, FieldId, ObjectType};
+use crate::language::functions::FunctionId;
+use crate::syntax::ast::Text;
+use crate::typed::reads::{Polarity, ReadOf, ReadPath, Reads};
+use crate::typed::{
     CompareOp, DefId, Expr, ExprKind, GroupId, LetId, Macro, Operation, Policy, Root, SlotId,
 };
-use crate::lang::types::value::Value;
-use crate::lang::types::{Ty, Type};
+use crate::types::value::Value;
+use crate::types::{Ty, Type};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// What computing the keys of a statement may take.

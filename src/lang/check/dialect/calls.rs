@@ -5,18 +5,18 @@ use super::doubts::can_fail;
 use super::is_static;
 use super::literals::folded;
 use super::names::qualified;
-use crate::diag::{Diagnostic, Span, codes};
-use crate::lang::check::Checker;
-use crate::lang::check::expr::{type_range, with_held};
-use crate::lang::language::environments::Row;
-use crate::lang::language::functions::{self, Absence, FunctionDef, FunctionId, Grows, Prepared, Presence};
-use crate::lang::language::macros::{self, FormKind};
-use crate::lang::language::statements::Names;
-use crate::lang::syntax::ast;
-use crate::lang::typed::{Expr, ExprKind, LookUpBy, Operation};
-use crate::lang::types::range::Range;
-use crate::lang::types::value::{Constant, FaultKind};
-use crate::lang::types::{CelType, Ty, Type};
+use crate::check::Checker;
+use crate::check::expr::{type_range, with_held};
+use crate::language::environments::Row;
+use crate::language::functions::{self, Absence, FunctionDef, FunctionId, Grows, Prepared, Presence};
+use crate::language::macros::{self, FormKind};
+use crate::language::statements::Names;
+use crate::syntax::ast;
+use crate::typed::{Expr, ExprKind, LookUpBy, Operation};
+use crate::types::range::Range;
+use crate::types::value::{Constant, FaultKind};
+use crate::types::{CelType, Ty, Type};
+use bayplan_diag::{Diagnostic, Span, codes};
 use std::sync::Arc;
 
 impl Checker<'_> {
@@ -115,7 +115,7 @@ impl Checker<'_> {
             || !self.functions(text, true).is_empty();
         let named = self.is_local(variable)
             || self.names.contains_key(&**variable)
-            || crate::lang::check::scope::root(variable).is_some();
+            || crate::check::scope::root(variable).is_some();
         let near = self.nearest(text, macros::names()).filter(|_| !known && !named && call.args.len() > 1);
         let Some(near) = near else { return false };
         let message = format!("no method is called `{text}`");

@@ -5,17 +5,17 @@
 //! the nodes of the policy language, which trust the types, are for expressions without doubt.
 
 use super::is_static;
-use crate::diag::Span;
-use crate::lang::check::Checker;
-use crate::lang::syntax::ast::Text;
-use crate::lang::typed::operation::{each_exposed_part, is_source};
-use crate::lang::typed::{Expr, SlotId};
-use crate::lang::types::Type;
+use crate::check::Checker;
+use crate::syntax::ast::Text;
+use crate::typed::operation::{each_exposed_part, is_source};
+use crate::typed::{Expr, SlotId};
+use crate::types::Type;
+use bayplan_diag::Span;
 use rustc_hash::FxHashSet;
 
 /// Whether parts of an expression are in doubt, and which variables are.
 #[derive(Debug, Default)]
-pub(in crate::lang::check) struct Doubts {
+pub(in crate::check) struct Doubts {
     /// Of the expression that is being checked; `None` outside of expressions.
     here: Option<bool>,
     slots: FxHashSet<SlotId>,

@@ -5,15 +5,15 @@ use super::is_static;
 use super::literals::{folded, without_brackets};
 use super::names::{is_message_type, qualified};
 use super::operators::Overload;
-use crate::diag::{Span, codes};
-use crate::lang::check::Checker;
-use crate::lang::language::environments::Row;
-use crate::lang::language::functions::Presence;
-use crate::lang::language::macros::{self, FormKind};
-use crate::lang::syntax::ast;
-use crate::lang::typed::{Expr, ExprKind, Operation};
-use crate::lang::types::value::{Constant, FaultKind, Value};
-use crate::lang::types::{CelType, Ty, Type};
+use crate::check::Checker;
+use crate::language::environments::Row;
+use crate::language::functions::Presence;
+use crate::language::macros::{self, FormKind};
+use crate::syntax::ast;
+use crate::typed::{Expr, ExprKind, Operation};
+use crate::types::value::{Constant, FaultKind, Value};
+use crate::types::{CelType, Ty, Type};
+use bayplan_diag::{Span, codes};
 use std::sync::Arc;
 
 const A: Ty = Ty::Var('a');
@@ -52,7 +52,7 @@ fn has_fields(ty: &Type) -> bool {
 
 impl Checker<'_> {
     /// The value of an expression that may be absent, or a fault.
-    pub(in crate::lang::check) fn demand(&mut self, expr: Expr, kind: FaultKind) -> Expr {
+    pub(in crate::check) fn demand(&mut self, expr: Expr, kind: FaultKind) -> Expr {
         if expr.ty.is_unknown() {
             return expr;
         }
@@ -202,7 +202,7 @@ impl Checker<'_> {
             let field = ast::FieldAccess { optional: false, ..access.clone() };
             let field = self.field_of(object, &field, span);
             if access.optional {
-                let name = ast::Name { text: crate::lang::language::functions::WRAP.into(), span };
+                let name = ast::Name { text: crate::language::functions::WRAP.into(), span };
                 return self.call_function(&name, false, vec![field], span, None);
             }
             return self.demand(field, FaultKind::NoSuchField);

@@ -1,10 +1,10 @@
 //! Which floats of CEL are finite for certain: their arithmetic and comparisons are those of the policy language, in
 //! which no float is infinite or NaN.
 
-use crate::lang::check::Checker;
-use crate::lang::typed::{Expr, ExprKind, MacroKind, Operation};
-use crate::lang::types::Type;
-use crate::lang::types::value::Value;
+use crate::check::Checker;
+use crate::typed::{Expr, ExprKind, MacroKind, Operation};
+use crate::types::Type;
+use crate::types::value::Value;
 
 impl Checker<'_> {
     /// Whether every float that the expression gives, or that its elements give, is finite.

@@ -2,11 +2,11 @@
 //! verbs, each of a type that its verb takes.
 
 use super::literals::{call_arguments, without_brackets};
-use crate::diag::{Span, codes};
-use crate::lang::check::Checker;
-use crate::lang::syntax::ast;
-use crate::lang::typed::{Expr, ExprKind, Operation};
-use crate::lang::types::{CelType, Type};
+use crate::check::Checker;
+use crate::syntax::ast;
+use crate::typed::{Expr, ExprKind, Operation};
+use crate::types::{CelType, Type};
+use bayplan_diag::{Span, codes};
 
 impl Checker<'_> {
     /// A call of `format` with a text and a list that are written in place, after its validation.

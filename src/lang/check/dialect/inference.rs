@@ -1,12 +1,12 @@
 //! Types that CEL infers: unification with the rules of cel-go (`checker/types.go`), by which overloads are
 //! chosen and elements of literals joined.
 
-use crate::lang::types::{CelType, Ty, Type};
+use crate::types::{CelType, Ty, Type};
 use std::sync::Arc;
 
 /// What is known of the types that are inferred from their uses.
 #[derive(Clone, Debug, Default)]
-pub(in crate::lang::check) struct Inference {
+pub(in crate::check) struct Inference {
     /// By the number of the variable.
     bound: Vec<Option<Type>>,
     /// What the last pairs of types bound, each variable with what was known of it before.

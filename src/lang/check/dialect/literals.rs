@@ -2,15 +2,15 @@
 //! are written in place, and conversions of constants.
 
 use super::inference;
-use crate::diag::{Span, codes};
-use crate::lang::check::Checker;
-use crate::lang::eval::operations;
-use crate::lang::language::environments::Row;
-use crate::lang::language::functions::{self, Conversion, FunctionDef, FunctionId, Prepared};
-use crate::lang::syntax::ast;
-use crate::lang::typed::{Expr, ExprKind, Operation};
-use crate::lang::types::value::{Constant, Value};
-use crate::lang::types::{Ty, Type};
+use crate::check::Checker;
+use crate::eval::operations;
+use crate::language::environments::Row;
+use crate::language::functions::{self, Conversion, FunctionDef, FunctionId, Prepared};
+use crate::syntax::ast;
+use crate::typed::{Expr, ExprKind, Operation};
+use crate::types::value::{Constant, Value};
+use crate::types::{Ty, Type};
+use bayplan_diag::{Span, codes};
 use std::sync::Arc;
 
 /// Functions whose call with a constant is computed when the expression is compiled, as cel-go does.
@@ -260,7 +260,7 @@ pub(super) fn without_brackets(of: &ast::Expr) -> &ast::Expr {
 }
 
 /// The arguments of a call, also of one whose outcome is demanded.
-pub(in crate::lang::check) fn call_arguments(expr: &Expr) -> Option<&[Expr]> {
+pub(in crate::check) fn call_arguments(expr: &Expr) -> Option<&[Expr]> {
     match &expr.kind {
         ExprKind::Call(_, args, _) | ExprKind::Dynamic(Operation::Call(_), args) => Some(args),
         ExprKind::Dynamic(Operation::Demand(_), inner) => inner.first().and_then(call_arguments),

@@ -3,17 +3,17 @@
 
 use super::doubts::{can_fail, is_open};
 use super::{has_float, is_static};
-use crate::diag::{Span, codes};
-use crate::lang::check::Checker;
-use crate::lang::check::macros::{macro_row, sum_range};
-use crate::lang::check::scope::{Local, LocalKind};
-use crate::lang::language::environments::Row;
-use crate::lang::language::macros::{self, MacroDef, MacroKind, Parts};
-use crate::lang::syntax::ast;
-use crate::lang::typed::{Expr, ExprKind, Macro, Operation, SlotId};
-use crate::lang::types::range::Range;
-use crate::lang::types::value::FaultKind;
-use crate::lang::types::{CelType, Type};
+use crate::check::Checker;
+use crate::check::macros::{macro_row, sum_range};
+use crate::check::scope::{Local, LocalKind};
+use crate::language::environments::Row;
+use crate::language::macros::{self, MacroDef, MacroKind, Parts};
+use crate::syntax::ast;
+use crate::typed::{Expr, ExprKind, Macro, Operation, SlotId};
+use crate::types::range::Range;
+use crate::types::value::FaultKind;
+use crate::types::{CelType, Type};
+use bayplan_diag::{Span, codes};
 use std::sync::Arc;
 
 /// The name of a macro's variable.
@@ -328,7 +328,7 @@ impl Checker<'_> {
     }
 
     /// A variable that is given when the expression is evaluated.
-    pub(in crate::lang::check) fn cel_binding(&mut self, name: &ast::Text, ty: Type) {
+    pub(in crate::check) fn cel_binding(&mut self, name: &ast::Text, ty: Type) {
         let range = if has_float(&ty) { Range::None } else { super::super::expr::type_range(&ty) };
         self.cel_variable(name, Span::default(), ty, range);
         self.bindings = self.slots.len();

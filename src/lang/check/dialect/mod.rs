@@ -2,7 +2,7 @@
 //!
 //! The checker calls [`Checker::cel_expr`] for an expression of CEL; statements, names, facts, ranges, units
 //! and what a place sees are shared. An operation whose outcome is proved becomes the node of the policy
-//! language, any other one an [`Operation`](crate::lang::typed::Operation). Types are inferred as cel-go does
+//! language, any other one an [`Operation`](crate::typed::Operation). Types are inferred as cel-go does
 //! (`inference.rs`); `literals.rs` holds what Kubernetes validates beyond that.
 
 mod calls;
@@ -20,15 +20,15 @@ mod statements;
 pub(super) use doubts::Doubts;
 pub(super) use inference::Inference;
 pub(super) use literals::call_arguments;
-pub(in crate::lang) use operators::{exact_range, finite_range};
+pub(crate) use operators::{exact_range, finite_range};
 
 use super::Checker;
-use crate::diag::{Code, Span, codes};
-use crate::lang::language::environments::{Row, Rows};
-use crate::lang::language::functions::{self, FunctionId};
-use crate::lang::syntax::ast;
-use crate::lang::typed::{Expr, ExprKind, Operation};
-use crate::lang::types::Type;
+use crate::language::environments::{Row, Rows};
+use crate::language::functions::{self, FunctionId};
+use crate::syntax::ast;
+use crate::typed::{Expr, ExprKind, Operation};
+use crate::types::Type;
+use bayplan_diag::{Code, Span, codes};
 
 /// The language of the expressions of a policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -157,7 +157,7 @@ impl Checker<'_> {
 }
 
 /// A type in the words of cel-go.
-pub fn cel_name(ty: &Type) -> String {
+pub(crate) fn cel_name(ty: &Type) -> String {
     match ty {
         Type::Float => "double".to_owned(),
         Type::Blob => "bytes".to_owned(),

@@ -1,13 +1,13 @@
 //! What names mean in CEL: variables, names of types, and names with dots.
 
-use crate::diag::{Span, codes};
-use crate::lang::check::Checker;
-use crate::lang::check::scope::LocalKind;
-use crate::lang::language::environments::Row;
-use crate::lang::syntax::ast;
-use crate::lang::typed::{Expr, ExprKind, Operation, SlotId};
-use crate::lang::types::value::{FaultKind, Value};
-use crate::lang::types::{CelType, Type};
+use crate::check::Checker;
+use crate::check::scope::LocalKind;
+use crate::language::environments::Row;
+use crate::syntax::ast;
+use crate::typed::{Expr, ExprKind, Operation, SlotId};
+use crate::types::value::{FaultKind, Value};
+use crate::types::{CelType, Type};
+use bayplan_diag::{Span, codes};
 use std::sync::Arc;
 
 /// CEL's names of types, which are values: what `type(x)` is compared with.
@@ -90,7 +90,7 @@ impl Checker<'_> {
     }
 
     fn type_value(&self, name: &str, ty: Type, span: Span) -> Expr {
-        let value = Value::TypeName(crate::model::Symbol::from(name));
+        let value = Value::TypeName(bayplan_model::Symbol::from(name));
         self.make(ExprKind::Constant(value), Type::TypeOf(Arc::new(ty)), span)
     }
 
@@ -157,7 +157,7 @@ impl Checker<'_> {
     }
 
     fn is_variable(&self, name: &str) -> bool {
-        let known = || self.names.contains_key(name) || crate::lang::check::scope::root(name).is_some();
+        let known = || self.names.contains_key(name) || crate::check::scope::root(name).is_some();
         self.frame.locals.iter().any(|local| *local.name == *name) || self.has_row(Row::Names) && known()
     }
 

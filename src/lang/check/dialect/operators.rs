@@ -2,17 +2,17 @@
 
 use super::literals::{folded, without_brackets};
 use super::{has_float, is_static};
-use crate::diag::{Span, codes};
-use crate::lang::check::Checker;
-use crate::lang::check::comparisons::is_day;
-use crate::lang::language::environments::Row;
-use crate::lang::language::functions::Presence;
-use crate::lang::language::macros::{self, MacroDef};
-use crate::lang::syntax::ast::{self, BinaryOp, UnaryOp};
-use crate::lang::typed::{ArithmeticOp, CompareOp, Expr, ExprKind, Operation};
-use crate::lang::types::range::Range;
-use crate::lang::types::value::{FaultKind, Value};
-use crate::lang::types::{CelType, Ty, Type};
+use crate::check::Checker;
+use crate::check::comparisons::is_day;
+use crate::language::environments::Row;
+use crate::language::functions::Presence;
+use crate::language::macros::{self, MacroDef};
+use crate::syntax::ast::{self, BinaryOp, UnaryOp};
+use crate::typed::{ArithmeticOp, CompareOp, Expr, ExprKind, Operation};
+use crate::types::range::Range;
+use crate::types::value::{FaultKind, Value};
+use crate::types::{CelType, Ty, Type};
+use bayplan_diag::{Span, codes};
 
 const A: Ty = Ty::Var('a');
 const LIST_OF_A: Ty = Ty::List(&A);
@@ -118,7 +118,7 @@ fn held(expr: &Expr) -> Option<&Expr> {
 }
 
 /// The least and the greatest result of whole numbers, beyond 64 bits too.
-pub(in crate::lang) fn exact_range(op: ArithmeticOp, left: Range, right: Range) -> Option<(i128, i128)> {
+pub(crate) fn exact_range(op: ArithmeticOp, left: Range, right: Range) -> Option<(i128, i128)> {
     let (Range::Whole { lo: a, hi: b, .. }, Range::Whole { lo: c, hi: d, .. }) = (left, right) else {
         return None;
     };
@@ -140,7 +140,7 @@ pub(in crate::lang) fn exact_range(op: ArithmeticOp, left: Range, right: Range) 
 }
 
 /// The range of an operation on finite floats, where every result is finite.
-pub(in crate::lang) fn finite_range(op: ArithmeticOp, left: Range, right: Range) -> Option<Range> {
+pub(crate) fn finite_range(op: ArithmeticOp, left: Range, right: Range) -> Option<Range> {
     let (finite, range) = match op {
         ArithmeticOp::Add => (left.stays_finite(right, |a, b| a + b, false), left.plus(right)),
         ArithmeticOp::Subtract => (left.stays_finite(right, |a, b| a - b, false), left.minus(right)),

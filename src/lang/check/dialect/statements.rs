@@ -1,16 +1,16 @@
 //! Values of CEL where statements want those of the policy language.
 
 use super::Dialect;
-use crate::lang::check::Checker;
-use crate::lang::typed::{Expr, ExprKind, Operation};
-use crate::lang::types::value::{Cel, Constant, FaultKind, Value};
-use crate::lang::types::{CelType, Type};
-use crate::model::Time;
+use crate::check::Checker;
+use crate::typed::{Expr, ExprKind, Operation};
+use crate::types::value::{Cel, Constant, FaultKind, Value};
+use crate::types::{CelType, Type};
+use bayplan_model::Time;
 
 impl Checker<'_> {
     /// A duration or an instant in the form of the policy language, where it is a field, a memo, a constant of
     /// whole microseconds, or a choice between such values; any other value as it is.
-    pub(in crate::lang::check) fn of_policy_form(&self, expr: Expr) -> Expr {
+    pub(in crate::check) fn of_policy_form(&self, expr: Expr) -> Expr {
         let form = match &expr.ty {
             Type::Cel(CelType::Duration) => Type::Duration,
             Type::Cel(CelType::Timestamp) => Type::Time,
@@ -64,7 +64,7 @@ impl Checker<'_> {
     }
 
     /// The value of a let with `missing`: absent where an optional is empty, and where CEL has an error.
-    pub(in crate::lang::check) fn that_may_be_missing(&mut self, expr: Expr) -> Expr {
+    pub(in crate::check) fn that_may_be_missing(&mut self, expr: Expr) -> Expr {
         if self.dialect == Dialect::Policy {
             return expr;
         }
@@ -81,7 +81,7 @@ impl Checker<'_> {
 
     /// `p.labels["job"] == pod.labels["job"]` in the condition of a group: a pod whose path is absent is in no
     /// group, as in the policy language.
-    pub(in crate::lang::check) fn key_that_may_be_absent(&self, expr: Expr) -> Expr {
+    pub(in crate::check) fn key_that_may_be_absent(&self, expr: Expr) -> Expr {
         if self.dialect == Dialect::Policy {
             return expr;
         }

@@ -2,12 +2,12 @@
 //! node.labels["rack"])`. A scan computes them once for each value of these labels, not once for each node.
 
 use super::{ColumnInputs, ColumnScan, LabelColumn, LabelValues};
-use crate::lang::analysis::faults::may_fail;
-use crate::lang::analysis::index::answer_keys;
-use crate::lang::analysis::shape;
-use crate::lang::codegen::{Env, Lowering};
-use crate::lang::typed::Expr;
-use crate::model::{NodeId, Symbol};
+use crate::analysis::faults::may_fail;
+use crate::analysis::index::answer_keys;
+use crate::analysis::shape;
+use crate::codegen::{Env, Lowering};
+use crate::typed::Expr;
+use bayplan_model::{NodeId, Symbol};
 
 /// A closure with the labels that it reads of the node.
 pub struct ByLabels<F> {

@@ -1,10 +1,10 @@
 //! Conditions and numbers over columns, computed for the 64 rows of a word.
 
 use super::{ColumnScan, Part, RangeBool, RangeFloat, RangeNumber, Wanted};
-use crate::lang::typed::CompareOp;
-use crate::lang::types::arithmetic;
-use crate::lang::types::value::Value;
-use crate::model::{bits, pack};
+use crate::typed::CompareOp;
+use crate::types::arithmetic;
+use crate::types::value::Value;
+use bayplan_model::{bits, pack};
 
 impl RangeBool {
     /// The rows of `word` in `mask` for which the condition holds.

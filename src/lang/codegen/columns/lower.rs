@@ -2,16 +2,16 @@
 //! closure.
 
 use super::{ColumnInputs, Operand, RangeBool, RangeFloat, RangeNumber};
-use crate::lang::analysis::shape;
-use crate::lang::codegen::Lowering;
-use crate::lang::codegen::closures::{is_plain_float, is_plain_whole};
-use crate::lang::language::functions::Vector;
-use crate::lang::typed::{ArithmeticOp, Expr, ExprKind};
-use crate::lang::types::Type;
+use crate::analysis::shape;
+use crate::codegen::Lowering;
+use crate::codegen::closures::{is_plain_float, is_plain_whole};
+use crate::language::functions::Vector;
+use crate::typed::{ArithmeticOp, Expr, ExprKind};
+use crate::types::Type;
 
 impl Lowering<'_> {
     /// A condition over columns.
-    pub fn range_bool(&mut self, expr: &Expr, inputs: &mut ColumnInputs) -> RangeBool {
+    pub(crate) fn range_bool(&mut self, expr: &Expr, inputs: &mut ColumnInputs) -> RangeBool {
         if let Some(constant) = shape::constant(self.policy, expr) {
             return RangeBool::Constant(constant.holds());
         }
@@ -84,7 +84,7 @@ impl Lowering<'_> {
     }
 
     /// A whole number that is there, over columns.
-    pub fn range_number(&mut self, expr: &Expr, inputs: &mut ColumnInputs) -> RangeNumber {
+    pub(crate) fn range_number(&mut self, expr: &Expr, inputs: &mut ColumnInputs) -> RangeNumber {
         let policy = self.policy;
         if let Some(number) = shape::constant(policy, expr).and_then(|constant| constant.as_int()) {
             return RangeNumber::Constant(number);
@@ -118,7 +118,7 @@ impl Lowering<'_> {
     }
 
     /// A float that is there, over columns.
-    pub fn range_float(&mut self, expr: &Expr, inputs: &mut ColumnInputs) -> RangeFloat {
+    pub(crate) fn range_float(&mut self, expr: &Expr, inputs: &mut ColumnInputs) -> RangeFloat {
         let policy = self.policy;
         if let Some(number) = shape::constant(policy, expr).and_then(|constant| constant.as_float()) {
             return RangeFloat::Constant(number);

@@ -9,16 +9,16 @@ mod fill;
 mod lower;
 
 use super::Env;
-use crate::lang::codegen::closures::{BoolFn, FloatFn, IntFn};
-use crate::lang::eval::context::EvalContext;
-use crate::lang::typed::{CompareOp, Policy};
-use crate::lang::types::value::{Constant, Fault, Value};
-use crate::model::{NodeId, Symbol, bits, rows_where};
+use crate::codegen::closures::{BoolFn, FloatFn, IntFn};
+use crate::eval::context::EvalContext;
+use crate::typed::{CompareOp, Policy};
+use crate::types::value::{Constant, Fault, Value};
+use bayplan_model::{NodeId, Symbol, bits, rows_where};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 use std::sync::Arc;
 
-pub(super) use crate::lang::analysis::shape::Part;
+pub(super) use crate::analysis::shape::Part;
 pub(super) use by_labels::ByLabels;
 
 /// A condition over 64 nodes.

@@ -1,12 +1,12 @@
 //! Rules in blocks: filters, scores, and the statements of `prefilter`, `reserve`, `permit`, `preempt` and of the writes.
 
 use super::{Fields, PolicyWriter, put, put_raw, unquote};
-use crate::diag::Span;
-use crate::lang::convert::expressions::{Writer, Written, inner, macro_variables};
-use crate::lang::convert::remarks::Comments;
-use crate::lang::convert::yaml::{self, Item, Node};
-use crate::lang::convert::{NoTwin, absent};
-use crate::lang::syntax::ast::*;
+use crate::convert::expressions::{Writer, Written, inner, macro_variables};
+use crate::convert::remarks::Comments;
+use crate::convert::yaml::{self, Item, Node};
+use crate::convert::{NoTwin, absent};
+use crate::syntax::ast::*;
+use bayplan_diag::Span;
 
 impl PolicyWriter<'_, '_> {
     pub(super) fn filter(&mut self, filter: &Filter, span: Span) -> Result<(), NoTwin> {

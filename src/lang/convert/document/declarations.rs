@@ -1,11 +1,11 @@
 //! What a policy declares: params, variables, groups, ledgers, memos, sources.
 
 use super::{Fields, PolicyWriter, put, unquote};
-use crate::diag::Span;
-use crate::lang::convert::expressions::{To, Writer, macro_variables};
-use crate::lang::convert::yaml::{self, Item, Node};
-use crate::lang::convert::{NoTwin, absent, literals};
-use crate::lang::syntax::ast::*;
+use crate::convert::expressions::{To, Writer, macro_variables};
+use crate::convert::yaml::{self, Item, Node};
+use crate::convert::{NoTwin, absent, literals};
+use crate::syntax::ast::*;
+use bayplan_diag::Span;
 
 impl PolicyWriter<'_, '_> {
     pub(super) fn param(&mut self, param: &Param, span: Span) -> Result<(), NoTwin> {

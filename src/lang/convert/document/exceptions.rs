@@ -1,8 +1,8 @@
 //! Exceptions: documents have those of the policy and of its rules in one field, each with the name of its rule.
 
 use super::{Fields, NoTwin, PolicyWriter, put};
-use crate::diag::Span;
-use crate::lang::syntax::ast::{BlockKind, Except, Item, ItemKind, Policy, Statement, StatementKind};
+use crate::syntax::ast::{BlockKind, Except, Item, ItemKind, Policy, Statement, StatementKind};
+use bayplan_diag::Span;
 use std::mem::discriminant;
 
 /// Exceptions from one of several `prefilter`, `reserve`, `permit` or `preempt` of a policy: documents name all of them.

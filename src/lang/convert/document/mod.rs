@@ -8,10 +8,10 @@ use super::expressions::{To, Writer, Written};
 use super::remarks::Remarks;
 use super::yaml::{self, Item, Node};
 use super::{NoTwin, Types, literals};
-use crate::diag::{Source, Span};
-use crate::lang::language::documents::{API_VERSION, KIND, SPEC};
-use crate::lang::syntax::ast::{self, *};
-use crate::lang::uses::UsedFile;
+use crate::language::documents::{API_VERSION, KIND, SPEC};
+use crate::syntax::ast::{self, *};
+use crate::uses::UsedFile;
+use bayplan_diag::{Source, Span};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 

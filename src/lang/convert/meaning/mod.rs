@@ -9,14 +9,14 @@
 mod reader;
 mod terms;
 
-use crate::diag::Span;
-use crate::lang::syntax::ast::Text;
-use crate::lang::typed::operation::{each_exposed_part, is_source};
-use crate::lang::typed::{
+use crate::syntax::ast::Text;
+use crate::typed::operation::{each_exposed_part, is_source};
+use crate::typed::{
     Act, Body, Check, Does, Expr, ExprKind, Group, Leave, Let, Missing, Operation, Policy, Reason,
     ReasonPart, Rule, Score, Statement, Target, WriteEntry,
 };
-use crate::lang::types::{CelType, Type};
+use crate::types::{CelType, Type};
+use bayplan_diag::Span;
 use reader::Reader;
 use terms::{Term, Terms};
 

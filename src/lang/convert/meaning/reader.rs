@@ -1,9 +1,9 @@
 //! Typed expressions as terms.
 
 use super::terms::{ABSENT, CALL, EQUAL, EQUAL_OPTIONALS, MACRO, Term, Terms, may_be_absent};
-use crate::lang::language::functions::{Absence, FunctionDef, Presence};
-use crate::lang::typed::{Expr, ExprKind, LetId, Macro, MacroKind, Operation, Policy, SlotId};
-use crate::lang::types::Type;
+use crate::language::functions::{Absence, FunctionDef, Presence};
+use crate::typed::{Expr, ExprKind, LetId, Macro, MacroKind, Operation, Policy, SlotId};
+use crate::types::Type;
 use rustc_hash::FxHashMap;
 
 /// Reads the expressions of one policy.

@@ -5,8 +5,8 @@
 //! Terms are shared: equal ones have one number, so that lets and defs that are written out cost nothing. A let is its value,
 //! and a variable of a macro is known by how many macros are inside its own.
 
-use crate::lang::types::Type;
-use crate::lang::types::value::{Cel, Value};
+use crate::types::Type;
+use crate::types::value::{Cel, Value};
 use rustc_hash::FxHashMap;
 
 /// A term, by its number.

@@ -7,8 +7,8 @@
 //! tells it.
 
 use super::ObjectType;
-use crate::lang::types::range::Range;
-use crate::lang::types::{ApiType, Type};
+use crate::types::range::Range;
+use crate::types::{ApiType, Type};
 use rustc_hash::FxHashMap;
 use std::sync::{Arc, OnceLock};
 
@@ -158,7 +158,7 @@ pub fn declared(of: &Type, name: &str) -> Range {
 
 /// All values that a text, or the texts of a list, of an object or structure of this type may have; empty where any text
 /// may be.
-pub fn declared_values(of: &Type, name: &str) -> Vec<String> {
+pub(crate) fn declared_values(of: &Type, name: &str) -> Vec<String> {
     match of.present() {
         Type::Api(api) => {
             let field = fields(*api).iter().find(|field| field.name == name);
@@ -185,7 +185,7 @@ pub fn at_path(owner: ObjectType, path: &str) -> Option<(Type, Range, Option<Api
 }
 
 /// The structure that a type holds, in a list or map too.
-pub fn structure_of(ty: &Type) -> Option<ApiType> {
+pub(crate) fn structure_of(ty: &Type) -> Option<ApiType> {
     match ty.present() {
         Type::Api(api) => Some(*api),
         Type::List(of) | Type::Map(_, of) => structure_of(of),

@@ -4,8 +4,8 @@
 //! for pods and nodes: policies read them as `pods` and `nodes`.
 
 use super::api;
-use crate::lang::types::{ObjectKind, SchemaField, Structure};
-use crate::model::KindName;
+use crate::types::{ObjectKind, SchemaField, Structure};
+use bayplan_model::KindName;
 use std::sync::{Arc, OnceLock};
 
 /// The rows, as text.
@@ -65,7 +65,7 @@ pub fn all() -> impl Iterator<Item = &'static Arc<ObjectKind>> {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::lang::types::Type;
+    use crate::types::Type;
 
     #[test]
     fn every_row_is_a_kind_with_fields() {

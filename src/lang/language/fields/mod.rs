@@ -12,9 +12,9 @@ mod table;
 pub use parts::{PARTS, Part, PartDef};
 pub use table::FIELDS;
 
-pub use crate::lang::types::ObjectType;
+pub use crate::types::ObjectType;
 
-use crate::lang::types::Ty;
+use crate::types::Ty;
 
 /// A row of [`FIELDS`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -208,12 +208,12 @@ pub enum Eviction {
 
 /// Most bytes of a key of labels, annotations and resources: a prefix of 253, a slash and a name of
 /// 63, and one more.
-pub const KEY_SIZE: u32 = 318;
+pub(crate) const KEY_SIZE: u32 = 318;
 /// Bytes of the longest annotation.
-pub const ANNOTATION_SIZE: u32 = 262_144;
+pub(crate) const ANNOTATION_SIZE: u32 = 262_144;
 /// Assumed size in bytes of a text below `spec`, `status` and `metadata`. The API server accepts
 /// objects of 1.5 MiB; rules read names, phases and messages there.
-pub const API_TEXT_SIZE: u32 = 4096;
+pub(crate) const API_TEXT_SIZE: u32 = 4096;
 /// The row of a field of an object.
 pub fn field(owner: ObjectType, name: &str) -> Option<FieldId> {
     FIELDS.iter().position(|row| row.owner == owner && row.name == name).map(|at| FieldId(at as u16))

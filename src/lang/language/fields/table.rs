@@ -1,7 +1,7 @@
 //! The rows of the field table, object by object.
 
 use super::{Access, ChangedBy, Eviction, FieldDef, Meaning, ObjectType, Part};
-use crate::lang::types::Ty;
+use crate::types::Ty;
 
 const MAX: i64 = i64::MAX;
 const LABELS: Ty = Ty::Map(&Ty::String, &Ty::String);

@@ -1,10 +1,10 @@
 //! Lists, sets and maps. Order and equality are those of `Value`; sorts are stable.
 
 use super::{Absence, Dialects, FunctionDef, Grows, Influence, Prepared, Presence, Work};
-use crate::lang::types::Ty;
-use crate::lang::types::arithmetic;
-use crate::lang::types::range::Range;
-use crate::lang::types::value::{Ordered, Value};
+use crate::types::Ty;
+use crate::types::arithmetic;
+use crate::types::range::Range;
+use crate::types::value::{Ordered, Value};
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 

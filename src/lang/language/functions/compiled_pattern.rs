@@ -4,7 +4,7 @@
 //! Rows of `patterns.rs` match with it, `analysis::cost` counts what a match costs, and the checker what
 //! all patterns of a text need.
 
-use crate::lang::language::limits::{MOST_PATTERN_BYTES, MOST_PATTERN_TEXT};
+use crate::language::limits::{MOST_PATTERN_BYTES, MOST_PATTERN_TEXT};
 use regex_automata::nfa::thompson::{Compiler, Config, NFA, State, WhichCaptures};
 use regex_automata::util::primitives::StateID;
 use regex_automata::util::syntax;
@@ -55,14 +55,14 @@ impl Pattern {
     ///
     /// # Errors
     /// Those of [`Pattern::compile`].
-    pub fn compile_large(source: &str) -> Result<Self, PatternError> {
+    pub(crate) fn compile_large(source: &str) -> Result<Self, PatternError> {
         Self::compile_within(source, MOST_BYTES_ONCE)
     }
 
     fn compile_within(source: &str, limit: usize) -> Result<Self, PatternError> {
         let refused = |why: String, bytes: usize| PatternError { why, bytes: bytes as u64 };
         if source.len() > MOST_PATTERN_TEXT {
-            let limit = crate::diag::with_commas(MOST_PATTERN_TEXT as u128);
+            let limit = bayplan_diag::with_commas(MOST_PATTERN_TEXT as u128);
             return Err(refused(format!("it is longer than {limit} bytes"), 0));
         }
         let too_big = || refused(format!("it needs more than {} MiB when compiled", limit >> 20), limit);
@@ -95,7 +95,7 @@ impl Pattern {
     }
 
     /// The steps of a search in so many bytes of text, or of `searches` one after the other.
-    pub fn visits(&self, bytes: u64, all: bool, searches: Option<u64>) -> u128 {
+    pub(crate) fn visits(&self, bytes: u64, all: bool, searches: Option<u64>) -> u128 {
         let once = u128::from(bytes) * u128::from(self.states);
         if !all {
             return once;

@@ -3,11 +3,11 @@
 
 use super::notation::{go_float, parse_cpu, parse_duration, parse_whole, rfc3339, seconds, set_amount};
 use super::{Absence, Examples, FunctionDef, Influence};
-use crate::lang::types::Ty;
-use crate::lang::types::arithmetic;
-use crate::lang::types::range::Range;
-use crate::lang::types::value::Value;
-use crate::model::{Resource, Symbol, Time};
+use crate::types::Ty;
+use crate::types::arithmetic;
+use crate::types::range::Range;
+use crate::types::value::Value;
+use bayplan_model::{Resource, Symbol, Time};
 
 const BASE: FunctionDef = FunctionDef::BASE;
 const TEXT: Ty = Ty::Optional(&Ty::String);

@@ -3,9 +3,9 @@
 
 use super::notation::{go_float, written};
 use super::{FunctionDef, Prepared};
-use crate::lang::types::show::plain_text;
-use crate::lang::types::value::Value;
-use crate::lang::types::{Ty, Type};
+use crate::types::show::plain_text;
+use crate::types::value::Value;
+use crate::types::{Ty, Type};
 use std::fmt::Write;
 
 /// Most digits after the point.

@@ -1,10 +1,10 @@
 //! Numbers: the smallest, rounding, roots, parts of a whole.
 
 use super::{Absence, FunctionDef, Influence, Vector, Work};
-use crate::lang::types::Ty;
-use crate::lang::types::arithmetic;
-use crate::lang::types::range::Range;
-use crate::lang::types::value::Value;
+use crate::types::Ty;
+use crate::types::arithmetic;
+use crate::types::range::Range;
+use crate::types::value::Value;
 use std::cmp::Ordering;
 
 const BASE: FunctionDef = FunctionDef::BASE;

@@ -26,9 +26,9 @@ mod strings;
 mod times;
 mod windows;
 
-use crate::lang::types::range::Range;
-use crate::lang::types::value::{Constant, Value};
-use crate::lang::types::{CelType, Ty, Type};
+use crate::types::range::Range;
+use crate::types::value::{Constant, Value};
+use crate::types::{CelType, Ty, Type};
 use rustc_hash::FxHashMap;
 use std::sync::{Arc, OnceLock};
 
@@ -171,7 +171,7 @@ impl Dialects {
     /// The policy language and CEL.
     pub const ALL: Dialects = Dialects { policy: true, kubernetes: true, devices: true };
     /// Selectors of devices alone.
-    pub const DEVICES: Dialects = Dialects { policy: false, kubernetes: false, devices: true };
+    pub(crate) const DEVICES: Dialects = Dialects { policy: false, kubernetes: false, devices: true };
     /// CEL alone.
     pub const CEL: Dialects = Dialects { policy: false, kubernetes: true, devices: true };
 }
@@ -393,17 +393,17 @@ impl FunctionDef {
     }
 
     /// Whether it makes a float of a number or of a text: `float`, `double`.
-    pub fn makes_float(&self) -> bool {
+    pub(crate) fn makes_float(&self) -> bool {
         self.converts && self.result == Ty::Float
     }
 
     /// Whether its argument 1 is a pattern.
-    pub fn matches_pattern(&self) -> bool {
+    pub(crate) fn matches_pattern(&self) -> bool {
         matches!(self.work, Work::Matches | Work::MatchesAll)
     }
 
     /// Whether its result is the type of its argument.
-    pub fn is_type_of(&self) -> bool {
+    pub(crate) fn is_type_of(&self) -> bool {
         self.result == Ty::TypeName
     }
 
@@ -459,7 +459,7 @@ pub fn named_in_kubernetes(name: &str, method: bool) -> &'static [FunctionId] {
 }
 
 /// The rows of a name in selectors of devices, methods or functions.
-pub fn named_in_devices(name: &str, method: bool) -> &'static [FunctionId] {
+pub(crate) fn named_in_devices(name: &str, method: bool) -> &'static [FunctionId] {
     indexed(&DEVICES_INDEX, name, method, |dialects| dialects.devices)
 }
 
@@ -469,7 +469,7 @@ pub fn any(rows: &[FunctionId], has: impl Fn(&FunctionDef) -> bool) -> bool {
 }
 
 /// The first row of the policy language with this meaning for optionals.
-pub fn with_presence(presence: Presence) -> Option<FunctionId> {
+pub(crate) fn with_presence(presence: Presence) -> Option<FunctionId> {
     FUNCTIONS.iter().enumerate().find_map(|(family, rows)| {
         let has = |row: &FunctionDef| row.dialects.policy && row.presence == Some(presence);
         rows.iter().position(has).map(|row| FunctionId(family as u8, row as u8))
@@ -513,6 +513,10 @@ pub fn names(method: bool) -> impl Iterator<Item = &'static str> {
 }
 
 pub use compiled_pattern::{Pattern, PatternError};
-pub use notation::{go_float, parse_cpu, parse_duration, parse_whole, set_amount};
-pub use optionals::WRAP;
+pub(crate) use notation::go_float;
+pub(crate) use notation::parse_cpu;
+pub use notation::parse_duration;
+pub(crate) use notation::parse_whole;
+pub(crate) use notation::set_amount;
+pub(crate) use optionals::WRAP;
 pub use windows::Windows;

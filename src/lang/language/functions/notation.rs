@@ -1,9 +1,9 @@
 //! How numbers, instants, durations and quantities are written and read, in the formats of Go, CEL
 //! and Kubernetes. Conversions, `format`, params of a policy and the string functions use them.
 
-use crate::lang::types::Type;
-use crate::lang::types::value::{Str, Value};
-use crate::model::{Duration, Quantity, Resource, Symbol, Time};
+use crate::types::Type;
+use crate::types::value::{Str, Value};
+use bayplan_model::{Duration, Quantity, Resource, Symbol, Time};
 
 /// A time or duration as CEL writes it.
 pub(super) fn written(value: &Value<'_>, ty: &Type) -> String {
@@ -28,7 +28,7 @@ pub(super) fn seconds(us: i64) -> String {
 }
 
 /// A float as Go's `%g` writes it: the shortest digits, an exponent below -4 and from 6 up.
-pub fn go_float(x: f64) -> String {
+pub(crate) fn go_float(x: f64) -> String {
     if x == 0.0 {
         return if x.is_sign_negative() { "-0".to_owned() } else { "0".to_owned() };
     }
@@ -50,17 +50,17 @@ pub fn parse_duration(text: &str) -> Option<i64> {
 }
 
 /// A Kubernetes quantity in thousandths, rounded up.
-pub fn parse_cpu(text: &str) -> Option<i64> {
+pub(crate) fn parse_cpu(text: &str) -> Option<i64> {
     Quantity::parse(text).ok()?.checked_milli_value()
 }
 
 /// A Kubernetes quantity in whole units, rounded up.
-pub fn parse_whole(text: &str) -> Option<i64> {
+pub(crate) fn parse_whole(text: &str) -> Option<i64> {
     Quantity::parse(text).ok()?.checked_value()
 }
 
 /// Sets the amount of a resource from a Kubernetes quantity.
-pub fn set_amount(resource: &mut Resource, name: &str, text: &str) -> Option<()> {
+pub(crate) fn set_amount(resource: &mut Resource, name: &str, text: &str) -> Option<()> {
     match name {
         "cpu" => resource.milli_cpu = parse_cpu(text)?,
         "memory" => resource.memory = parse_whole(text)?,

@@ -2,8 +2,8 @@
 //! `T?`.
 
 use super::{Absence, Dialects, FunctionDef, Influence, Presence};
-use crate::lang::types::Ty;
-use crate::lang::types::value::{Cel, Value, named_resources};
+use crate::types::Ty;
+use crate::types::value::{Cel, Value, named_resources};
 use std::sync::Arc;
 
 const BASE: FunctionDef = FunctionDef { dialects: Dialects::ALL, ..FunctionDef::BASE };
@@ -11,7 +11,7 @@ const T: Ty = Ty::Var('t');
 const O: Ty = Ty::CelOptional(&T);
 
 /// The row that makes CEL's optional of a `T?`: what `.?` and `[?` are.
-pub const WRAP: &str = ".?";
+pub(crate) const WRAP: &str = ".?";
 
 /// The family's rows.
 pub(crate) static FUNCTIONS: &[FunctionDef] = &[

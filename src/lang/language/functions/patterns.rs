@@ -3,8 +3,8 @@
 
 use super::notation::text;
 use super::{Dialects, FunctionDef, Grows, Pattern, PatternError, Prepare, Prepared, Work};
-use crate::lang::types::Ty;
-use crate::lang::types::value::{Constant, FaultKind, Value};
+use crate::types::Ty;
+use crate::types::value::{Constant, FaultKind, Value};
 use std::sync::Arc;
 
 const BASE: FunctionDef = FunctionDef { method: true, dialects: Dialects::ALL, ..FunctionDef::BASE };

@@ -2,10 +2,10 @@
 //! are `as_cpu`, `as_bytes` and `as_count`.
 
 use super::{Absence, Dialects, FunctionDef};
-use crate::lang::types::Ty;
-use crate::lang::types::range::Range;
-use crate::lang::types::value::{ExactQuantity, Value};
-use crate::model::Quantity;
+use crate::types::Ty;
+use crate::types::range::Range;
+use crate::types::value::{ExactQuantity, Value};
+use bayplan_model::Quantity;
 use std::cmp::Ordering;
 use std::sync::Arc;
 

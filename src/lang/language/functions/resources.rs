@@ -1,9 +1,9 @@
 //! Amounts of resources.
 
 use super::{FunctionDef, Influence};
-use crate::lang::types::Ty;
-use crate::lang::types::range::Range;
-use crate::lang::types::value::{Value, amount, named_resources};
+use crate::types::Ty;
+use crate::types::range::Range;
+use crate::types::value::{Value, amount, named_resources};
 
 const BASE: FunctionDef = FunctionDef { method: true, ..FunctionDef::BASE };
 const R: Ty = Ty::Resources;
@@ -57,7 +57,7 @@ pub(crate) static FUNCTIONS: &[FunctionDef] = &[
         body: |args, _| match args {
             [Value::Int(x)] => Value::Int(*x),
             [other] => {
-                other.as_float().map_or(Value::Absent, |x| Value::Int(crate::lang::types::arithmetic::cut(x)))
+                other.as_float().map_or(Value::Absent, |x| Value::Int(crate::types::arithmetic::cut(x)))
             }
             _ => Value::Absent,
         },

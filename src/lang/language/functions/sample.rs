@@ -1,9 +1,9 @@
 //! `sample`: a share of all texts, the same ones wherever and whenever it is computed.
 
 use super::{FunctionDef, Influence};
-use crate::lang::types::Ty;
-use crate::lang::types::range::Range;
-use crate::lang::types::value::Value;
+use crate::types::Ty;
+use crate::types::range::Range;
+use crate::types::value::Value;
 
 const BASE: FunctionDef = FunctionDef::BASE;
 

@@ -2,9 +2,9 @@
 
 use super::notation::text;
 use super::{Absence, Dialects, FunctionDef, Grows, Influence, Prepared};
-use crate::lang::types::Ty;
-use crate::lang::types::range::Range;
-use crate::lang::types::value::{FaultKind, Value};
+use crate::types::Ty;
+use crate::types::range::Range;
+use crate::types::value::{FaultKind, Value};
 use std::fmt::Write;
 use std::sync::LazyLock;
 

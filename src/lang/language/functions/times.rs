@@ -4,9 +4,9 @@ use super::cel::calendar::{Civil, offset_at};
 use super::notation::text;
 use super::windows::Windows;
 use super::{FunctionDef, Prepare, Prepared, Work};
-use crate::lang::types::Ty;
-use crate::lang::types::range::Range;
-use crate::lang::types::value::{Constant, Value};
+use crate::types::Ty;
+use crate::types::range::Range;
+use crate::types::value::{Constant, Value};
 use jiff::tz::TimeZone;
 use std::sync::Arc;
 
@@ -198,7 +198,7 @@ fn zone_at(args: &[Option<Constant>], at: usize) -> Result<TimeZone, (usize, Str
     }
     jiff::tz::db().get(name).map_err(|_| {
         let known: Vec<String> = jiff::tz::db().available().map(|zone| zone.to_string()).collect();
-        let near = crate::diag::suggest::nearest(name, known.iter().map(String::as_str));
+        let near = bayplan_diag::suggest::nearest(name, known.iter().map(String::as_str));
         let hint = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
         (at, format!("no time zone is called `{name}`{hint}"))
     })

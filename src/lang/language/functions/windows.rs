@@ -1,7 +1,7 @@
 //! [`Windows`]: weekly windows in a time zone, but for some days, as `within` has them. Instants are found by the edges
 //! of the windows, of the days and of the zone's offsets, so the cost does not depend on how long a window lasts.
 
-use crate::model::Time;
+use bayplan_model::Time;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
@@ -205,7 +205,7 @@ mod tests {
             "Pacific/Apia",
             "Asia/Kathmandu",
         ];
-        let mut random = crate::testing::Random(11);
+        let mut random = bayplan_model::testing::Random(11);
         for round in 0..300 {
             let zone = jiff::tz::db().get(random.of(&zones)).unwrap_or(TimeZone::UTC);
             let mut windows = Vec::new();

@@ -203,7 +203,7 @@ statements! {
 
 impl StatementId {
     /// Whether it has a block.
-    pub fn has_block(self) -> bool {
+    pub(crate) fn has_block(self) -> bool {
         STATEMENTS.iter().any(|inner| inner.def().stands_in(Home::Block(self)))
     }
 }
@@ -214,6 +214,6 @@ pub fn statements_in(home: Home) -> impl Iterator<Item = StatementId> {
 }
 
 /// The statements that begin with a word: `before` and `after` have several.
-pub fn beginning_with(word: &str) -> impl Iterator<Item = StatementId> {
+pub(crate) fn beginning_with(word: &str) -> impl Iterator<Item = StatementId> {
     STATEMENTS.iter().copied().filter(move |id| id.def().word() == word)
 }

@@ -11,7 +11,7 @@ impl Names {
     /// `pod`
     pub const POD: Names = Names(1);
     /// `ns`
-    pub const NS: Names = Names(2);
+    pub(crate) const NS: Names = Names(2);
     /// `node`
     pub const NODE: Names = Names(4);
     /// `nodes`
@@ -25,7 +25,7 @@ impl Names {
     /// `now()`
     pub const NOW: Names = Names(128);
     /// `lookup()` and `owner()`: an object by its name.
-    pub const LOOKUPS: Names = Names(256);
+    pub(crate) const LOOKUPS: Names = Names(256);
     /// `objects()`: all objects of a kind.
     pub const OBJECTS: Names = Names(512);
     /// The ledgers of the policy.
@@ -37,11 +37,11 @@ impl Names {
     pub const SOURCES: Names = Names(4096);
 
     /// Objects by name, and all of a kind.
-    pub const ANY_OBJECT: Names = Names::LOOKUPS.and(Names::OBJECTS);
+    pub(crate) const ANY_OBJECT: Names = Names::LOOKUPS.and(Names::OBJECTS);
     /// The pod and its namespace.
     pub const OF_POD: Names = Names::POD.and(Names::NS);
     /// What one evaluation per pod sees: the pod and the cluster.
-    pub const PER_POD: Names = Names::OF_POD
+    pub(crate) const PER_POD: Names = Names::OF_POD
         .and(Names::NODES)
         .and(Names::PODS)
         .and(Names::NOMINATED)
@@ -52,7 +52,7 @@ impl Names {
         .and(Names::NOW)
         .and(Names::ANY_OBJECT);
     /// What one evaluation per node sees: everything.
-    pub const PER_NODE: Names = Names::PER_POD.and(Names::NODE);
+    pub(crate) const PER_NODE: Names = Names::PER_POD.and(Names::NODE);
 
     const WORDS: [(Names, &'static str); 13] = [
         (Names::POD, "pod"),

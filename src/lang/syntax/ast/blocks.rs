@@ -4,8 +4,8 @@ use super::expressions::Expr;
 use super::items::{Except, OnError};
 use super::names::{Broken, Doc, Name, StringLiteral, Template};
 use super::statements::{Let, Mode, Reason};
-use crate::diag::Span;
-use crate::lang::language::statements::StatementId;
+use crate::language::statements::StatementId;
+use bayplan_diag::Span;
 
 /// `{ … }` after a statement.
 #[derive(Clone, Debug, PartialEq)]

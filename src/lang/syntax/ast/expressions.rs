@@ -1,7 +1,7 @@
 //! Expressions: operators, calls, fields, lists, maps and literals.
 
 use super::names::{Name, Text};
-use crate::diag::Span;
+use bayplan_diag::Span;
 use std::sync::Arc;
 
 /// An expression.
@@ -213,7 +213,7 @@ impl BinaryOp {
     }
 
     /// Whether `a op b op c` is `a op (b op c)`.
-    pub fn groups_right(self) -> bool {
+    pub(crate) fn groups_right(self) -> bool {
         self == BinaryOp::Coalesce
     }
 }

@@ -4,8 +4,8 @@ use super::expressions::Expr;
 use super::names::{Allow, Broken, Comment, Doc, Name, StringLiteral};
 use super::statements::Statement;
 use super::types::{FieldDecl, TypeExpr};
-use crate::diag::{SourceId, Span};
-use crate::lang::syntax::document::Scalar;
+use crate::syntax::document::Scalar;
+use bayplan_diag::{SourceId, Span};
 
 /// A file: `use`, `type`, `def` and `policy` items.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -1,7 +1,7 @@
 //! Names and texts: words with their places, comments, strings, and templates of messages.
 
 use super::expressions::Expr;
-use crate::diag::Span;
+use bayplan_diag::Span;
 use std::sync::Arc;
 
 /// Text of names and strings; a copy is a count.

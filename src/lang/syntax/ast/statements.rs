@@ -5,8 +5,8 @@ use super::expressions::{Expr, Literal};
 use super::items::{Def, Except, OnError, TypeItem};
 use super::names::{Broken, Doc, Name, Template};
 use super::types::TypeExpr;
-use crate::diag::Span;
-use crate::lang::language::statements::StatementId;
+use crate::language::statements::StatementId;
+use bayplan_diag::Span;
 
 /// A statement of a policy.
 #[derive(Clone, Debug, PartialEq)]
@@ -125,7 +125,7 @@ impl StatementKind {
     }
 
     /// The block of a statement that has one, to be completed.
-    pub fn block_mut(&mut self) -> Option<&mut Block> {
+    pub(crate) fn block_mut(&mut self) -> Option<&mut Block> {
         match self {
             StatementKind::Filter(filter) => Some(&mut filter.block),
             StatementKind::Score(score) => Some(&mut score.block),

@@ -1,7 +1,7 @@
 //! Types as they are written.
 
 use super::names::{Name, StringLiteral};
-use crate::diag::Span;
+use bayplan_diag::Span;
 
 /// A type as it is written.
 #[derive(Clone, Debug, PartialEq)]

@@ -9,17 +9,17 @@ mod parse;
 mod tokens;
 mod write;
 
-use crate::diag::{Diagnostic, SourceId, Span, codes};
-use crate::lang::syntax::MAX_OPERATORS;
-use crate::lang::syntax::ast::Expr;
-use crate::lang::syntax::tokens::MAX_DEPTH;
+use crate::syntax::MAX_OPERATORS;
+use crate::syntax::ast::Expr;
+use crate::syntax::tokens::MAX_DEPTH;
+use bayplan_diag::{Diagnostic, SourceId, Span, codes};
 use mistakes::Text;
 use parse::Refused;
 use tokens::Tokens;
 pub use write::{NotInCel, write};
 
 /// Bytes that an expression may have.
-pub const MAX_BYTES: usize = 16 << 10;
+pub(crate) const MAX_BYTES: usize = 16 << 10;
 
 /// An expression as far as it could be read.
 #[derive(Clone, Debug, PartialEq)]

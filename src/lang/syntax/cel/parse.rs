@@ -6,8 +6,8 @@
 
 use super::Place;
 use super::tokens::Tokens;
-use crate::diag::Span;
-use crate::lang::syntax::ast::*;
+use crate::syntax::ast::*;
+use bayplan_diag::Span;
 use cel::common::ast::{self as tree, EntryExpr, IdedExpr, LiteralValue, SourceInfo, operators as op};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -167,7 +167,7 @@ impl Layout<'_> {
 
     /// From the beginning of a token to the end of another.
     fn span(&self, first: usize, last: usize) -> Span {
-        let byte = |at: usize, of: fn(&crate::lang::syntax::tokens::Token) -> usize| {
+        let byte = |at: usize, of: fn(&crate::syntax::tokens::Token) -> usize| {
             self.tokens.token(at).map_or(self.tokens.text.len(), of)
         };
         self.place.span(byte(first, |token| token.start), byte(last, |token| token.end))

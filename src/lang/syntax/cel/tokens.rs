@@ -3,8 +3,8 @@
 //! The `cel` crate tells one token of each node; this list gives the rest of a node's range. It cuts a text as
 //! CEL's own lexer does: the longest token first.
 
-use crate::lang::syntax::MAX_OPERATORS;
-use crate::lang::syntax::tokens::{Kind, MAX_DEPTH, Token};
+use crate::syntax::MAX_OPERATORS;
+use crate::syntax::tokens::{Kind, MAX_DEPTH, Token};
 
 /// The tokens of a text; comments are none.
 #[derive(Debug, Default)]

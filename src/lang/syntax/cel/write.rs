@@ -3,8 +3,8 @@
 //! Called by `bayplan convert`. Brackets of the tree are kept; a tree that was made and not read has none, so they are
 //! added by precedence. What CEL cannot say, such as a unit, is listed with its place.
 
-use crate::diag::Span;
-use crate::lang::syntax::ast::*;
+use crate::syntax::ast::*;
+use bayplan_diag::Span;
 
 /// A part of a tree that CEL has no text for.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,9 +2,9 @@
 
 use super::read::Reader;
 use super::values::Node;
-use crate::diag::Span;
-use crate::lang::syntax::ast::*;
-use crate::yaml::TreeValue;
+use crate::syntax::ast::*;
+use bayplan_diag::Span;
+use bayplan_yaml::TreeValue;
 
 /// Reads one statement of a block.
 type ReadOne = fn(&mut Reader<'_>, Node<'_>) -> Option<BlockKind>;

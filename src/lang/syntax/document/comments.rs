@@ -1,10 +1,10 @@
 //! The comments of YAML: those above an item are its doc comment, `# bayplan: allow(…)` silences a finding.
 
-use crate::diag::{Diagnostic, Source};
-use crate::lang::syntax::ast::{CommentKind, File};
-use crate::lang::syntax::comments::{Marks, attach};
-use crate::lang::syntax::tokens::Remark;
-use crate::yaml::{At, Tree, TreeValue};
+use crate::syntax::ast::{CommentKind, File};
+use crate::syntax::comments::{Marks, attach};
+use crate::syntax::tokens::Remark;
+use bayplan_diag::{Diagnostic, Source};
+use bayplan_yaml::{At, Tree, TreeValue};
 
 /// Finds the comments beside the scalars of documents and adds those inside of policies, or next to them, to the
 /// tree.

@@ -1,8 +1,8 @@
 //! Adds an exception to the text of a document, for suggestions that except a pod from a policy.
 
 use super::place::Places;
-use crate::diag::Source;
-use crate::yaml::{self, Tree, TreeValue};
+use bayplan_diag::Source;
+use bayplan_yaml::{self as yaml, Tree, TreeValue};
 
 /// The text with a further item in `exceptions` of a policy, and the byte of the old text where it was put. The item is
 /// JSON. `None` if the text has no such policy.
@@ -55,7 +55,7 @@ pub fn with_exception(source: &Source, policy: &str, item: &str) -> Option<(Stri
 mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used)]
     use super::*;
-    use crate::diag::SourceMap;
+    use bayplan_diag::SourceMap;
 
     #[test]
     fn an_exception_is_added_in_every_style() {

@@ -26,14 +26,15 @@ mod types;
 mod values;
 
 pub use edit::with_exception;
-pub use scalars::{Scalar, settle_fixes};
+pub use scalars::Scalar;
+pub(crate) use scalars::settle_fixes;
 pub use stand_in::{Kept, stand_in};
 
-use crate::diag::suggest::{Effort, nearest};
-use crate::diag::{Diagnostic, Source, Span, codes};
-use crate::lang::language::documents::{API_VERSION, DOCUMENT, KIND, SPEC};
-use crate::lang::syntax::ast::File;
-use crate::yaml::{self, At, Tree, TreeEntry, TreeValue};
+use crate::language::documents::{API_VERSION, DOCUMENT, KIND, SPEC};
+use crate::syntax::ast::File;
+use bayplan_diag::suggest::{Effort, nearest};
+use bayplan_diag::{Diagnostic, Source, Span, codes};
+use bayplan_yaml::{self as yaml, At, Tree, TreeEntry, TreeValue};
 use place::Places;
 use read::Reader;
 use rustc_hash::FxHashMap;

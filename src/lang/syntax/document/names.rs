@@ -4,10 +4,10 @@
 //! them. What would then mean something else is refused: a name without its prefix, and a variable of a macro that
 //! would hide it. Two declarations of one name are refused by the checker.
 
-use crate::diag::suggest::Effort;
-use crate::diag::{Diagnostic, Span, codes};
-use crate::lang::language::macros;
-use crate::lang::syntax::ast::*;
+use crate::language::macros;
+use crate::syntax::ast::*;
+use bayplan_diag::suggest::Effort;
+use bayplan_diag::{Diagnostic, Span, codes};
 use std::collections::BTreeMap;
 
 /// The prefixes of names.

@@ -1,16 +1,16 @@
 //! Variables that read `node`: a let of a policy may not, so each is moved into the blocks that use it.
 
 use super::read::{Draft, Reader};
-use crate::diag::{Diagnostic, codes};
-use crate::lang::language::statements::{Names, StatementId};
-use crate::lang::syntax::ast::*;
+use crate::language::statements::{Names, StatementId};
+use crate::syntax::ast::*;
+use bayplan_diag::{Diagnostic, codes};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A variable that reads `node`, itself or through others.
 struct Variable {
     of: Let,
     doc: Option<Doc>,
-    span: crate::diag::Span,
+    span: bayplan_diag::Span,
     /// The other variables of this kind that it uses.
     needs: Vec<Text>,
 }
@@ -100,7 +100,7 @@ pub(super) fn place(reader: &mut Reader<'_>, drafts: Vec<Draft>) -> Vec<Statemen
 }
 
 /// The first of some names that an expression mentions.
-fn mentions(expr: &Expr, names: &[Text]) -> Option<(Text, crate::diag::Span)> {
+fn mentions(expr: &Expr, names: &[Text]) -> Option<(Text, bayplan_diag::Span)> {
     let any = |parts: &[&Expr]| parts.iter().find_map(|part| mentions(part, names));
     match &expr.kind {
         ExprKind::Name(name) => names.contains(name).then(|| (name.clone(), expr.span)),

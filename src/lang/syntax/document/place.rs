@@ -1,7 +1,7 @@
 //! Places of trees in the text of a document: the words to underline, and the bytes that a whole value takes.
 
-use crate::diag::{Source, Span};
-use crate::yaml::{At, Tree, TreeEntry, TreeValue};
+use bayplan_diag::{Source, Span};
+use bayplan_yaml::{At, Tree, TreeEntry, TreeValue};
 
 /// The text of the documents.
 #[derive(Clone, Copy)]

@@ -8,10 +8,10 @@ use super::node_variables;
 use super::place::Places;
 use super::scalars::Scalar;
 use super::values::Node;
-use crate::diag::{Diagnostic, Span, codes};
-use crate::lang::language::documents::{DESCRIPTION, LANGUAGE_VERSION, MODES, SPEC};
-use crate::lang::syntax::ast::*;
-use crate::yaml::{Tree, TreeEntry, TreeValue};
+use crate::language::documents::{DESCRIPTION, LANGUAGE_VERSION, MODES, SPEC};
+use crate::syntax::ast::*;
+use bayplan_diag::{Diagnostic, Span, codes};
+use bayplan_yaml::{Tree, TreeEntry, TreeValue};
 use std::collections::BTreeMap;
 
 /// The reader of one document.

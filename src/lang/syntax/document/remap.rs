@@ -1,7 +1,7 @@
 //! Moves the places of trees that were read from a decoded text to the places of that text in its document.
 
-use crate::diag::{Diagnostic, SourceId, Span};
-use crate::lang::syntax::ast::*;
+use crate::syntax::ast::*;
+use bayplan_diag::{Diagnostic, SourceId, Span};
 
 /// From offsets of a decoded text to places of its document.
 pub(super) struct Move<'a> {

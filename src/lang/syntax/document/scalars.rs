@@ -4,8 +4,8 @@
 //! without quotes gets them where its new value needs them; a fix that cannot be written in another one is not
 //! offered.
 
-use crate::diag::{Diagnostic, Edit, Embedded, Fix, Span};
-use crate::lang::syntax::ast::{Expr, Text};
+use crate::syntax::ast::{Expr, Text};
+use bayplan_diag::{Diagnostic, Edit, Embedded, Fix, Span};
 use std::sync::Arc;
 
 /// How a scalar is written.
@@ -62,7 +62,7 @@ impl Scalar {
     }
 
     /// The tree, where the document has the expression byte by byte.
-    pub fn verbatim(&self) -> Option<&Expr> {
+    pub(crate) fn verbatim(&self) -> Option<&Expr> {
         self.tree.as_deref().filter(|_| self.verbatim)
     }
 
@@ -131,7 +131,7 @@ fn is_block(text: &str, start: usize) -> bool {
 
 /// Writes the fixes of diagnostics as the scalars of a document need it, and takes out those that cannot be
 /// written.
-pub fn settle_fixes(document: &str, scalars: &[Scalar], diagnostics: &mut [Diagnostic]) {
+pub(crate) fn settle_fixes(document: &str, scalars: &[Scalar], diagnostics: &mut [Diagnostic]) {
     let mut sorted: Vec<&Scalar> = scalars.iter().collect();
     sorted.sort_by_key(|scalar| scalar.span.start);
     for diagnostic in diagnostics {

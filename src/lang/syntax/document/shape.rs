@@ -2,10 +2,10 @@
 //! or do not belong together. Reports every mistake; what is right is read by `read` afterwards.
 
 use super::place::Places;
-use crate::diag::suggest::Effort;
-use crate::diag::{Diagnostic, Span, codes};
-use crate::lang::language::documents::{ObjectDef, Shape};
-use crate::yaml::{At, Tree, TreeEntry, TreeValue};
+use crate::language::documents::{ObjectDef, Shape};
+use bayplan_diag::suggest::Effort;
+use bayplan_diag::{Diagnostic, Span, codes};
+use bayplan_yaml::{At, Tree, TreeEntry, TreeValue};
 
 /// The checker of one document.
 pub(super) struct Checker<'a> {

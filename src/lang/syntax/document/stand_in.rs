@@ -1,9 +1,9 @@
 //! A document that makes the pods of a policy wait, for a policy that cannot be in service.
 
-use crate::diag::Source;
-use crate::lang::language::documents::{API_VERSION, KIND};
-use crate::lang::syntax::mentions::mentioned;
-use crate::yaml::{self, Tree};
+use crate::language::documents::{API_VERSION, KIND};
+use crate::syntax::mentions::mentioned;
+use bayplan_diag::Source;
+use bayplan_yaml::{self as yaml, Tree};
 use serde_json::{Value, json};
 
 /// What a stand-in keeps of its policy.

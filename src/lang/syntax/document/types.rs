@@ -1,12 +1,12 @@
 //! The types of documents, from the text that YAML decodes. They are written as in the policy language.
 
 use super::remap::Move;
-use crate::diag::{Diagnostic, SourceId, SourceMap, codes};
-use crate::lang::syntax::ast::TypeExpr;
-use crate::lang::syntax::build::Builder;
-use crate::lang::syntax::grammar::{Grammar, Rule};
-use crate::lang::syntax::nodes::Nodes;
-use crate::lang::syntax::tokens;
+use crate::syntax::ast::TypeExpr;
+use crate::syntax::build::Builder;
+use crate::syntax::grammar::{Grammar, Rule};
+use crate::syntax::nodes::Nodes;
+use crate::syntax::tokens;
+use bayplan_diag::{Diagnostic, SourceId, SourceMap, codes};
 use pest::Parser as _;
 
 /// Reads a type. `at` is the place of a byte of `text` in the document.

@@ -5,12 +5,12 @@ use super::names::{Resolver, Uses};
 use super::read::Reader;
 use super::scalars::Scalar;
 use super::types;
-use crate::diag::{Diagnostic, Embedded, Span, codes};
-use crate::lang::syntax::ast::*;
-use crate::lang::syntax::cel;
-use crate::lang::syntax::expr::is_path;
-use crate::lang::syntax::literal;
-use crate::yaml::{Tree, TreeEntry, TreeValue};
+use crate::syntax::ast::*;
+use crate::syntax::cel;
+use crate::syntax::expr::is_path;
+use crate::syntax::literal;
+use bayplan_diag::{Diagnostic, Embedded, Span, codes};
+use bayplan_yaml::{Tree, TreeEntry, TreeValue};
 
 /// A value, and whether it is inside of brackets of YAML.
 #[derive(Clone, Copy)]

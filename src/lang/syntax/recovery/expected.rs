@@ -2,33 +2,33 @@
 //!
 //! Called by `recovery` with pest's error, which names the rules that were tried at the furthest place.
 
-use crate::lang::language::statements::{STATEMENTS, beginning_with};
-use crate::lang::syntax::Rule;
+use crate::language::statements::{STATEMENTS, beginning_with};
+use crate::syntax::Rule;
 use pest::error::{Error, ErrorVariant, InputLocation};
 
 /// What could have stood at the place of an error.
 #[derive(Debug, Default)]
-pub(in crate::lang::syntax) struct Expected {
+pub(in crate::syntax) struct Expected {
     /// Byte of the text that the grammar was given.
-    pub(in crate::lang::syntax) at: usize,
+    pub(in crate::syntax) at: usize,
     /// Single words of the language.
-    pub(in crate::lang::syntax) words: Vec<String>,
+    pub(in crate::syntax) words: Vec<String>,
     /// Marks in backticks and kinds of things, such as "a name".
     things: Vec<String>,
     /// Words that begin statements.
     statements: Vec<&'static str>,
     /// An operator is allowed here, so an expression has just ended.
-    pub(in crate::lang::syntax) operator: bool,
+    pub(in crate::syntax) operator: bool,
     /// A text in double quotes.
-    pub(in crate::lang::syntax) template: bool,
+    pub(in crate::syntax) template: bool,
     /// A name is allowed here.
-    pub(in crate::lang::syntax) name: bool,
+    pub(in crate::syntax) name: bool,
     /// An expression is allowed here.
-    pub(in crate::lang::syntax) expression: bool,
+    pub(in crate::syntax) expression: bool,
 }
 
 impl Expected {
-    pub(in crate::lang::syntax) fn of(error: &Error<Rule>) -> Self {
+    pub(in crate::syntax) fn of(error: &Error<Rule>) -> Self {
         let at = match error.location {
             InputLocation::Pos(at) => at,
             InputLocation::Span((at, _)) => at,
@@ -56,7 +56,7 @@ impl Expected {
     }
 
     /// "expected `when`, a name or an operator"; none when nothing is known.
-    pub(in crate::lang::syntax) fn sentence(&self) -> Option<String> {
+    pub(in crate::syntax) fn sentence(&self) -> Option<String> {
         let mut parts: Vec<String> = self.things.clone();
         // a call's bracket is an operator too
         parts.retain(|part| !(self.operator && (part == "`(`" || part == "`>`")));
@@ -76,17 +76,17 @@ impl Expected {
     }
 
     /// All words of the language that are allowed here.
-    pub(in crate::lang::syntax) fn all_words(&self) -> impl Iterator<Item = &str> {
+    pub(in crate::syntax) fn all_words(&self) -> impl Iterator<Item = &str> {
         self.words.iter().map(String::as_str).chain(self.statements.iter().copied())
     }
 
     /// Whether this mark, written as in "`{`", is all that could have stood here.
-    pub(in crate::lang::syntax) fn only(&self, mark: &str) -> bool {
+    pub(in crate::syntax) fn only(&self, mark: &str) -> bool {
         self.wants(mark) && self.things.len() == 1 && !self.operator && self.statements.is_empty()
     }
 
     /// Whether a mark could have stood here.
-    pub(in crate::lang::syntax) fn wants(&self, mark: &str) -> bool {
+    pub(in crate::syntax) fn wants(&self, mark: &str) -> bool {
         self.things.iter().any(|thing| thing == mark)
     }
 
@@ -187,7 +187,7 @@ impl Expected {
 }
 
 /// "a, b or c".
-pub(in crate::lang::syntax) fn joined(words: &[String], joint: &str) -> String {
+pub(in crate::syntax) fn joined(words: &[String], joint: &str) -> String {
     match words.split_last() {
         Some((last, [])) => last.clone(),
         Some((last, rest)) => format!("{} {joint} {last}", rest.join(", ")),

@@ -3,17 +3,17 @@
 //! Called by `recovery` for a statement that the grammar refuses, before its general message. One function per
 //! mistake; the first one that recognizes it reports it.
 
-use crate::diag::{Diagnostic, Span, codes};
-use crate::lang::language::statements::{CLAUSES, Naming, RESERVED, beginning_with};
-use crate::lang::syntax::build::Builder;
-use crate::lang::syntax::literal;
-use crate::lang::syntax::recovery::expected::Expected;
-use crate::lang::syntax::recovery::segments::{block_of, in_blocks};
-use crate::lang::syntax::tokens::{Kind, Token};
+use crate::language::statements::{CLAUSES, Naming, RESERVED, beginning_with};
+use crate::syntax::build::Builder;
+use crate::syntax::literal;
+use crate::syntax::recovery::expected::Expected;
+use crate::syntax::recovery::segments::{block_of, in_blocks};
+use crate::syntax::tokens::{Kind, Token};
+use bayplan_diag::{Diagnostic, Span, codes};
 
 /// Reports a mistake that is known by name. `tokens` are those of the statement, `at` the one that the
 /// grammar did not take (the number of tokens when it missed something at the end).
-pub(in crate::lang::syntax) fn explain(
+pub(in crate::syntax) fn explain(
     builder: &mut Builder<'_>,
     tokens: &[Token],
     at: usize,
@@ -97,7 +97,7 @@ fn words(builder: &Builder<'_>, tokens: &[Token], at: usize, _: &Expected) -> Op
     for token in &all {
         let sign = sign(token)?;
         if sign != "!" {
-            edits.push(crate::diag::Edit { span: place(builder, token), text: sign.to_owned() });
+            edits.push(bayplan_diag::Edit { span: place(builder, token), text: sign.to_owned() });
             continue;
         }
         let blank = builder.text.get(token.end..).is_some_and(|rest| rest.starts_with(' '));
@@ -105,10 +105,10 @@ fn words(builder: &Builder<'_>, tokens: &[Token], at: usize, _: &Expected) -> Op
         // `not` takes the whole comparison after it, `!` only the next operand.
         match negated_comparison(builder, tokens, token) {
             Some(end) => {
-                edits.push(crate::diag::Edit { span, text: "!(".to_owned() });
-                edits.push(crate::diag::Edit { span: builder.span(end, end), text: ")".to_owned() });
+                edits.push(bayplan_diag::Edit { span, text: "!(".to_owned() });
+                edits.push(bayplan_diag::Edit { span: builder.span(end, end), text: ")".to_owned() });
             }
-            None => edits.push(crate::diag::Edit { span, text: sign.to_owned() }),
+            None => edits.push(bayplan_diag::Edit { span, text: sign.to_owned() }),
         }
     }
     Some(diagnostic.with_edits("write the operators as marks", edits))
@@ -149,7 +149,7 @@ fn unit(builder: &Builder<'_>, tokens: &[Token], at: usize, expected: &Expected)
         return Some(diagnostic.with_help("a name begins with a letter"));
     }
     let lettered = number.chars().any(|c| c.is_ascii_alphabetic() || c == '_');
-    let known = crate::lang::syntax::recovery::segments::is_number(number);
+    let known = crate::syntax::recovery::segments::is_number(number);
     if !lettered || known {
         return None;
     }
@@ -172,7 +172,7 @@ fn unit_apart(builder: &Builder<'_>, tokens: &[Token], at: usize, _: &Expected) 
     let joined = format!("{number}{unit}");
     let span = builder.span(before.start, token.end);
     let apart = Diagnostic::new(&codes::BAD_NUMBER, span, format!("`{number} {unit}` is not an amount"));
-    if crate::lang::syntax::recovery::segments::is_number(&joined) {
+    if crate::syntax::recovery::segments::is_number(&joined) {
         return Some(apart.with_fix(format!("write `{joined}`"), span, joined));
     }
     let help = literal::meant_unit(number, unit)?;
@@ -230,7 +230,7 @@ fn equals(builder: &Builder<'_>, tokens: &[Token], at: usize, expected: &Expecte
 }
 
 /// A mark that begins a statement and is none of the language, if it is known by name.
-pub(in crate::lang::syntax) fn mark_at(builder: &Builder<'_>, token: &Token) -> Option<Diagnostic> {
+pub(in crate::syntax) fn mark_at(builder: &Builder<'_>, token: &Token) -> Option<Diagnostic> {
     marks(builder, std::slice::from_ref(token), 0, &Expected::default())
 }
 
@@ -276,7 +276,7 @@ fn marks(builder: &Builder<'_>, tokens: &[Token], at: usize, _: &Expected) -> Op
         if let Some((at, mark)) = line.char_indices().find(|(_, c)| ends.contains(*c)) {
             let start = token.end + at;
             let span = builder.span(start, start + mark.len_utf8());
-            fix.edits.push(crate::diag::Edit { span, text: quote.to_owned() });
+            fix.edits.push(bayplan_diag::Edit { span, text: quote.to_owned() });
         }
     }
     Some(diagnostic)
@@ -297,7 +297,7 @@ fn nested_quote(builder: &Builder<'_>, tokens: &[Token], at: usize, _: &Expected
         return None;
     }
     let escaped =
-        |start: usize| crate::diag::Edit { span: builder.span(start, start + 1), text: "\\\"".to_owned() };
+        |start: usize| bayplan_diag::Edit { span: builder.span(start, start + 1), text: "\\\"".to_owned() };
     let message = "a quote inside a text ends it";
     let span = builder.span(before.end - 1, next.1.start + 1);
     let diagnostic =
@@ -445,7 +445,7 @@ fn reserved(builder: &Builder<'_>, tokens: &[Token], at: usize, expected: &Expec
 }
 
 /// `if`, at the beginning of a statement or in one.
-pub(in crate::lang::syntax) fn no_if(span: Span) -> Diagnostic {
+pub(in crate::syntax) fn no_if(span: Span) -> Diagnostic {
     foreign(span, "the language has no `if`")
         .with_help("put the condition last: `reject \"…\" when E`, `give E when C`; a choice is `C ? a : b`")
 }

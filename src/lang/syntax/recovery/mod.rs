@@ -10,25 +10,25 @@
 mod expected;
 mod familiar_mistakes;
 mod slips;
-pub(in crate::lang::syntax) mod segments;
+pub(in crate::syntax) mod segments;
 
 use super::build::Builder;
 use super::nodes::Nodes;
 use super::{Grammar, Rule};
-use crate::diag::{Diagnostic, Span, codes, suggest};
-use crate::lang::language::statements::{Home, Naming, STATEMENTS, StatementId};
-use crate::lang::syntax::ast::*;
-use crate::lang::syntax::recovery::expected::Expected;
-use crate::lang::syntax::recovery::segments::{
+use crate::language::statements::{Home, Naming, STATEMENTS, StatementId};
+use crate::syntax::ast::*;
+use crate::syntax::recovery::expected::Expected;
+use crate::syntax::recovery::segments::{
     Body, Segment, block_of, body_of_block, body_of_policy, in_blocks, in_files, in_language, in_policies,
     items, opening, words_in,
 };
-use crate::lang::syntax::tokens::Kind;
+use crate::syntax::tokens::Kind;
+use bayplan_diag::{Diagnostic, Span, codes, suggest};
 use pest::Parser as _;
 use pest::error::Error;
 
 /// Reads what can be read of a file and reports the rest. `error` is what the grammar said of the whole.
-pub(in crate::lang::syntax) fn file(builder: &mut Builder<'_>, file: &mut File, error: Option<&Error<Rule>>) {
+pub(in crate::syntax) fn file(builder: &mut Builder<'_>, file: &mut File, error: Option<&Error<Rule>>) {
     builder.failed = true;
     for open in &builder.scan.open {
         let (message, help) = match open.comment {
@@ -188,7 +188,7 @@ fn foreign_statement(builder: &Builder<'_>, segment: &Segment, allowed: &[&str])
     let diagnostic = diagnostic.with_help(format!("write `{syntax}`"));
     let when = (segment.start + 1..segment.end).filter(|at| builder.word_at(*at) == Some("if"));
     let edits = std::iter::once((span, *ours)).chain(when.map(|at| (builder.span_of(at), "when")));
-    let edits = edits.map(|(span, text)| crate::diag::Edit { span, text: text.to_owned() }).collect();
+    let edits = edits.map(|(span, text)| bayplan_diag::Edit { span, text: text.to_owned() }).collect();
     Some(diagnostic.with_edits(format!("write `{ours}`"), edits))
 }
 
@@ -514,7 +514,7 @@ fn missing_brace(builder: &mut Builder<'_>, open: usize, end: usize, word: &str)
 // ---- saying what the grammar said
 
 /// Reports what the grammar said of a segment.
-pub(in crate::lang::syntax) fn explain(builder: &mut Builder<'_>, segment: &Segment, error: &Error<Rule>) {
+pub(in crate::syntax) fn explain(builder: &mut Builder<'_>, segment: &Segment, error: &Error<Rule>) {
     builder.failed = true;
     let expected = Expected::of(error);
     let start = builder.token(segment.start).map_or(0, |token| token.start);

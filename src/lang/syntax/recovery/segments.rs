@@ -3,38 +3,38 @@
 //! Called by `recovery`. Two facts make it work: words of statements begin lines, and two operands never
 //! follow each other, so a word after an operand begins something.
 
-use crate::diag::Span;
-use crate::lang::language::statements::{CLAUSES, Home, StatementId, beginning_with, statements_in};
-use crate::lang::syntax::build::Builder;
-use crate::lang::syntax::tokens::{Kind, Token};
-use crate::lang::syntax::{Grammar, Rule};
+use crate::language::statements::{CLAUSES, Home, StatementId, beginning_with, statements_in};
+use crate::syntax::build::Builder;
+use crate::syntax::tokens::{Kind, Token};
+use crate::syntax::{Grammar, Rule};
+use bayplan_diag::Span;
 use pest::Parser as _;
 
 /// Words of operators, ours and those of other languages: a statement does not begin at them.
 const OPERATOR_WORDS: [&str; 7] = ["in", "matches", "none", "and", "or", "not", "is"];
 
 /// Whether a word begins an item of a file.
-pub(in crate::lang::syntax) fn in_files(word: &str) -> bool {
+pub(in crate::syntax) fn in_files(word: &str) -> bool {
     beginning_with(word).any(|id| id.def().stands_in(Home::File))
 }
 
 /// Whether a word begins a statement of a policy.
-pub(in crate::lang::syntax) fn in_policies(word: &str) -> bool {
+pub(in crate::syntax) fn in_policies(word: &str) -> bool {
     beginning_with(word).any(|id| id.def().stands_in(Home::Policy))
 }
 
 /// Whether a word begins a statement of some block.
-pub(in crate::lang::syntax) fn in_blocks(word: &str) -> bool {
+pub(in crate::syntax) fn in_blocks(word: &str) -> bool {
     beginning_with(word).any(|id| id.def().stands_in_a_block())
 }
 
 /// Whether a word begins any statement.
-pub(in crate::lang::syntax) fn in_language(word: &str) -> bool {
+pub(in crate::syntax) fn in_language(word: &str) -> bool {
     beginning_with(word).next().is_some()
 }
 
 /// The words that begin a statement of a place, each once, in the order of the table.
-pub(in crate::lang::syntax) fn words_in(home: Home) -> Vec<&'static str> {
+pub(in crate::syntax) fn words_in(home: Home) -> Vec<&'static str> {
     let mut words: Vec<&str> = Vec::new();
     for word in statements_in(home).map(|id| id.def().word()) {
         if !words.contains(&word) {
@@ -45,12 +45,12 @@ pub(in crate::lang::syntax) fn words_in(home: Home) -> Vec<&'static str> {
 }
 
 /// The statement with a block that a word begins. Those of one word take the same statements.
-pub(in crate::lang::syntax) fn block_of(word: &str) -> Option<StatementId> {
+pub(in crate::syntax) fn block_of(word: &str) -> Option<StatementId> {
     beginning_with(word).find(|id| id.has_block())
 }
 
 /// Whether a word continues a statement or an expression, so that none begins at it.
-pub(in crate::lang::syntax) fn continues(word: &str) -> bool {
+pub(in crate::syntax) fn continues(word: &str) -> bool {
     OPERATOR_WORDS.contains(&word) || word == "skip" || CLAUSES.iter().any(|clause| clause.word == word)
 }
 
@@ -61,22 +61,22 @@ fn ends_a_clause(word: &str) -> bool {
 }
 
 /// Whether a number with letters is one of the language.
-pub(in crate::lang::syntax) fn is_number(text: &str) -> bool {
+pub(in crate::syntax) fn is_number(text: &str) -> bool {
     Grammar::parse(Rule::hole, text).is_ok()
 }
 
 /// A stretch of tokens that is read alone: `tokens[start..end]`.
 #[derive(Clone, Debug)]
-pub(in crate::lang::syntax) struct Segment {
-    pub(in crate::lang::syntax) start: usize,
-    pub(in crate::lang::syntax) end: usize,
+pub(in crate::syntax) struct Segment {
+    pub(in crate::syntax) start: usize,
+    pub(in crate::syntax) end: usize,
     /// What it is, for messages: the word of a statement.
-    pub(in crate::lang::syntax) word: String,
+    pub(in crate::syntax) word: String,
 }
 
 impl Segment {
     /// The whole text as one segment.
-    pub(in crate::lang::syntax) fn whole(builder: &Builder<'_>, word: &str) -> Self {
+    pub(in crate::syntax) fn whole(builder: &Builder<'_>, word: &str) -> Self {
         Segment { start: 0, end: builder.scan.tokens.len(), word: word.to_owned() }
     }
 }
@@ -84,30 +84,30 @@ impl Segment {
 // ---- where segments begin
 
 impl<'a> Builder<'a> {
-    pub(in crate::lang::syntax) fn token(&self, at: usize) -> Option<&'a Token> {
+    pub(in crate::syntax) fn token(&self, at: usize) -> Option<&'a Token> {
         self.scan.tokens.get(at)
     }
 
-    pub(in crate::lang::syntax) fn token_text(&self, at: usize) -> &'a str {
+    pub(in crate::syntax) fn token_text(&self, at: usize) -> &'a str {
         self.token(at).and_then(|token| self.text.get(token.start..token.end)).unwrap_or("")
     }
 
-    pub(in crate::lang::syntax) fn word_at(&self, at: usize) -> Option<&'a str> {
+    pub(in crate::syntax) fn word_at(&self, at: usize) -> Option<&'a str> {
         self.token(at).and_then(|token| self.word(token))
     }
 
-    pub(in crate::lang::syntax) fn is_first(&self, at: usize) -> bool {
+    pub(in crate::syntax) fn is_first(&self, at: usize) -> bool {
         self.token(at).is_some_and(|token| token.first)
     }
 
     /// Bytes between the beginning of its line and a token.
-    pub(in crate::lang::syntax) fn column(&self, at: usize) -> usize {
+    pub(in crate::syntax) fn column(&self, at: usize) -> usize {
         let Some(token) = self.token(at) else { return 0 };
         let before = self.text.get(..token.start).unwrap_or("");
         before.len() - before.rfind('\n').map_or(0, |end| end + 1)
     }
 
-    pub(in crate::lang::syntax) fn span_of(&self, at: usize) -> Span {
+    pub(in crate::syntax) fn span_of(&self, at: usize) -> Span {
         match self.token(at) {
             Some(token) => self.span(token.start, token.end),
             None => self.span(self.text.len(), self.text.len()),
@@ -115,12 +115,12 @@ impl<'a> Builder<'a> {
     }
 
     /// Whether the token before ends a statement or opens a block.
-    pub(in crate::lang::syntax) fn after_mark(&self, at: usize) -> bool {
+    pub(in crate::syntax) fn after_mark(&self, at: usize) -> bool {
         at.checked_sub(1).is_none_or(|at| matches!(self.token_text(at), "{" | "}" | ";"))
     }
 
     /// Whether the token before could be the end of an expression or a reason.
-    pub(in crate::lang::syntax) fn after_operand(&self, at: usize) -> bool {
+    pub(in crate::syntax) fn after_operand(&self, at: usize) -> bool {
         let Some(before) = at.checked_sub(1) else { return true };
         match self.token(before).map(|token| token.kind) {
             Some(Kind::Number | Kind::String) => true,
@@ -136,7 +136,7 @@ impl<'a> Builder<'a> {
     }
 
     /// Whether what follows a word of a statement does not show that the word is a name here.
-    pub(in crate::lang::syntax) fn starts_here(&self, at: usize, word: &str) -> bool {
+    pub(in crate::syntax) fn starts_here(&self, at: usize, word: &str) -> bool {
         let next = self.token_text(at + 1);
         let expression_follows = beginning_with(word).any(|id| id.def().expression_first);
         match self.token(at + 1).map(|token| token.kind) {
@@ -151,7 +151,7 @@ impl<'a> Builder<'a> {
     }
 
     /// Whether a statement of a word that we do not know begins here: two operands are never adjacent.
-    pub(in crate::lang::syntax) fn unknown_starts(&self, at: usize) -> bool {
+    pub(in crate::syntax) fn unknown_starts(&self, at: usize) -> bool {
         let Some(word) = self.word_at(at) else { return false };
         if continues(word) {
             return false;
@@ -174,7 +174,7 @@ impl<'a> Builder<'a> {
 }
 
 /// Where the items of a file begin: in the first column whatever is open, elsewhere when all is closed.
-pub(in crate::lang::syntax) fn items(builder: &Builder<'_>) -> Vec<Segment> {
+pub(in crate::syntax) fn items(builder: &Builder<'_>) -> Vec<Segment> {
     let mut starts = Vec::new();
     let mut braces = 0usize;
     let count = builder.scan.tokens.len();
@@ -209,24 +209,24 @@ pub(in crate::lang::syntax) fn items(builder: &Builder<'_>) -> Vec<Segment> {
 }
 
 /// A policy's body: where its statements begin and end.
-pub(in crate::lang::syntax) struct Body {
+pub(in crate::syntax) struct Body {
     /// Token after the head.
-    pub(in crate::lang::syntax) head: usize,
+    pub(in crate::syntax) head: usize,
     /// The head ends with `{`.
-    pub(in crate::lang::syntax) open: bool,
+    pub(in crate::syntax) open: bool,
     /// The `}` of the policy.
-    pub(in crate::lang::syntax) close: Option<usize>,
+    pub(in crate::syntax) close: Option<usize>,
     /// A `}` that closes the policy although statements follow.
-    pub(in crate::lang::syntax) stray: Option<usize>,
+    pub(in crate::syntax) stray: Option<usize>,
     /// Beginnings of statements; the flag says that the statement before lost its `}`.
-    pub(in crate::lang::syntax) starts: Vec<(usize, bool)>,
+    pub(in crate::syntax) starts: Vec<(usize, bool)>,
     /// Tokens after the policy's `}`.
-    pub(in crate::lang::syntax) tail: std::ops::Range<usize>,
+    pub(in crate::syntax) tail: std::ops::Range<usize>,
     /// The last statement lost its `}`.
-    pub(in crate::lang::syntax) unclosed: bool,
+    pub(in crate::syntax) unclosed: bool,
 }
 
-pub(in crate::lang::syntax) fn body_of_policy(builder: &Builder<'_>, segment: &Segment) -> Body {
+pub(in crate::syntax) fn body_of_policy(builder: &Builder<'_>, segment: &Segment) -> Body {
     let (head, open) = head_of_policy(builder, segment);
     let mut scan = BodyScan {
         builder,
@@ -359,7 +359,7 @@ impl BodyScan<'_, '_> {
     }
 }
 
-pub(in crate::lang::syntax) fn statement_starts(builder: &Builder<'_>, at: usize, braces: usize) -> bool {
+pub(in crate::syntax) fn statement_starts(builder: &Builder<'_>, at: usize, braces: usize) -> bool {
     let Some(word) = builder.word_at(at) else { return false };
     let both = in_policies(word) && in_blocks(word);
     let closed = braces == 0;
@@ -374,7 +374,7 @@ pub(in crate::lang::syntax) fn statement_starts(builder: &Builder<'_>, at: usize
 }
 
 /// The `{` that opens the body; the head of a ledger may hold others.
-pub(in crate::lang::syntax) fn opening(
+pub(in crate::syntax) fn opening(
     builder: &Builder<'_>,
     segment: &Segment,
     allowed: &[&str],
@@ -397,7 +397,7 @@ pub(in crate::lang::syntax) fn opening(
 }
 
 /// Where the statements of a block begin, and the `}` that closes it.
-pub(in crate::lang::syntax) fn body_of_block(
+pub(in crate::syntax) fn body_of_block(
     builder: &Builder<'_>,
     segment: &Segment,
     open: usize,

@@ -3,9 +3,9 @@
 //! Called by `recovery` before it says what the grammar expected, which is named at the place *after* the slip: `when` is
 //! taken for the name that is missing.
 
-use crate::diag::{Diagnostic, Span, codes};
-use crate::lang::syntax::build::Builder;
-use crate::lang::syntax::tokens::{Kind, Token};
+use crate::syntax::build::Builder;
+use crate::syntax::tokens::{Kind, Token};
+use bayplan_diag::{Diagnostic, Span, codes};
 
 /// Statements whose second word is not `when`: the first word, what it needs, and how it is written.
 const NEEDS: [(&str, &str, &str); 5] = [

@@ -1,7 +1,7 @@
 //! Days and hours of instants, time zones as cel-go reads them, and the arithmetic of durations and instants.
 
 use super::overflow;
-use crate::lang::types::value::{Cel, Instant, Value};
+use crate::types::value::{Cel, Instant, Value};
 use jiff::tz::TimeZone;
 use std::sync::Arc;
 

@@ -4,7 +4,7 @@
 //! Kubernetes' types have no equality with others.
 
 use super::{no_overload, type_name};
-use crate::lang::types::value::{Cel, Value};
+use crate::types::value::{Cel, Value};
 use std::cmp::Ordering;
 use std::sync::Arc;
 
@@ -60,7 +60,7 @@ pub fn same_key(left: &Value<'_>, right: &Value<'_>) -> bool {
 }
 
 /// Whether Go has no hash of a value.
-pub fn has_no_hash(value: &Value<'_>) -> bool {
+pub(crate) fn has_no_hash(value: &Value<'_>) -> bool {
     matches!(value, Value::Blob(_) | Value::Cel(Cel::Semver(_) | Cel::Format(_)))
 }
 

@@ -2,11 +2,11 @@
 
 use super::calendar::CALENDAR;
 use super::{BASE, DURATION, TIMESTAMP, go, no_overload, overflow, type_name};
-use crate::lang::language::functions::{Absence, Body, Examples, FunctionDef, Influence};
-use crate::lang::types::Ty;
-use crate::lang::types::range::Range;
-use crate::lang::types::value::{Cel, FaultKind, Instant, Value};
-use crate::model::{Duration, Symbol, Time};
+use crate::language::functions::{Absence, Body, Examples, FunctionDef, Influence};
+use crate::types::Ty;
+use crate::types::range::Range;
+use crate::types::value::{Cel, FaultKind, Instant, Value};
+use bayplan_model::{Duration, Symbol, Time};
 use std::sync::Arc;
 
 /// A row of a conversion from one value.

@@ -3,9 +3,9 @@
 //! Source: `k8s.io/dynamic-resource-allocation/cel/compile.go`.
 
 use super::{METHOD, comparisons, refused};
-use crate::lang::language::functions::{Absence, Dialects, FunctionDef};
-use crate::lang::types::Ty;
-use crate::lang::types::value::Value;
+use crate::language::functions::{Absence, Dialects, FunctionDef};
+use crate::types::Ty;
+use crate::types::value::Value;
 
 /// Values that a list may have: as many as an attribute of a device.
 const MOST: usize = 48;

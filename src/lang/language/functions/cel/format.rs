@@ -3,11 +3,11 @@
 
 use super::conversions::text_of;
 use super::{METHOD, refused, type_name};
-use crate::lang::language::functions::format::{fixed as grouped, hex, scientific as superscript};
-use crate::lang::language::functions::strings::quoted_for_print;
-use crate::lang::language::functions::{Absence, FunctionDef, Grows};
-use crate::lang::types::Ty;
-use crate::lang::types::value::{Cel, Value};
+use crate::language::functions::format::{fixed as grouped, hex, scientific as superscript};
+use crate::language::functions::strings::quoted_for_print;
+use crate::language::functions::{Absence, FunctionDef, Grows};
+use crate::types::Ty;
+use crate::types::value::{Cel, Value};
 use std::fmt::Write;
 
 /// The family's rows.

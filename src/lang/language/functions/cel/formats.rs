@@ -1,9 +1,9 @@
 //! Kubernetes' named formats of strings. Messages are those of `k8s.io/apimachinery` and `k8s.io/kube-openapi`.
 
 use super::{METHOD, no_overload, of_text, row, url_parser};
-use crate::lang::language::functions::{Body, FunctionDef};
-use crate::lang::types::value::{Cel, Value};
-use crate::lang::types::{CelType, Ty};
+use crate::language::functions::{Body, FunctionDef};
+use crate::types::value::{Cel, Value};
+use crate::types::{CelType, Ty};
 use std::sync::Arc;
 
 const FORMAT: Ty = Ty::Cel(CelType::Format);
@@ -94,7 +94,7 @@ fn format<'a>(name: &'static str) -> Value<'a> {
     Value::Cel(Cel::Format(name))
 }
 
-fn validate<'a>(args: &[Value<'a>], _: &crate::lang::language::functions::Prepared) -> Value<'a> {
+fn validate<'a>(args: &[Value<'a>], _: &crate::language::functions::Prepared) -> Value<'a> {
     let (Some(Value::Cel(Cel::Format(name))), Some(text)) =
         (args.first(), args.get(1).and_then(Value::as_str))
     else {

@@ -1,7 +1,7 @@
 //! Numbers and times as Go reads and writes them.
 
 use super::calendar::Civil;
-use crate::lang::types::value::Instant;
+use crate::types::value::Instant;
 use std::fmt::Write;
 
 /// A float as Go's `%g` writes it.

@@ -3,11 +3,9 @@
 
 use super::comparisons::{compare, equal, has_order};
 use super::{DURATION, TIMESTAMP, no_overload, overflow, refused, row, type_name};
-use crate::lang::language::functions::{
-    Absence, Body, Examples, FunctionDef, Grows, Influence, Work, collections,
-};
-use crate::lang::types::Ty;
-use crate::lang::types::value::{Cel, FaultKind, Value};
+use crate::language::functions::{Absence, Body, Examples, FunctionDef, Grows, Influence, Work, collections};
+use crate::types::Ty;
+use crate::types::value::{Cel, FaultKind, Value};
 use std::cmp::Ordering;
 use std::sync::Arc;
 

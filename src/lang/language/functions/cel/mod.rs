@@ -24,11 +24,12 @@ pub(super) mod url;
 mod url_parser;
 
 pub use calendar::{add, negate, subtract};
-pub use comparisons::{compare, entry, equal, has_no_hash, same_key};
+pub(crate) use comparisons::has_no_hash;
+pub use comparisons::{compare, entry, equal, same_key};
 
 use super::{Absence, Dialects, Examples, FunctionDef};
-use crate::lang::types::value::{Cel, FaultKind, Value};
-use crate::lang::types::{CelType, Ty};
+use crate::types::value::{Cel, FaultKind, Value};
+use crate::types::{CelType, Ty};
 
 const BASE: FunctionDef = FunctionDef { dialects: Dialects::CEL, ..FunctionDef::BASE };
 const METHOD: FunctionDef = FunctionDef { method: true, ..BASE };

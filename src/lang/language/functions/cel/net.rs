@@ -2,10 +2,10 @@
 //! addresses.
 
 use super::{METHOD, netip, no_overload, of_text, partial, row};
-use crate::lang::language::functions::{Absence, Body, Examples, FunctionDef};
-use crate::lang::types::range::Range;
-use crate::lang::types::value::{Cel, Cidr, FaultKind, Value};
-use crate::lang::types::{CelType, Ty};
+use crate::language::functions::{Absence, Body, Examples, FunctionDef};
+use crate::types::range::Range;
+use crate::types::value::{Cel, Cidr, FaultKind, Value};
+use crate::types::{CelType, Ty};
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -220,7 +220,7 @@ fn made<'a>(value: Result<Value<'a>, String>) -> Value<'a> {
     value.unwrap_or_else(|why| Value::fault(FaultKind::BadConversion, why))
 }
 
-fn to_string<'a>(args: &[Value<'a>], _: &crate::lang::language::functions::Prepared) -> Value<'a> {
+fn to_string<'a>(args: &[Value<'a>], _: &crate::language::functions::Prepared) -> Value<'a> {
     match args {
         [Value::Cel(of @ (Cel::Ip(_) | Cel::Cidr(_)))] => Value::text(of.to_string()),
         _ => no_overload("string", args),
@@ -286,7 +286,7 @@ fn lies_in(network: &Cidr, address: IpAddr) -> bool {
         && masked(network.address, network.prefix) == masked(address, network.prefix)
 }
 
-fn contains_ip<'a>(args: &[Value<'a>], _: &crate::lang::language::functions::Prepared) -> Value<'a> {
+fn contains_ip<'a>(args: &[Value<'a>], _: &crate::language::functions::Prepared) -> Value<'a> {
     match args {
         [Value::Cel(Cel::Cidr(network)), Value::Cel(Cel::Ip(address))] => {
             Value::Bool(lies_in(network, **address))
@@ -298,7 +298,7 @@ fn contains_ip<'a>(args: &[Value<'a>], _: &crate::lang::language::functions::Pre
     }
 }
 
-fn contains_cidr<'a>(args: &[Value<'a>], _: &crate::lang::language::functions::Prepared) -> Value<'a> {
+fn contains_cidr<'a>(args: &[Value<'a>], _: &crate::language::functions::Prepared) -> Value<'a> {
     let within = |outer: &Cidr, inner: &Cidr| {
         Value::Bool(outer.prefix <= inner.prefix && lies_in(outer, inner.address))
     };

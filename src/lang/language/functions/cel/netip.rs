@@ -1,6 +1,6 @@
 //! IP addresses as Go's `net/netip` reads them, with its messages.
 
-use crate::lang::language::functions::strings::quoted_for_print;
+use crate::language::functions::strings::quoted_for_print;
 use std::net::{IpAddr, Ipv6Addr};
 
 /// An address, and whether it has a zone.

@@ -2,10 +2,10 @@
 //! the policy language.
 
 use super::{no_overload, of_text, partial};
-use crate::lang::language::functions::FunctionDef;
-use crate::lang::language::functions::quantities::{AS_APPROXIMATE_FLOAT, made};
-use crate::lang::types::Ty;
-use crate::lang::types::value::{ExactQuantity, FaultKind, Value};
+use crate::language::functions::FunctionDef;
+use crate::language::functions::quantities::{AS_APPROXIMATE_FLOAT, made};
+use crate::types::Ty;
+use crate::types::value::{ExactQuantity, FaultKind, Value};
 
 /// The family's rows.
 pub(in super::super) static FUNCTIONS: &[FunctionDef] = &[

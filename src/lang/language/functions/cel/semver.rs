@@ -1,10 +1,10 @@
 //! Semantic versions, as the library blang/semver v4 reads them.
 
 use super::{METHOD, no_overload, partial, row};
-use crate::lang::language::functions::{Body, Examples, FunctionDef, Prepared};
-use crate::lang::types::range::Range;
-use crate::lang::types::value::{Cel, FaultKind, PreRelease, Semver, Value};
-use crate::lang::types::{CelType, Ty};
+use crate::language::functions::{Body, Examples, FunctionDef, Prepared};
+use crate::types::range::Range;
+use crate::types::value::{Cel, FaultKind, PreRelease, Semver, Value};
+use crate::types::{CelType, Ty};
 use std::cmp::Ordering;
 use std::sync::Arc;
 

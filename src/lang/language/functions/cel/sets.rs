@@ -2,8 +2,8 @@
 
 use super::comparisons::contains;
 use super::no_overload;
-use crate::lang::language::functions::{FunctionDef, collections};
-use crate::lang::types::value::Value;
+use crate::language::functions::{FunctionDef, collections};
+use crate::types::value::Value;
 
 /// The family's rows.
 pub(in super::super) static FUNCTIONS: &[FunctionDef] = &[

@@ -1,10 +1,10 @@
 //! `size`. The order of the overloads is cel-go's, which takes the first where the type of the argument is open.
 
 use super::{METHOD, no_overload};
-use crate::lang::language::functions::{Examples, FunctionDef, Influence};
-use crate::lang::types::Ty;
-use crate::lang::types::range::Range;
-use crate::lang::types::value::Value;
+use crate::language::functions::{Examples, FunctionDef, Influence};
+use crate::types::Ty;
+use crate::types::range::Range;
+use crate::types::value::Value;
 
 const L: Ty = Ty::List(&Ty::Var('t'));
 const M: Ty = Ty::Map(&Ty::Var('k'), &Ty::Var('v'));

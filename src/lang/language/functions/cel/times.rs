@@ -2,10 +2,10 @@
 
 use super::calendar::{Civil, offset_in};
 use super::{DURATION, METHOD, TIMESTAMP, go, nanoseconds, no_overload, refused};
-use crate::lang::language::functions::{Absence, FunctionDef, Work};
-use crate::lang::types::Ty;
-use crate::lang::types::range::Range;
-use crate::lang::types::value::{Cel, Value};
+use crate::language::functions::{Absence, FunctionDef, Work};
+use crate::types::Ty;
+use crate::types::range::Range;
+use crate::types::value::{Cel, Value};
 
 /// A part of an instant, from its second of the calendar and its nanoseconds.
 type Part = fn(&Civil, u32) -> i64;

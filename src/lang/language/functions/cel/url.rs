@@ -1,16 +1,16 @@
 //! URLs.
 
 use super::{METHOD, no_overload, of_text, partial, row, url_parser};
-use crate::lang::language::functions::{Examples, FunctionDef};
-use crate::lang::types::value::{Cel, FaultKind, Url, Value};
-use crate::lang::types::{CelType, Ty};
+use crate::language::functions::{Examples, FunctionDef};
+use crate::types::value::{Cel, FaultKind, Url, Value};
+use crate::types::{CelType, Ty};
 use std::sync::Arc;
 
 const URL: Ty = Ty::Cel(CelType::Url);
 
 const fn part(
     name: &'static str,
-    body: crate::lang::language::functions::Body,
+    body: crate::language::functions::Body,
     doc: &'static str,
     examples: Examples,
 ) -> FunctionDef {

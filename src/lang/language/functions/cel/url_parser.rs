@@ -1,8 +1,8 @@
 //! URLs as Go's `net/url` reads and writes them, with its messages. Parts are bytes: escapes may name any.
 
 use super::netip;
-use crate::lang::language::functions::strings::quoted_for_print;
-use crate::lang::types::value::Url;
+use crate::language::functions::strings::quoted_for_print;
+use crate::types::value::Url;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::net::IpAddr;

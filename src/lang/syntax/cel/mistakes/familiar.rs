@@ -5,8 +5,8 @@
 
 use super::words;
 use super::{Text, units};
-use crate::diag::{Diagnostic, Edit, Span, codes};
-use crate::lang::syntax::tokens::Kind;
+use crate::syntax::tokens::Kind;
+use bayplan_diag::{Diagnostic, Edit, Span, codes};
 
 pub(super) use super::words::reserved_word;
 
@@ -320,7 +320,7 @@ fn last_comma(text: Text<'_>, at: usize) -> Option<Diagnostic> {
 }
 
 /// Mistakes in a text that the parser takes.
-pub(in crate::lang::syntax::cel) fn accepted(text: Text<'_>) -> Vec<Diagnostic> {
+pub(in crate::syntax::cel) fn accepted(text: Text<'_>) -> Vec<Diagnostic> {
     let tokens = text.tokens;
     let checks = [has_of_key, absent];
     (0..tokens.list.len()).filter_map(|at| checks.iter().find_map(|check| check(text, at))).collect()

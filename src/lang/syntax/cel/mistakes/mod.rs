@@ -11,9 +11,9 @@ mod words;
 use super::Place;
 use super::parse::{MAX_LEVELS, Mistake, MistakeKind};
 use super::tokens::Tokens;
-use crate::diag::{Diagnostic, Span, codes};
-use crate::lang::syntax::literal;
-use crate::lang::syntax::tokens::Kind;
+use crate::syntax::literal;
+use crate::syntax::tokens::Kind;
+use bayplan_diag::{Diagnostic, Span, codes};
 
 /// The tokens of a text and its place: what every check looks at.
 #[derive(Clone, Copy)]

@@ -1,10 +1,10 @@
 //! Numbers with units of the policy language, `500m`, `4Gi`, `1h30min`, `50%`, and how CEL writes them.
 
 use super::Text;
-use crate::diag::{Diagnostic, Span, codes};
-use crate::lang::syntax::ast::Literal;
-use crate::lang::syntax::literal::{unknown_unit, with_unit};
-use crate::lang::syntax::tokens::Kind;
+use crate::syntax::ast::Literal;
+use crate::syntax::literal::{unknown_unit, with_unit};
+use crate::syntax::tokens::Kind;
+use bayplan_diag::{Diagnostic, Span, codes};
 
 /// `500m`: a number that letters touch.
 pub(super) fn unit(text: Text<'_>, at: usize) -> Option<Diagnostic> {
@@ -132,7 +132,7 @@ fn spelling(written: &str, value: &Literal) -> Option<String> {
 }
 
 /// A duration as CEL reads it.
-pub(in crate::lang::syntax::cel) fn duration(microseconds: i64) -> String {
+pub(in crate::syntax::cel) fn duration(microseconds: i64) -> String {
     let mut rest = microseconds.unsigned_abs();
     let mut out = if microseconds < 0 { "-".to_owned() } else { String::new() };
     for (unit, size) in [("h", 3_600_000_000), ("m", 60_000_000), ("s", 1_000_000), ("ms", 1_000), ("us", 1)]

@@ -2,8 +2,8 @@
 
 use super::Text;
 use super::familiar::foreign;
-use crate::diag::{Diagnostic, Edit, Span, codes};
-use crate::lang::syntax::tokens::Kind;
+use crate::syntax::tokens::Kind;
+use bayplan_diag::{Diagnostic, Edit, Span, codes};
 
 /// CEL's reserved words; none of them is a name.
 const RESERVED: [&str; 17] = [

@@ -7,6 +7,9 @@
 
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
+// The parser that pest generates names it.
+extern crate alloc;
+
 pub mod types;
 pub mod language;
 pub mod schemas;
@@ -23,8 +26,8 @@ pub mod convert;
 pub mod policy_set;
 pub mod cel;
 
-use crate::diag::{Diagnostic, Source, SourceMap, Span};
 use analysis::cost::Size;
+use bayplan_diag::{Diagnostic, Source, SourceMap, Span};
 use check::Argument;
 use eval::budget::Budget;
 use exceptions::{Outside, OutsideException};
