@@ -53,7 +53,7 @@ impl What {
             }
             Self::QueueKey => plugin.queue_sort().is_some(),
             Self::Gate => plugin.pre_enqueue().is_some(),
-            Self::Preemption => plugin.preemption().is_some(),
+            Self::Preemption => plugin.rule_plugin().is_some_and(|of| of.preemption().is_some()),
         }
     }
 

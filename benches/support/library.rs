@@ -186,7 +186,12 @@ pub(crate) fn empty(framework: &Framework) -> Snapshot {
         snapshot.add_index(key, index);
     }
     snapshot.set_metrics_windows(
-        framework.plugins().iter().flat_map(|plugin| plugin.metrics_windows()).collect(),
+        framework
+            .plugins()
+            .iter()
+            .filter_map(|plugin| plugin.rule_plugin())
+            .flat_map(|of| of.metrics_windows())
+            .collect(),
     );
     snapshot
 }

@@ -101,7 +101,7 @@ pub trait Counting: Sync {
 impl Framework {
     /// The plugins with rules that do not decide.
     pub fn counting(&self) -> impl Iterator<Item = (PluginId, &dyn Counting)> {
-        self.counts().iter().filter_map(|id| Some((*id, self.plugin(*id)?.counting()?)))
+        self.counts().iter().filter_map(|id| Some((*id, self.plugin(*id)?.rule_plugin()?.counting()?)))
     }
 
     /// What the rules up to Score would have done to the choice of a node.

@@ -24,7 +24,8 @@ impl Framework {
         let mut all = Vec::new();
         for at in 0..self.plugins().len() {
             let id = PluginId(at as u16);
-            let of = self.plugin(id).map(|plugin| plugin.left_alone(&h.for_plugin(id)));
+            let of =
+                self.plugin(id).and_then(|plugin| Some(plugin.rule_plugin()?.left_alone(&h.for_plugin(id))));
             all.extend(of.into_iter().flatten().map(|of| (id, of)));
         }
         all

@@ -30,6 +30,7 @@ mod waits;
 mod plugin;
 mod queued;
 mod remedies;
+mod rule_plugin;
 mod diagnosis;
 mod recorder;
 mod probe;
@@ -79,6 +80,7 @@ pub use registry::{DuplicateName, Entry, Make, NewPlugin, PluginDescriptor, Regi
 pub use remedies::{
     CONDITION_TAINTS, CORDONED, Edit, EditOwner, Exempted, Patch, describes_machine, is_of_lifecycle,
 };
+pub use rule_plugin::RulePlugin;
 pub use runner::Runner;
 pub use runtime::{Acting, Cycle, Framework, MAX_PERMIT_WAIT, NominatedTry};
 pub use scale::{MAX_SCORE, Scale};

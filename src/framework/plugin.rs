@@ -1,14 +1,12 @@
 //! [`Plugin`]: which extension points a plugin serves, and what it reads.
 
-use super::counting::Counting;
 use super::handle::Handle;
-use super::left_alone::LeftAlone;
 use super::points::*;
-use super::preemption::PreemptionRules;
 use super::reads::{Need, Reads};
 use super::remedies::Edit;
+use super::rule_plugin::RulePlugin;
 use super::unchecked::Impact;
-use bayplan_model::{Duration, NodeInfo, PodInfo, PodPrecondition, Resource, Snapshot, Symbol, Time, Want};
+use bayplan_model::{NodeInfo, PodInfo, PodPrecondition, Snapshot, Symbol, Time, Want};
 use std::any::Any;
 
 /// How often plugins that read the clock are re-evaluated, unless they say when.
@@ -32,15 +30,6 @@ pub trait Plugin: Any + Send + Sync {
         let _ = h;
         Vec::new()
     }
-    /// The names of its rules that can refuse a pod or fail; statuses number them from 1. In-tree plugins have
-    /// none. The rule of a refusal at PreEnqueue is the first.
-    fn rules(&self) -> &[Symbol] {
-        &[]
-    }
-    /// A hash of its source besides name and arguments: the text of a policy.
-    fn digest(&self) -> u64 {
-        0
-    }
     /// The next instant at which the plugin's answer about a refused or waiting pod may change because time passed.
     /// `None`: never. Called when the pod begins to wait, at that instant, and after events that do not help the pod. Adds
     /// to `work` how many parts of conditions it evaluated, by which the queue bounds its time.
@@ -53,20 +42,10 @@ pub trait Plugin: Any + Send + Sync {
     fn indexes(&self) -> Vec<(bayplan_model::IndexKey, Box<dyn bayplan_model::Index>)> {
         Vec::new()
     }
-    /// The resources that it sums under a name and a key, such as those of a ledger, for all who show them; `None`: it has
-    /// no such sums, or decides by none.
-    fn sum(&self, name: &str, key: &str, snapshot: &Snapshot) -> Option<Resource> {
-        let _ = (name, key, snapshot);
-        None
-    }
     /// The kinds of objects that it reads beside pods, nodes and namespaces: they are watched while the plugin is in
     /// service.
     fn kinds(&self) -> &'static [Need] {
         &[]
-    }
-    /// The windows over which it reads what nodes use: the metrics API is polled while the plugin is in service.
-    fn metrics_windows(&self) -> Vec<Duration> {
-        Vec::new()
     }
     /// What the snapshot must keep for this pod while it waits for a node or is being bound: columns of the node labels
     /// that the plugin reads because the pod names them. What it reads for every pod is in [`Reads::label_keys`]. The
@@ -74,6 +53,10 @@ pub trait Plugin: Any + Send + Sync {
     /// cluster that it depends on may change before the pod is tried.
     fn wants(&self, pod: &PodInfo, snapshot: &Snapshot, out: &mut Vec<Want>) {
         let _ = (pod, snapshot, out);
+    }
+    /// What it has beside the extension points, if people write its rules.
+    fn rule_plugin(&self) -> Option<&dyn RulePlugin> {
+        None
     }
     /// Before a pod may enter the queue.
     fn pre_enqueue(&self) -> Option<&dyn PreEnqueue> {
@@ -99,15 +82,6 @@ pub trait Plugin: Any + Send + Sync {
     fn post_filter(&self) -> Option<&dyn PostFilter> {
         None
     }
-    /// The rules that do not decide. Profiles have no such point: they are counted for every plugin that is enabled
-    /// anywhere.
-    fn counting(&self) -> Option<&dyn Counting> {
-        None
-    }
-    /// Which pods may be evicted for a pod. Asked of the plugins at PostFilter by the one of them that preempts.
-    fn preemption(&self) -> Option<&dyn PreemptionRules> {
-        None
-    }
     /// Once per attempt, before Score.
     fn pre_score(&self) -> Option<&dyn PreScore> {
         None
@@ -115,10 +89,6 @@ pub trait Plugin: Any + Send + Sync {
     /// For each feasible node.
     fn score(&self) -> Option<&dyn Score> {
         None
-    }
-    /// The exceptions by which it leaves the pod alone, for explanations.
-    fn left_alone(&self, _h: &Handle) -> Vec<LeftAlone> {
-        Vec::new()
     }
     /// Edits that may help against the plugin's refusal, for explanations: of a node, or of the pod before nodes are
     /// evaluated (`None`). Called only for a pod and node that the plugin refuses. Each edit is tried before it is
@@ -141,15 +111,6 @@ pub trait Plugin: Any + Send + Sync {
     }
     /// The binding itself.
     fn bind(&self) -> Option<&dyn Bind> {
-        None
-    }
-    /// After an attempt that failed. Profiles have no such point: it runs for every plugin that is enabled anywhere.
-    fn failure(&self) -> Option<&dyn Failure> {
-        None
-    }
-    /// What is written once the pod is bound. Profiles have no such point: it runs for every plugin that is enabled
-    /// anywhere.
-    fn after_bind(&self) -> Option<&dyn AfterBind> {
         None
     }
     /// After the binding.

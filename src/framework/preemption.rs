@@ -329,7 +329,7 @@ impl Framework {
     /// The rules about evictions of all plugins at PostFilter.
     pub(super) fn eviction_rules(&self) -> impl Iterator<Item = (PluginId, &dyn PreemptionRules)> {
         let point = self.points().post_filter.iter();
-        point.filter_map(|id| Some((*id, self.plugin(*id)?.preemption()?)))
+        point.filter_map(|id| Some((*id, self.plugin(*id)?.rule_plugin()?.preemption()?)))
     }
 
     /// Whether rules may name the pods that may be evicted: those of another priority than the lower ones too.
@@ -413,7 +413,7 @@ impl Framework {
             let Some(plugin) = self.plugin(id) else { return false };
             let point = plugin.post_filter();
             point.is_some_and(|point| point.preempts() && !point.is_substitute())
-                || plugin.preemption().is_some_and(|rules| {
+                || plugin.rule_plugin().and_then(|of| of.preemption()).is_some_and(|rules| {
                     (rules.may_name_victims() || !preempts)
                         && (rules.may_begin() || rules.applies(&h.for_plugin(id)))
                 })

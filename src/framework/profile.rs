@@ -433,7 +433,7 @@ impl<'a> Builder<'a> {
 
     fn counts(&self, name: &str) -> bool {
         let plugin = self.id(name).and_then(|id| self.plugins.get(id.index()));
-        plugin.is_some_and(|(_, plugin)| plugin.counting().is_some())
+        plugin.is_some_and(|(_, plugin)| plugin.rule_plugin().is_some_and(|of| of.counting().is_some()))
     }
 
     /// The plugins that run at a point, in order: those named there and in `multiPoint`, those of `multiPoint` alone,

@@ -183,9 +183,9 @@ impl Framework {
             let serving = plugins.iter().enumerate().filter(|(_, plugin)| serves(&***plugin));
             serving.map(|(at, _)| PluginId(at as u16)).collect()
         };
-        let failures = those(|plugin| plugin.failure().is_some());
-        let after_binds = those(|plugin| plugin.after_bind().is_some());
-        let counts = those(|plugin| plugin.counting().is_some());
+        let failures = those(|plugin| plugin.rule_plugin().is_some_and(|of| of.failure().is_some()));
+        let after_binds = those(|plugin| plugin.rule_plugin().is_some_and(|of| of.after_bind().is_some()));
+        let counts = those(|plugin| plugin.rule_plugin().is_some_and(|of| of.counting().is_some()));
         Self {
             scheduler_name,
             percentage_of_nodes_to_score: None,
@@ -247,12 +247,13 @@ impl Framework {
     /// text and arguments that may refuse at the same points.
     pub fn counterpart(&self, of: &Framework, theirs: PluginId) -> Option<PluginId> {
         let plugin = of.plugins.get(theirs.index())?;
+        let digest = |plugin: &dyn Plugin| plugin.rule_plugin().map(|of| of.digest());
         let args = |of: &Framework, at: usize| of.args.as_ref().and_then(|args| args.get(at).cloned());
         let given = args(of, theirs.index());
         let at = self.plugins.iter().position(|own| Arc::ptr_eq(own, plugin)).or_else(|| {
             let at = self.plugins.iter().position(|own| own.name() == plugin.name())?;
             let same = args(self, at).zip(given).is_some_and(|(own, given)| own.same(&given))
-                && self.plugins.get(at)?.digest() == plugin.digest();
+                && digest(&**self.plugins.get(at)?) == digest(&**plugin);
             same.then_some(at)
         })?;
         let own = PluginId(at as u16);
@@ -644,7 +645,9 @@ impl Framework {
         let before = act.acts.len();
         for id in &self.failures {
             let silent = cycle.state.concerned.as_ref().is_some_and(|some| some.silent.contains(*id));
-            if let Some(point) = self.plugin(*id).and_then(|plugin| plugin.failure()).filter(|_| !silent) {
+            if let Some(point) =
+                self.plugin(*id).and_then(|plugin| plugin.rule_plugin()?.failure()).filter(|_| !silent)
+            {
                 point.failed(&mut act.actor(cycle, *id), ended_by_others);
             }
         }
@@ -658,7 +661,7 @@ impl Framework {
 
     /// The plugins that write for bound pods, in their order.
     pub fn after_binds(&self) -> impl Iterator<Item = (PluginId, &dyn AfterBind)> {
-        let of = |id: &PluginId| Some((*id, self.plugin(*id)?.after_bind()?));
+        let of = |id: &PluginId| Some((*id, self.plugin(*id)?.rule_plugin()?.after_bind()?));
         self.after_binds.iter().filter_map(of)
     }
 

@@ -359,7 +359,7 @@ impl Scheduler {
         let cycle = Cycle::new(pod.clone(), framework.clone(), now);
         let found = guard(&framework, || {
             let (node, _) = node.ok_or_else(|| Status::error("its node is gone"))?;
-            let point = framework.plugin(id).and_then(|plugin| plugin.after_bind());
+            let point = framework.plugin(id).and_then(|plugin| plugin.rule_plugin()?.after_bind());
             let point = point.ok_or_else(|| Status::error("the policy is gone"))?;
             Ok(point.writes(&cycle.handle(&self.cache.snapshot).for_plugin(id), node))
         });

@@ -54,11 +54,11 @@ impl RuleRefusals {
 /// Whether a framework has a policy with this rule.
 pub(super) fn has_rule(framework: &Framework, (policy, rule): &(Symbol, Symbol)) -> bool {
     let found = framework.plugins().iter().find(|plugin| plugin.name() == policy.as_str());
-    found.is_some_and(|plugin| plugin.rules().contains(rule))
+    found.and_then(|plugin| plugin.rule_plugin()).is_some_and(|of| of.rules().contains(rule))
 }
 
 fn rule_of(plugin: &dyn Plugin, number: u16) -> Option<Symbol> {
-    plugin.rules().get(usize::from(number).checked_sub(1)?).cloned()
+    plugin.rule_plugin()?.rules().get(usize::from(number).checked_sub(1)?).cloned()
 }
 
 /// The pods that wait, for metrics.
@@ -90,7 +90,7 @@ impl Scheduler {
             let framework = &cause.hints.framework;
             if let Some(gate) = cause.gate.and_then(|gate| framework.plugin(gate)) {
                 let name = Symbol::new(gate.name());
-                if let Some(rule) = gate.rules().first() {
+                if let Some(rule) = gate.rule_plugin().and_then(|of| of.rules().first()) {
                     *waiting.by_one_rule.entry((name.clone(), rule.clone())).or_default() += count;
                 }
                 *waiting.gated.entry(name).or_default() += count;

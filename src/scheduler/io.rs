@@ -45,7 +45,7 @@ impl Profiles {
     /// The windows over which plugins read what nodes use.
     pub fn metrics_windows(&self) -> Vec<Duration> {
         let plugins = self.frameworks.iter().flat_map(|of| of.plugins());
-        plugins.flat_map(|plugin| plugin.metrics_windows()).collect()
+        plugins.filter_map(|plugin| plugin.rule_plugin()).flat_map(|of| of.metrics_windows()).collect()
     }
 }
 

@@ -365,6 +365,10 @@ fn preemption_with_rules_is_that_of_the_model() {
 struct OldState(Arc<dyn Plugin>);
 
 impl OldState {
+    fn rules(&self) -> &dyn PreemptionRules {
+        self.0.rule_plugin().unwrap().preemption().unwrap()
+    }
+
     fn made(plugin: Arc<dyn Plugin>) -> Arc<dyn Plugin> {
         Arc::new(Self(plugin))
     }
@@ -389,20 +393,26 @@ impl Plugin for OldState {
     fn post_filter(&self) -> Option<&dyn PostFilter> {
         self.0.post_filter()
     }
+    fn rule_plugin(&self) -> Option<&dyn RulePlugin> {
+        Some(self)
+    }
+}
+
+impl RulePlugin for OldState {
     fn preemption(&self) -> Option<&dyn PreemptionRules> {
-        self.0.preemption().map(|_| self as &dyn PreemptionRules)
+        self.0.rule_plugin()?.preemption().map(|_| self as &dyn PreemptionRules)
     }
 }
 
 impl PreemptionRules for OldState {
     fn applies(&self, h: &Handle) -> bool {
-        self.0.preemption().unwrap().applies(h)
+        self.rules().applies(h)
     }
     fn names_victims(&self, h: &Handle) -> bool {
-        self.0.preemption().unwrap().names_victims(h)
+        self.rules().names_victims(h)
     }
     fn never(&self, h: &Handle, faults: &mut RuleFaults) -> Result<(), Status> {
-        self.0.preemption().unwrap().never(h, faults)
+        self.rules().never(h, faults)
     }
     fn candidate(
         &self,
@@ -413,7 +423,7 @@ impl PreemptionRules for OldState {
     ) -> Result<bool, Status> {
         let cycle = CycleState::default();
         let (h, on) = (Handle { cycle: &cycle, ..*h }, h.snapshot.node(on.id()).unwrap());
-        self.0.preemption().unwrap().candidate(&h, on, victim, faults)
+        self.rules().candidate(&h, on, victim, faults)
     }
     fn protects(
         &self,
@@ -424,10 +434,10 @@ impl PreemptionRules for OldState {
     ) -> Result<bool, Status> {
         let cycle = CycleState::default();
         let (h, on) = (Handle { cycle: &cycle, ..*h }, h.snapshot.node(on.id()).unwrap());
-        self.0.preemption().unwrap().protects(&h, on, victim, faults)
+        self.rules().protects(&h, on, victim, faults)
     }
     fn guard(&self, h: &Handle, on: NodeInfo, faults: &mut RuleFaults) -> Result<(), Status> {
-        self.0.preemption().unwrap().guard(h, on, faults)
+        self.rules().guard(h, on, faults)
     }
 }
 

@@ -5,8 +5,8 @@ use super::steps::{Steps, with};
 use crate::support::policies::compile;
 use bayplan::dry_run::Fault;
 use bayplan::framework::{
-    Actor, AfterBind, ApiCall, CallError, Handle, PatchBody, Plugin, PostBind, PreFilter, Reads, Ticket,
-    Write,
+    Actor, AfterBind, ApiCall, CallError, Handle, PatchBody, Plugin, PostBind, PreFilter, Reads, RulePlugin,
+    Ticket, Write,
 };
 use bayplan::model::objects::projection::Projection;
 use bayplan::model::{
@@ -643,6 +643,12 @@ impl Plugin for Forgetful {
     fn post_bind(&self) -> Option<&dyn PostBind> {
         Some(self)
     }
+    fn rule_plugin(&self) -> Option<&dyn RulePlugin> {
+        Some(self)
+    }
+}
+
+impl RulePlugin for Forgetful {
     fn after_bind(&self) -> Option<&dyn AfterBind> {
         Some(self)
     }
@@ -654,7 +660,7 @@ impl PostBind for Forgetful {
 
 impl AfterBind for Forgetful {
     fn marks(&self, h: &Handle) -> bool {
-        self.0.after_bind().is_some_and(|point| point.marks(h))
+        self.0.rule_plugin().and_then(|of| of.after_bind()).is_some_and(|point| point.marks(h))
     }
     fn writes(&self, _: &Handle, _: NodeId) -> Vec<Write> {
         Vec::new()

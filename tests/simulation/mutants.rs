@@ -176,11 +176,8 @@ impl Plugin for Mutated {
     fn precondition(&self) -> Option<PodPrecondition> {
         self.inner.precondition()
     }
-    fn digest(&self) -> u64 {
-        self.inner.digest()
-    }
-    fn metrics_windows(&self) -> Vec<Duration> {
-        self.inner.metrics_windows()
+    fn rule_plugin(&self) -> Option<&dyn RulePlugin> {
+        self.inner.rule_plugin().map(|_| self as &dyn RulePlugin)
     }
     fn next_change(&self, h: &Handle, work: &mut u64) -> Option<Time> {
         self.may_panic_at("next_change", h);
@@ -223,9 +220,6 @@ impl Plugin for Mutated {
     fn post_filter(&self) -> Option<&dyn PostFilter> {
         self.inner.post_filter().map(|_| self as &dyn PostFilter)
     }
-    fn preemption(&self) -> Option<&dyn PreemptionRules> {
-        self.inner.preemption()
-    }
     fn pre_score(&self) -> Option<&dyn PreScore> {
         self.inner.pre_score().map(|_| self as &dyn PreScore)
     }
@@ -238,9 +232,6 @@ impl Plugin for Mutated {
     fn permit(&self) -> Option<&dyn Permit> {
         self.inner.permit().map(|_| self as &dyn Permit)
     }
-    fn failure(&self) -> Option<&dyn Failure> {
-        self.inner.failure()
-    }
     fn pre_bind(&self) -> Option<&dyn PreBind> {
         self.inner.pre_bind().map(|_| self as &dyn PreBind)
     }
@@ -250,8 +241,23 @@ impl Plugin for Mutated {
     fn post_bind(&self) -> Option<&dyn PostBind> {
         self.inner.post_bind().map(|_| self as &dyn PostBind)
     }
+}
+
+impl RulePlugin for Mutated {
+    fn digest(&self) -> u64 {
+        self.inner.rule_plugin().map_or(0, |of| of.digest())
+    }
+    fn metrics_windows(&self) -> Vec<Duration> {
+        self.inner.rule_plugin().map_or_else(Vec::new, |of| of.metrics_windows())
+    }
+    fn preemption(&self) -> Option<&dyn PreemptionRules> {
+        self.inner.rule_plugin()?.preemption()
+    }
+    fn failure(&self) -> Option<&dyn Failure> {
+        self.inner.rule_plugin()?.failure()
+    }
     fn after_bind(&self) -> Option<&dyn AfterBind> {
-        self.inner.after_bind().map(|_| self as &dyn AfterBind)
+        self.inner.rule_plugin()?.after_bind().map(|_| self as &dyn AfterBind)
     }
 }
 
@@ -367,11 +373,11 @@ impl PostBind for Mutated {
 impl AfterBind for Mutated {
     fn marks(&self, h: &Handle) -> bool {
         self.may_panic_at("mark", h);
-        self.inner.after_bind().unwrap().marks(h)
+        self.inner.rule_plugin().unwrap().after_bind().unwrap().marks(h)
     }
     fn writes(&self, h: &Handle, node: NodeId) -> Vec<Write> {
         self.may_panic_at("writes", h);
-        let mut writes = self.inner.after_bind().unwrap().writes(h, node);
+        let mut writes = self.inner.rule_plugin().unwrap().after_bind().unwrap().writes(h, node);
         if self.mutant == Mutant::RemoveMarks {
             // The mark goes with the annotations of the pod.
             writes.retain(|write| matches!(write.body, PatchBody::Metadata(_)));

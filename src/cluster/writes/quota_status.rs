@@ -69,7 +69,9 @@ pub(in crate::cluster) fn sums(
     let mut sums = Sums::new();
     for namespace in namespaces {
         for plugin in &plugins {
-            let Some(sum) = plugin.sum(&ledger.ledger, namespace, of.snapshot()) else {
+            let of_rules = plugin.rule_plugin();
+            let Some(sum) = of_rules.and_then(|rules| rules.sum(&ledger.ledger, namespace, of.snapshot()))
+            else {
                 let why = format!("no ledger `{ledger}` of resources by namespace is in service");
                 return (state, Some(Err(why)));
             };

@@ -45,8 +45,8 @@ pub use waits::Waits;
 
 use crate::framework::{
     AfterBind, Counting, Edit, Failure, Filter, Framework, Handle, LeftAlone, Need, Permit, Plugin, PostBind,
-    PostFilter, PreBind, PreEnqueue, PreFilter, PreScore, PreemptionRules, QueueSort, Reads, Reserve, Score,
-    Status,
+    PostFilter, PreBind, PreEnqueue, PreFilter, PreScore, PreemptionRules, QueueSort, Reads, Reserve,
+    RulePlugin, Score, Status,
 };
 use crate::lang::analysis::index::can_be_indexed;
 use crate::lang::codegen::CompiledCheck;
@@ -225,16 +225,8 @@ impl Plugin for PolicyPlugin {
         self.compiled.name()
     }
 
-    fn rules(&self) -> &[Symbol] {
-        &self.rules
-    }
-
-    fn digest(&self) -> u64 {
-        let mut hasher = rustc_hash::FxHasher::default();
-        self.compiled.hash.hash(&mut hasher);
-        self.exempt.namespaces.hash(&mut hasher);
-        self.suspended.hash(&mut hasher);
-        hasher.finish()
+    fn rule_plugin(&self) -> Option<&dyn RulePlugin> {
+        Some(self)
     }
 
     fn next_change(&self, h: &Handle, work: &mut u64) -> Option<Time> {
@@ -271,22 +263,6 @@ impl Plugin for PolicyPlugin {
             indexes.push((self.waits_key.clone(), Box::new(Waits::default())));
         }
         indexes
-    }
-
-    fn sum(&self, name: &str, key: &str, snapshot: &Snapshot) -> Option<Resource> {
-        let ledger = self.whole.policy.ledgers.iter().find(|ledger| *ledger.name == *name)?;
-        if self.suspended || ledger.ty != Type::Resources || ledger.key.ty != Type::String {
-            return None;
-        }
-        let sums = snapshot.index::<LedgerIndex>(&ledger.index)?;
-        match sums.sum(&Ordered(Value::text(key))) {
-            Value::Resources(sum) => Some((*sum).clone()),
-            _ => None,
-        }
-    }
-
-    fn metrics_windows(&self) -> Vec<Duration> {
-        self.compiled.policy.sources.iter().map(|source| source.window).collect()
     }
 
     fn pre_enqueue(&self) -> Option<&dyn PreEnqueue> {
@@ -327,24 +303,12 @@ impl Plugin for PolicyPlugin {
         self.preempts().map(|_| self as &dyn PostFilter)
     }
 
-    fn preemption(&self) -> Option<&dyn PreemptionRules> {
-        self.preempts().map(|_| self as &dyn PreemptionRules)
-    }
-
-    fn counting(&self) -> Option<&dyn Counting> {
-        self.counter.as_ref().map(|counter| &**counter as &dyn Counting)
-    }
-
     fn pre_score(&self) -> Option<&dyn PreScore> {
         (!self.compiled.statements.scores.is_empty()).then_some(self)
     }
 
     fn score(&self) -> Option<&dyn Score> {
         (!self.compiled.statements.scores.is_empty()).then_some(self)
-    }
-
-    fn left_alone(&self, h: &Handle) -> Vec<LeftAlone> {
-        self.exceptions_of(h)
     }
 
     fn remedies(&self, h: &Handle, node: Option<NodeInfo>) -> Vec<Edit> {
@@ -363,16 +327,58 @@ impl Plugin for PolicyPlugin {
         (!self.compiled.statements.acts.after_bind.is_empty()).then_some(self)
     }
 
+    fn permit(&self) -> Option<&dyn Permit> {
+        (!self.compiled.statements.permits.is_empty()).then_some(self)
+    }
+}
+
+impl RulePlugin for PolicyPlugin {
+    fn rules(&self) -> &[Symbol] {
+        &self.rules
+    }
+
+    fn digest(&self) -> u64 {
+        let mut hasher = rustc_hash::FxHasher::default();
+        self.compiled.hash.hash(&mut hasher);
+        self.exempt.namespaces.hash(&mut hasher);
+        self.suspended.hash(&mut hasher);
+        hasher.finish()
+    }
+
+    fn sum(&self, name: &str, key: &str, snapshot: &Snapshot) -> Option<Resource> {
+        let ledger = self.whole.policy.ledgers.iter().find(|ledger| *ledger.name == *name)?;
+        if self.suspended || ledger.ty != Type::Resources || ledger.key.ty != Type::String {
+            return None;
+        }
+        let sums = snapshot.index::<LedgerIndex>(&ledger.index)?;
+        match sums.sum(&Ordered(Value::text(key))) {
+            Value::Resources(sum) => Some((*sum).clone()),
+            _ => None,
+        }
+    }
+
+    fn metrics_windows(&self) -> Vec<Duration> {
+        self.compiled.policy.sources.iter().map(|source| source.window).collect()
+    }
+
+    fn preemption(&self) -> Option<&dyn PreemptionRules> {
+        self.preempts().map(|_| self as &dyn PreemptionRules)
+    }
+
+    fn counting(&self) -> Option<&dyn Counting> {
+        self.counter.as_ref().map(|counter| &**counter as &dyn Counting)
+    }
+
+    fn left_alone(&self, h: &Handle) -> Vec<LeftAlone> {
+        self.exceptions_of(h)
+    }
+
     fn after_bind(&self) -> Option<&dyn AfterBind> {
         self.writes_after_bind().then_some(self as &dyn AfterBind)
     }
 
     fn failure(&self) -> Option<&dyn Failure> {
         (!self.compiled.statements.acts.after_failure.is_empty()).then_some(self)
-    }
-
-    fn permit(&self) -> Option<&dyn Permit> {
-        (!self.compiled.statements.permits.is_empty()).then_some(self)
     }
 }
 

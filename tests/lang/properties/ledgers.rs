@@ -205,8 +205,10 @@ fn a_ledger_is_the_recomputed_sum_after_every_change() {
                     assert_eq!(known, defined, "seed {seed}, turn {turn}: {}[{key}]", ledger.name);
                     // Others read sums of resources by one text, and no other sums.
                     let shown = match &key {
-                        Value::String(text) => plugins[0].sum(&ledger.name, text.as_str(), &kept),
-                        _ => plugins[0].sum(&ledger.name, "", &kept),
+                        Value::String(text) => {
+                            plugins[0].rule_plugin().unwrap().sum(&ledger.name, text.as_str(), &kept)
+                        }
+                        _ => plugins[0].rule_plugin().unwrap().sum(&ledger.name, "", &kept),
                     };
                     let resources = match &defined {
                         Value::Resources(sum) => Some((**sum).clone()),
