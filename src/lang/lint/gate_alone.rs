@@ -3,8 +3,8 @@
 //! A gate reserves nothing: of many pods that wait, all pass that the sum leaves room for at one moment. Each of their
 //! attempts must look again, once the pods before it are counted.
 
-use super::shadow::{Parts, covers, refusing};
-use crate::typed::{Check, Point, Policy};
+use super::shadow::{Parts, acts_before, covers, refusing};
+use crate::typed::{Check, Mode, Point, Policy};
 use bayplan_diag::{Diagnostic, Source, Span, codes};
 
 /// The word that a gate begins with.
@@ -15,11 +15,14 @@ pub(super) fn check(policy: &Policy, source: &Source, diagnostics: &mut Vec<Diag
     let over_ledgers = |gate: &Check| !gate.reads.ledgers.is_empty();
     let of =
         |point| policy.rules_at(point).flat_map(move |rule| rule.checks().map(move |check| (rule, check)));
-    let rejects = of(Point::PreFilter).map(|(rule, check)| refusing(policy, rule, check));
-    let rejects: Vec<Parts<'_>> = rejects.collect();
+    let rejects = of(Point::PreFilter).map(|(rule, check)| (rule.head.mode, refusing(policy, rule, check)));
+    let rejects: Vec<(Mode, Parts<'_>)> = rejects.collect();
     for (rule, gate) in of(Point::PreEnqueue).filter(|(_, gate)| over_ledgers(gate)) {
         let own = refusing(policy, rule, gate);
-        if rejects.iter().any(|reject| covers(policy, reject, &own)) {
+        let repeats = |(mode, reject): &(Mode, Parts<'_>)| {
+            acts_before(*mode, rule.head.mode) && covers(policy, reject, &own)
+        };
+        if rejects.iter().any(repeats) {
             continue;
         }
         let ledger = gate.reads.ledgers.keys().next().map(|ledger| &*policy[*ledger].name);

@@ -3,22 +3,25 @@
 //! Both run once a node is chosen. A refusal there ends the attempt: no other node is tried, also where another one would
 //! do, and the next attempt may choose the same node again. A filter decides on each node.
 
-use super::shadow::{Parts, covers, refusing};
+use super::shadow::{Parts, acts_before, covers, refusing};
 use crate::analysis::stage::depends;
-use crate::typed::{Point, Policy, Rule};
+use crate::typed::{Mode, Point, Policy, Rule};
 use bayplan_diag::{Diagnostic, Source, codes};
 
 /// Reports checks after the choice of a node that depend on the node and that no filter makes before.
 pub(super) fn check(policy: &Policy, source: &Source, diagnostics: &mut Vec<Diagnostic>) {
     let of =
         |point| policy.rules_at(point).flat_map(move |rule| rule.checks().map(move |check| (rule, check)));
-    let filters: Vec<Parts<'_>> =
-        of(Point::Filter).map(|(rule, check)| refusing(policy, rule, check)).collect();
+    let filters = of(Point::Filter).map(|(rule, check)| (rule.head.mode, refusing(policy, rule, check)));
+    let filters: Vec<(Mode, Parts<'_>)> = filters.collect();
     for (rule, check) in of(Point::Reserve).chain(of(Point::Permit)) {
         let Some(condition) = &check.condition else { continue };
         let own = refusing(policy, rule, check);
         let reads_node = depends(policy, condition, &mut Vec::new()).node;
-        if !reads_node || filters.iter().any(|filter| covers(policy, filter, &own)) {
+        let decides = |(mode, filter): &(Mode, Parts<'_>)| {
+            acts_before(*mode, rule.head.mode) && covers(policy, filter, &own)
+        };
+        if !reads_node || filters.iter().any(decides) {
             continue;
         }
         let message = format!("`{}` refuses by the node, and no other node is tried then", rule.name());

@@ -6,7 +6,7 @@
 
 use crate::analysis::same::same;
 use crate::analysis::shape::{constant, resolve_alias};
-use crate::typed::{Body, Check, CompareOp, Expr, ExprKind, Point, Policy, Rule, Score};
+use crate::typed::{Body, Check, CompareOp, Expr, ExprKind, Mode, Point, Policy, Rule, Score};
 use crate::types::Type;
 use bayplan_diag::{Diagnostic, Span, codes};
 use std::cmp::Ordering;
@@ -61,12 +61,17 @@ fn refusals<'p>(
     rules: impl Iterator<Item = &'p Rule>,
     diagnostics: &mut Vec<Diagnostic>,
 ) {
-    let of = rules.flat_map(|rule| rule.checks().map(move |check| (check, refusing(policy, rule, check))));
-    let (checks, parts): (Vec<&Check>, Vec<Parts<'_>>) = of.unzip();
+    let of = rules.flat_map(|rule| {
+        rule.checks().map(move |check| ((rule.head.mode, check), refusing(policy, rule, check)))
+    });
+    let (checks, parts): (Vec<(Mode, &Check)>, Vec<Parts<'_>>) = of.unzip();
     let near = near(parts.len(), parts.iter().map(Vec::len).sum());
-    for (at, (check, later)) in checks.iter().zip(&parts).enumerate() {
+    for (at, ((mode, check), later)) in checks.iter().zip(&parts).enumerate() {
         let mut before = checks.iter().zip(&parts).take(at).skip(at.saturating_sub(near));
-        let Some((earlier, theirs)) = before.find(|(_, earlier)| covers(policy, earlier, later)) else {
+        let shadows = |(of, earlier): &(&(Mode, _), &Parts<'_>)| {
+            acts_before(of.0, *mode) && covers(policy, earlier, later)
+        };
+        let Some(((_, earlier), theirs)) = before.find(shadows) else {
             continue;
         };
         if covers(policy, later, theirs) {
@@ -131,14 +136,15 @@ fn said(
 }
 
 fn same_score(policy: &Policy, left: &Rule, right: &Rule) -> bool {
-    let guards = (&left.head.guard, &right.head.guard);
+    let (guards, modes) = ((&left.head.guard, &right.head.guard), (left.head.mode, right.head.mode));
     let (Some(left), Some(right)) = (left.score(), right.score()) else { return false };
     let same_part = |a: &Option<Expr>, b: &Option<Expr>| match (a, b) {
         (Some(a), Some(b)) => same(policy, a, b),
         (None, None) => true,
         _ => false,
     };
-    guards.0.len() == guards.1.len()
+    modes.0 == modes.1
+        && guards.0.len() == guards.1.len()
         && guards.0.iter().zip(guards.1).all(|(a, b)| same(policy, &a.holds, &b.holds))
         && left.normalize == right.normalize
         && left.reversed == right.reversed
@@ -148,6 +154,11 @@ fn same_score(policy: &Policy, left: &Rule, right: &Rule) -> bool {
             .iter()
             .zip(&right.gives)
             .all(|(a, b)| same_part(&a.value, &b.value) && same_part(&a.when, &b.when))
+}
+
+/// Whether a rule of the first mode does before one of the second what that one would do.
+pub(super) fn acts_before(earlier: Mode, later: Mode) -> bool {
+    earlier == Mode::Enforce || earlier == later
 }
 
 /// What must hold, or not, so that a check of a rule refuses.
@@ -208,5 +219,33 @@ fn implies(policy: &Policy, narrower: (&Expr, bool), wider: (&Expr, bool)) -> bo
         (CompareOp::GreaterEqual, CompareOp::GreaterEqual, order) => order != Ordering::Less,
         (CompareOp::GreaterEqual, CompareOp::Greater, order) => order == Ordering::Greater,
         _ => false,
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use bayplan_diag::SourceMap;
+
+    fn said(rules: &str) -> Vec<&'static str> {
+        let mut sources = SourceMap::new();
+        let id = sources.add("p.bay", format!("policy p {{ {rules} }}"));
+        let (policies, said) = crate::compile(sources.get(id).unwrap());
+        assert_eq!(policies.len(), 1, "{said:?}");
+        said.iter().map(|said| said.code.slug).collect()
+    }
+
+    #[test]
+    fn a_rule_that_counts_shadows_none_that_decides() {
+        let rule = |name: &str, mode: &str| {
+            format!("filter {name} {{ {mode} reject \"x\" when node.unschedulable }} ")
+        };
+        let both = |a: &str, b: &str| said(&(rule("a", a) + &rule("b", b)));
+        assert_eq!(both("", ""), ["duplicate-rule"]);
+        assert_eq!(both("", "mode audit"), ["duplicate-rule"]);
+        assert_eq!(both("mode audit", "mode audit"), ["duplicate-rule"]);
+        assert_eq!(both("mode audit", ""), [""; 0]);
+        assert_eq!(both("mode enforce when pod.priority > 0", ""), [""; 0]);
+        assert_eq!(both("except until 2099-01-31 because \"x\" when pod.priority > 0", ""), [""; 0]);
     }
 }
