@@ -335,7 +335,7 @@ impl<'a> DecisionView<'a> {
         let handle = cycle.handle(&self.moment.snapshot);
         let mut rules = framework.preemption_rules(handle);
         for node in self.moment.snapshot.nodes() {
-            let mut trial = Simulation::new(framework, handle, node);
+            let mut trial = Simulation::new(&**framework, handle, node);
             let mut moved = Moved::default();
             let _ = rules.take_off(node, &mut trial, &mut |simulated, victim, verdict| {
                 let context = EvalContext { moved: &moved, ..context }.on(simulated);

@@ -186,7 +186,7 @@ impl CoverageRecorder<'_> {
         let handle = cycle.handle(before);
         let mut rules = framework.preemption_rules(handle);
         for node in before.nodes() {
-            let mut trial = Simulation::new(&framework, handle, node);
+            let mut trial = Simulation::new(&*framework, handle, node);
             let mut moved = Moved::default();
             let _ = rules.take_off(node, &mut trial, &mut |simulated, victim, verdict| {
                 let context = EvalContext { moved: &moved, ..context }.on(simulated);

@@ -35,12 +35,10 @@ mod diagnosis;
 mod recorder;
 mod probe;
 mod scale;
-mod runner;
 mod runtime;
 mod counting;
 mod left_alone;
 mod simulation;
-mod post_filter;
 mod preemption;
 mod unchecked;
 mod registry;
@@ -56,7 +54,7 @@ pub use counting::{Choice, Counting, Would, WouldEffect, WouldRefuse};
 pub use cycle_state::{CycleState, StateData, StateSlot};
 pub use diagnosis::{Diagnosis, FitError, NodeToStatus};
 pub use events::{ActionType, ClusterEvent, EventObjects, EventRegistration, EventResource, QueueingHint};
-pub use extenders::{Extender, ExtenderAnswer, ExtenderAsk, Extenders, Filtered, NodeVictims};
+pub use extenders::{Extender, ExtenderAnswer, ExtenderAsk, Filtered, NodeVictims};
 pub use features::{Features, Gate};
 pub use handle::{Act, Actor, Handle, PluginEvent};
 pub use intent::{Intent, Write};
@@ -66,7 +64,6 @@ pub use patch_body::{PatchBody, merged};
 pub use plugin::Plugin;
 pub use plugin_id::{PluginId, PluginSet};
 pub use points::*;
-pub use post_filter::PostFilterAnswer;
 pub use preconditions::Preconditions;
 pub use preemption::{
     AppliedRules, Judged, JudgedPods, PreemptionRules, RuleFaults, RuleNotes, TakeOffError, Verdict,
@@ -81,10 +78,11 @@ pub use remedies::{
     CONDITION_TAINTS, CORDONED, Edit, EditOwner, Exempted, Patch, describes_machine, is_of_lifecycle,
 };
 pub use rule_plugin::RulePlugin;
-pub use runner::Runner;
-pub use runtime::{Acting, Cycle, Framework, MAX_PERMIT_WAIT, NominatedTry};
+pub use runtime::{
+    Acting, Cycle, Extenders, Framework, MAX_PERMIT_WAIT, NominatedTry, PostFilterAnswer, Runner,
+};
 pub use scale::{MAX_SCORE, Scale};
-pub use simulation::Simulation;
+pub use simulation::{NodeFilters, Simulation};
 pub use status::{Code, RuleFault, Status};
 pub use unchecked::{Impact, NotChecked, not_checked_text};
 pub use waits::Waits;

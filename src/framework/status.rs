@@ -74,7 +74,7 @@ pub struct Status {
     pub code: Code,
     /// The plugin that refuses. Set by the framework, not by the plugin.
     pub plugin: PluginId,
-    /// The number of the plugin's rule that refuses, from 1 ([`Plugin::rules`](super::Plugin::rules));
+    /// The number of the plugin's rule that refuses, from 1 ([`RulePlugin::rules`](super::RulePlugin::rules));
     /// 0 without one.
     pub rule: u16,
     /// Whether no node that does not exist yet could pass either: the refusal reads nothing of nodes.

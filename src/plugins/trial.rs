@@ -135,7 +135,7 @@ impl Trial {
         let mut cycle = self.cycle(pod);
         self.framework.run_pre_filter(&mut cycle, &self.snapshot, &mut Silent).unwrap();
         let handle = cycle.handle(&self.snapshot).for_plugin(PluginId(0));
-        what(&mut Simulation::new(&self.framework, handle, self.node(node)))
+        what(&mut Simulation::new(&*self.framework, handle, self.node(node)))
     }
 
     /// What keeps the pod off a node.

@@ -141,7 +141,7 @@ fn a_simulation_decides_as_prefilter_on_the_changed_cluster() {
         framework.run_pre_filter(&mut cycle, &s, &mut Silent).unwrap();
         let skipped = cycle.state.skip_filter.contains(PluginId(0));
         let mut changed = s.fork();
-        let mut simulation = Simulation::new(&framework, cycle.handle(&s), s.node(on).unwrap());
+        let mut simulation = Simulation::new(&*framework, cycle.handle(&s), s.node(on).unwrap());
         let mut there: Vec<Arc<PodInfo>> = s.node(on).unwrap().pods().cloned().collect();
         let before = simulation.passes().err().as_ref().map(found);
         let mut gone: Vec<Arc<PodInfo>> = Vec::new();

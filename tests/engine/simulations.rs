@@ -72,7 +72,7 @@ fn a_simulation_copies_the_state_of_a_plugin_once() {
     framework.run_pre_filter(&mut cycle, &snapshot, &mut Silent).unwrap();
     let handle = cycle.handle(&snapshot);
     let before = COPIES.load(Ordering::SeqCst);
-    let mut simulation = Simulation::new(&framework, handle, snapshot.node(row).unwrap());
+    let mut simulation = Simulation::new(&*framework, handle, snapshot.node(row).unwrap());
     for at in 0..5 {
         simulation.add_pod(&pod(&format!("more-{at}")).build()).unwrap();
         simulation.remove_pod(&pod(&format!("more-{at}")).build()).unwrap();

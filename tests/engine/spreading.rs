@@ -333,7 +333,7 @@ fn a_simulation_equals_the_same_pods_on_the_cluster() {
         framework.run_pre_filter(&mut cycle, &s, &mut Silent).unwrap();
         let before = framework.filter_node(cycle.handle(&s), s.node(id).unwrap()).is_ok();
         let mut changed = s.fork();
-        let mut simulation = Simulation::new(&framework, cycle.handle(&s), s.node(id).unwrap());
+        let mut simulation = Simulation::new(&*framework, cycle.handle(&s), s.node(id).unwrap());
         let running = s.node(id).unwrap().pods().filter(|other| other.deleted.is_none());
         for other in running.filter(|_| !r.one_in(3)) {
             simulation.remove_pod(other).unwrap();

@@ -249,7 +249,7 @@ fn a_pod_that_is_taken_off_a_node_leaves_what_its_end_leaves() {
             let node = snapshot.node(row).unwrap();
             let other = snapshot.pod(&key).unwrap().pod.clone();
             let before = framework.filter_node(cycle.handle(&snapshot), node);
-            let mut simulation = Simulation::new(&framework, cycle.handle(&snapshot), node);
+            let mut simulation = Simulation::new(&*framework, cycle.handle(&snapshot), node);
             simulation.remove_pod(&other).unwrap();
             let without = simulation.passes();
             simulation.add_pod(&other).unwrap();

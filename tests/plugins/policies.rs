@@ -310,7 +310,7 @@ fn a_simulation_is_what_really_happens() {
         for info in before.nodes() {
             let here: Vec<_> =
                 victims.iter().filter(|pod| pod.node_name.as_ref() == Some(info.name())).collect();
-            let mut simulation = Simulation::new(&framework, cycle.handle(&before), info);
+            let mut simulation = Simulation::new(&*framework, cycle.handle(&before), info);
             let mut after = before.clone();
             for pod in &here {
                 simulation.remove_pod(pod).unwrap();

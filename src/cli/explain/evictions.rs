@@ -103,7 +103,7 @@ impl Evictions {
             .iter()
             .any(|policy| policy.policy.rules.iter().any(|rule| matches!(rule.body, Body::EvictionGuard(_))));
         for node in subject.snapshot.nodes() {
-            let mut trial = Simulation::new(framework, handle, node);
+            let mut trial = Simulation::new(&**framework, handle, node);
             let mut moved = Moved::default();
             // A rule that fails ends the search: the message of the attempt says so.
             let _ = rules.take_off(node, &mut trial, &mut |simulated, pod, verdict| {
@@ -251,7 +251,7 @@ pub(super) fn on_node(subject: &Subject<'_>, framework: &Arc<Framework>, node: N
     let _ = framework.run_pre_filter(&mut cycle, subject.snapshot, &mut Silent);
     let handle = cycle.handle(subject.snapshot);
     let mut rules = framework.preemption_rules(handle);
-    let mut trial = Simulation::new(framework, handle, node);
+    let mut trial = Simulation::new(&**framework, handle, node);
     let mut moved = Moved::default();
     let _ = rules.take_off(node, &mut trial, &mut |simulated, pod, verdict| {
         let context = EvalContext { moved: &moved, ..subject.context() }.on(simulated);

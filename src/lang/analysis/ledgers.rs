@@ -17,7 +17,7 @@ pub(super) fn derive(policy: &mut Policy, diagnostics: &mut Vec<Diagnostic>) -> 
             let adds = of.adds.iter().flat_map(|add| add.when.iter().chain([&add.value]));
             let parts = [&of.key].into_iter().chain(adds);
             parts.for_each(|part| found.look(policy, part));
-            found.guards.sort_unstable();
+            found.required_lets.sort_unstable();
             // Which pods are counted.
             policy.chooses_by().for_each(|part| found.look(policy, part));
             found
@@ -25,7 +25,7 @@ pub(super) fn derive(policy: &mut Policy, diagnostics: &mut Vec<Diagnostic>) -> 
         .collect();
     let follows = found.iter().all(|found| found.said.is_empty());
     for (ledger, found) in policy.ledgers.iter_mut().zip(found) {
-        ledger.guards = found.guards;
+        ledger.required_lets = found.required_lets;
         ledger.reads_node = found.node;
         ledger.reads_namespace = found.namespace;
         ledger.reads_objects = found.objects;
@@ -49,7 +49,7 @@ pub(super) fn name(policy: &mut Policy) {
 /// What a ledger reads, through lets and defs.
 #[derive(Default)]
 struct Found {
-    guards: Vec<LetId>,
+    required_lets: Vec<LetId>,
     seen: Vec<LetId>,
     node: bool,
     namespace: bool,
@@ -67,7 +67,7 @@ impl Found {
             ExprKind::Let(id) => {
                 self.seen.push(*id);
                 if policy[*id].missing.is_some() {
-                    self.guards.push(*id);
+                    self.required_lets.push(*id);
                 }
                 self.look(policy, &policy[*id].value);
             }

@@ -58,7 +58,7 @@ impl<'a> Checker<'a> {
             key,
             adds,
             // `analysis::ledgers` derives the rest.
-            guards: Vec::new(),
+            required_lets: Vec::new(),
             reads_node: false,
             reads_namespace: false,
             reads_objects: false,

@@ -21,7 +21,7 @@ pub fn index(policy: &Policy, ledger: LedgerId) -> LedgerIndex {
 /// The closures of a ledger's expressions.
 struct Parts {
     applies: Vec<BoolFn>,
-    guards: Vec<ValueFn>,
+    required_lets: Vec<ValueFn>,
     key: ValueFn,
     adds: Vec<(Option<BoolFn>, ValueFn)>,
 }
@@ -32,7 +32,7 @@ pub fn entry(policy: &Policy, ledger: LedgerId) -> EntryFn {
     let mut lowering = Lowering::new(policy);
     let parts = Parts {
         applies: policy.narrows().map(|condition| lowering.bool(condition)).collect(),
-        guards: of.guards.iter().map(|guard| lowering.value(&policy[*guard].value)).collect(),
+        required_lets: of.required_lets.iter().map(|id| lowering.value(&policy[*id].value)).collect(),
         key: lowering.value(&of.key),
         adds: of
             .adds
@@ -58,7 +58,7 @@ pub fn entry(policy: &Policy, ledger: LedgerId) -> EntryFn {
         if !applies || env.take_fault().is_some() {
             return None;
         }
-        let absent = parts.guards.iter().any(|guard| guard(&mut env).is_absent());
+        let absent = parts.required_lets.iter().any(|value| value(&mut env).is_absent());
         if absent || env.take_fault().is_some() {
             return None;
         }

@@ -27,7 +27,7 @@ pub use columns::{ColumnInputs, ColumnScan, RangeBool, RangeNumber};
 pub use preempt::{CompiledPreempt, CompiledVictim};
 pub use rules::{
     CompiledCheck, CompiledFilter, CompiledKey, CompiledOnly, CompiledPermit, CompiledPrefilter,
-    CompiledReserve, CompiledScore, CompiledWait, CompiledWrite, Guard, Statements, lower,
+    CompiledReserve, CompiledScore, CompiledWait, CompiledWrite, RequiredLet, Statements, lower,
 };
 pub use steady::Answers;
 

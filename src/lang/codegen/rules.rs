@@ -24,7 +24,7 @@ use bayplan_model::{NodeId, NodeSet, Symbol, bits};
 use std::sync::Arc;
 
 /// A let with `missing`: decided before the statements of the policy run.
-pub struct Guard {
+pub struct RequiredLet {
     /// Which let.
     pub id: LetId,
     /// Its value.
@@ -321,7 +321,7 @@ pub struct Statements {
     /// `applies when`, cut at `&&`.
     pub applies: Vec<BoolFn>,
     /// Lets with `missing`, in the order of the text.
-    pub guards: Vec<Guard>,
+    pub required_lets: Vec<RequiredLet>,
     /// `gate`
     pub gates: Vec<CompiledCheck>,
     /// `queue by`
@@ -358,7 +358,7 @@ pub fn lower(rules: Rules<'_>) -> Statements {
         .narrows()
         .map(|condition| fallible(&mut lowering, condition, on_error, on_error != OnError::Ignore))
         .collect();
-    let guards = guards(&mut lowering, rules);
+    let required_lets = required_lets(&mut lowering, rules);
     let gates = checks(&mut lowering, rules, Point::PreEnqueue);
     let queue = rules.iter().find_map(|rule| match &rule.body {
         Body::Queue(queue) => Some(queue.keys.iter().map(|key| keyed(&mut lowering, key)).collect()),
@@ -373,7 +373,7 @@ pub fn lower(rules: Rules<'_>) -> Statements {
     let registers = lowering.finish();
     Statements {
         applies,
-        guards,
+        required_lets,
         gates,
         queue,
         prefilters,
@@ -389,17 +389,17 @@ pub fn lower(rules: Rules<'_>) -> Statements {
 }
 
 /// The lets with `missing`.
-fn guards(lowering: &mut Lowering<'_>, rules: Rules<'_>) -> Vec<Guard> {
-    let mut guards = Vec::new();
+fn required_lets(lowering: &mut Lowering<'_>, rules: Rules<'_>) -> Vec<RequiredLet> {
+    let mut required = Vec::new();
     for rule in rules.iter() {
         let Body::Missing(id) = rule.body else { continue };
         for statement in rules.statements(rule) {
             let Statement::Missing(of, missing) = statement else { continue };
             let value = fallible_value(lowering, &of.value, rules.on_error());
-            guards.push(Guard { id, value, missing: missing.clone() });
+            required.push(RequiredLet { id, value, missing: missing.clone() });
         }
     }
-    guards
+    required
 }
 
 /// The checks of the rules of one extension point, which run once per pod.

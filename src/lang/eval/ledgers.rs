@@ -110,7 +110,7 @@ pub fn entry_of(
     let context = EvalContext { node, ..EvalContext::new(pod, snapshot, snapshot.time()) };
     let mut evaluator = Evaluator::new(policy, context);
     let applies = policy.narrows().all(|condition| evaluator.holds(condition));
-    let mut present = || of.guards.iter().all(|guard| !evaluator.value(&policy[*guard].value).is_absent());
+    let mut present = || of.required_lets.iter().all(|id| !evaluator.value(&policy[*id].value).is_absent());
     if !applies || !present() {
         return None;
     }

@@ -143,8 +143,8 @@ impl<'p> Meaning<'p> {
                     self.of(&add.value).hash(&mut hasher);
                     add.when.as_ref().map(|when| self.of(when)).hash(&mut hasher);
                 }
-                for guard in &of.guards {
-                    self.named(Named::Let(*guard)).hash(&mut hasher);
+                for required in &of.required_lets {
+                    self.named(Named::Let(*required)).hash(&mut hasher);
                 }
                 policy.narrows().for_each(|condition| self.of(condition).hash(&mut hasher));
                 policy.to_all_pods.hash(&mut hasher);

@@ -24,7 +24,7 @@ pub struct Ledger {
     /// What a pod adds, in the order of the text: the sum of all whose condition holds.
     pub adds: Vec<Add>,
     /// The lets with `missing` that it uses: a pod for which one is absent is not counted.
-    pub guards: Vec<LetId>,
+    pub required_lets: Vec<LetId>,
     /// Whether it reads the node: a pod on a node that is not known is not counted then.
     pub reads_node: bool,
     /// Whether it, or `applies when`, reads the namespace.

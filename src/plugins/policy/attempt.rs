@@ -132,19 +132,19 @@ impl PolicyPlugin {
 
     /// The first let with `missing` that is absent.
     pub(super) fn missing(&self, context: EvalContext<'_>) -> Absent {
-        if self.compiled.statements.guards.is_empty() {
+        if self.compiled.statements.required_lets.is_empty() {
             return Absent::Nothing;
         }
         let mut env = Env::new(&self.compiled.policy, context, &[]);
-        for guard in &self.compiled.statements.guards {
-            if !(guard.value)(&mut env).is_absent() {
+        for required in &self.compiled.statements.required_lets {
+            if !(required.value)(&mut env).is_absent() {
                 continue;
             }
             if let Some(fault) = env.failed.take() {
                 let on_error = self.compiled.rules().on_error();
                 return Absent::Refused(self.failed(numbers::MISSING, on_error, &fault, false));
             }
-            return match &guard.missing {
+            return match &required.missing {
                 Missing::Skip => Absent::Skip,
                 Missing::Reject(reason) => {
                     let refused = refusal(&self.compiled, reason, context);
@@ -152,7 +152,7 @@ impl PolicyPlugin {
                     Absent::Refused(refused.whatever_the_node(!self.compiled.deciding.depends_on_nodes()))
                 }
                 Missing::Error => {
-                    let name = &self.compiled.policy[guard.id].name;
+                    let name = &self.compiled.policy[required.id].name;
                     Absent::Refused(Status::error(format!("{}: `{name}` is absent", self.compiled.name())))
                 }
             };

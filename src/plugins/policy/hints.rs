@@ -109,7 +109,7 @@ impl PolicyPlugin {
             && !statements.filters.is_empty()
             && statements.prefilters.is_empty()
             && statements.gates.is_empty()
-            && statements.guards.is_empty()
+            && statements.required_lets.is_empty()
             && statements.preempt.is_none();
         match &event.objects {
             EventObjects::Pod { old, new } => {

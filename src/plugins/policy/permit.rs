@@ -269,7 +269,7 @@ impl PolicyPlugin {
     /// Allows the waiting members of the groups whose conditions are known to hold at this moment,
     /// because they have the same inputs. The other members are evaluated on their own.
     fn let_others_go(&self, a: &mut Actor, seen: &[Seen]) {
-        if !self.compiled.statements.guards.is_empty() {
+        if !self.compiled.statements.required_lets.is_empty() {
             return;
         }
         let moment = self.moment(a);
@@ -341,7 +341,7 @@ impl Permit for PolicyPlugin {
     }
 
     fn equivalence_key(&self, h: &Handle) -> Option<u64> {
-        h.state::<Attempt>()?.equivalence_key.filter(|_| self.compiled.statements.guards.is_empty())
+        h.state::<Attempt>()?.equivalence_key.filter(|_| self.compiled.statements.required_lets.is_empty())
     }
 
     fn interest(&self, h: &Handle) -> Option<Interest> {

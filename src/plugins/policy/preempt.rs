@@ -8,7 +8,9 @@ use crate::framework::{
     RuleFaults, Status,
 };
 use crate::lang::analysis::reads::reads_of_condition;
-use crate::lang::codegen::{CompiledCheck, CompiledPreempt, CompiledPrefilter, CompiledVictim, Env, Guard};
+use crate::lang::codegen::{
+    CompiledCheck, CompiledPreempt, CompiledPrefilter, CompiledVictim, Env, RequiredLet,
+};
 use crate::lang::eval::context::EvalContext;
 use crate::lang::eval::exempt::of_daemon_set;
 use crate::lang::policy_set::CompiledPolicy;
@@ -25,11 +27,11 @@ pub(super) fn asks_again(compiled: &CompiledPolicy) -> bool {
         // Another plugin may have refused the pod before nodes were left out.
         CompiledPrefilter::Only(_) => true,
     });
-    let written = |of: &Guard| match &of.missing {
+    let written = |of: &RequiredLet| match &of.missing {
         Missing::Reject(reason) => reason.written.is_some_and(Resolvable::helps),
         _ => false,
     };
-    rejects.any(|again| again) || compiled.statements.guards.iter().any(written)
+    rejects.any(|again| again) || compiled.statements.required_lets.iter().any(written)
 }
 
 /// Whether a policy, or a statement of its `preempt`, may begin to apply to a pod that does not change.

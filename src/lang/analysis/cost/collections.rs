@@ -74,9 +74,9 @@ impl<'p> Walk<'p> {
         cost.steps.add(&extent.count());
         // Without an index the entries of all pods are added up.
         let parts = of.adds.iter().flat_map(|add| add.when.iter().chain([&add.value]));
-        let guards = of.guards.iter().map(|guard| &policy[*guard].value);
+        let required = of.required_lets.iter().map(|id| &policy[*id].value);
         let parts: Vec<&'p Expr> =
-            [&of.key].into_iter().chain(parts).chain(guards).chain(policy.narrows()).collect();
+            [&of.key].into_iter().chain(parts).chain(required).chain(policy.narrows()).collect();
         let (each, _) = self.parts(parts);
         let all = each.for_each(&Steps::pods(), PartitionBy::Slot(u32::MAX), Summation::Repeat, &self.shares);
         self.sum(&mut cost, all);

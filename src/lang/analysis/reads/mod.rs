@@ -94,8 +94,8 @@ fn reads_of(policy: &Policy, rule: &Rule) -> Vec<Reads> {
 fn of_ledger(policy: &Policy, ledger: &Ledger) -> Reads {
     let mut walk = Walk::new(policy);
     let adds = ledger.adds.iter().flat_map(|add| add.when.iter().chain([&add.value]));
-    let guards = ledger.guards.iter().map(|guard| &policy[*guard].value);
-    let parts = [&ledger.key].into_iter().chain(adds).chain(guards).chain(policy.chooses_by());
+    let required = ledger.required_lets.iter().map(|id| &policy[*id].value);
+    let parts = [&ledger.key].into_iter().chain(adds).chain(required).chain(policy.chooses_by());
     parts.for_each(|part| walk.expr(part, Polarity::Any));
     walk.done()
 }

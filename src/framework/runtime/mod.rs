@@ -3,24 +3,36 @@
 //!
 //! Source: `pkg/scheduler/framework/runtime/framework.go`.
 
-use super::Tree;
-use super::cycle_state::{Concerned, CycleState};
-use super::diagnosis::Diagnosis;
-use super::extenders::Extenders;
-use super::handle::{Act, Actor, Handle};
-use super::order::{Points, ScorePlugin};
-use super::plugin::Plugin;
-use super::plugin_id::{PluginId, PluginSet};
-use super::points::*;
-use super::preconditions::{Places, Preconditions};
-use super::probe::{TimedPoint, Watch};
-use super::queued::{QueuedPodInfo, SortKey, SortShare};
-use super::reads::Interest;
-use super::recorder::Recorder;
-use super::simulation::Simulation;
-use super::status::{Code, Status};
-use super::unchecked::{Impact, NotChecked};
-use super::waits::Waits;
+mod counting;
+mod extenders;
+mod left_alone;
+mod post_filter;
+mod preemption;
+mod probe;
+mod runner;
+mod simulation;
+
+pub use extenders::Extenders;
+pub use post_filter::PostFilterAnswer;
+pub use runner::Runner;
+
+use crate::Tree;
+use crate::cycle_state::{Concerned, CycleState};
+use crate::diagnosis::Diagnosis;
+use crate::handle::{Act, Actor, Handle};
+use crate::order::{Points, ScorePlugin};
+use crate::plugin::Plugin;
+use crate::plugin_id::{PluginId, PluginSet};
+use crate::points::*;
+use crate::preconditions::{Places, Preconditions};
+use crate::probe::TimedPoint;
+use crate::queued::{QueuedPodInfo, SortKey, SortShare};
+use crate::reads::Interest;
+use crate::recorder::Recorder;
+use crate::simulation::Simulation;
+use crate::status::{Code, Status};
+use crate::unchecked::{Impact, NotChecked};
+use crate::waits::Waits;
 use bayplan_model::{IndexError, NodeId, NodeInfo, NodeSet, PodInfo, Snapshot, Symbol, Time, Want};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -49,7 +61,7 @@ pub struct Framework {
     /// The plugins with rules that do not decide.
     counts: Vec<PluginId>,
     extenders: Arc<Extenders>,
-    pub(super) watch: Option<Watch>,
+    watch: Option<probe::Watch>,
 }
 
 /// The position of each plugin at the points at which a pod may skip some of them.
@@ -563,7 +575,7 @@ impl Framework {
     }
 
     /// Whether PreFilter lets the pod onto a node as things are simulated; the first refusal is the node's status.
-    pub(super) fn pre_filter_again(&self, h: Handle, node: NodeInfo) -> Result<(), Status> {
+    fn pre_filter_again(&self, h: Handle, node: NodeInfo) -> Result<(), Status> {
         for id in self.again.iter().filter(|id| !h.cycle.skip_filter.contains(**id)) {
             let extensions = self.plugin(*id).and_then(|p| p.pre_filter()).and_then(|p| p.extensions());
             let Some(extensions) = extensions else { continue };

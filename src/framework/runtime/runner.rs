@@ -1,11 +1,11 @@
 //! [`Runner`]: how a PostFilter plugin runs the other plugins of its profile.
 
-use super::handle::Handle;
-use super::plugin_id::PluginId;
-use super::points::PluginsRunner;
-use super::preemption::{AppliedRules, PreemptionRules, RuleNotes};
-use super::runtime::Framework;
-use super::simulation::Simulation;
+use super::Framework;
+use crate::handle::Handle;
+use crate::plugin_id::PluginId;
+use crate::points::PluginsRunner;
+use crate::preemption::{AppliedRules, PreemptionRules, RuleNotes};
+use crate::simulation::Simulation;
 use bayplan_model::NodeId;
 
 /// Lets plugins run filters on a changed copy of a node.

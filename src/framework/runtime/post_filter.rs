@@ -2,14 +2,14 @@
 //!
 //! Source: `pkg/scheduler/framework/runtime/framework.go`, `RunPostFilterPlugins`.
 
-use super::candidates::Candidate;
-use super::plugin_id::PluginId;
-use super::points::{PostFilter, PostFilterOutcome, Promise};
-use super::preemption::{PreemptionRules, RuleNotes};
-use super::probe::{Outcome, TimedPoint};
-use super::runner::Runner;
-use super::runtime::{Cycle, Framework};
-use super::status::{Code, Status};
+use super::{Cycle, Framework};
+use crate::Runner;
+use crate::candidates::Candidate;
+use crate::plugin_id::PluginId;
+use crate::points::{PostFilter, PostFilterOutcome, Promise};
+use crate::preemption::{PreemptionRules, RuleNotes};
+use crate::probe::{Outcome, TimedPoint};
+use crate::status::{Code, Status};
 use bayplan_model::{PodKey, Snapshot};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
