@@ -5,6 +5,7 @@
 
 use crate::analysis::shape::resolve_alias;
 use crate::typed::{Expr, ExprKind, Policy, SlotId};
+use std::mem::discriminant;
 
 /// Whether two expressions of a policy say the same.
 pub fn same(policy: &Policy, left: &Expr, right: &Expr) -> bool {
@@ -31,6 +32,7 @@ impl Pairs<'_> {
             }
             // The values choose what an operation of CEL does.
             (ExprKind::Dynamic(..), _) => false,
+            (one, other) if discriminant(one) != discriminant(other) => false,
             _ => left.head() == right.head() && self.same_operands(left, right),
         }
     }

@@ -107,7 +107,7 @@ fn begins_at_node(expr: &Expr) -> bool {
         | ExprKind::LookUp(..)
         | ExprKind::Ledger(..)
         | ExprKind::Source(..) => false,
-        _ => expr.operands().first().is_some_and(|first| begins_at_node(first.expr)),
+        _ => expr.first_operand().is_some_and(begins_at_node),
     }
 }
 

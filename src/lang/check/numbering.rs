@@ -10,6 +10,7 @@ use crate::language::functions::{self, Presence};
 use crate::typed::{DefId, Expr, ExprHead, ExprKind, LetId, Operation, SlotId};
 use bayplan_diag::Span;
 use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 
 /// Most parts of an expression with a number, so that long expressions are not walked again and again.
 const MOST_PARTS: u32 = 64;
@@ -21,7 +22,7 @@ pub(super) struct ValueId(pub u32);
 /// The head of an expression with the numbers of its operands.
 #[derive(Clone, PartialEq, Eq, Hash)]
 enum Key {
-    Parts(ExprHead, Box<[ValueId]>),
+    Parts(ExprHead, SmallVec<[ValueId; 2]>),
     /// A let of the policy, by its declaration: one value in both fact scopes.
     Let(Span),
     BlockLet(LetId),
@@ -52,9 +53,8 @@ impl Numbers {
         let mut slots: Vec<SlotId> = match &key {
             Key::Parts(ExprHead::Slot(slot), _) => vec![*slot],
             Key::Size(of) => self.slots(*of).to_vec(),
-            Key::Parts(_, parts) | Key::CallDef(_, parts) => {
-                parts.iter().flat_map(|part| self.slots(*part)).copied().collect()
-            }
+            Key::Parts(_, parts) => parts.iter().flat_map(|part| self.slots(*part)).copied().collect(),
+            Key::CallDef(_, parts) => parts.iter().flat_map(|part| self.slots(*part)).copied().collect(),
             _ => Vec::new(),
         };
         slots.sort_unstable_by_key(|slot| slot.0);
@@ -153,7 +153,7 @@ impl Numbering<'_> {
         Some(self.intern(ExprHead::Call(row), vec![optional]))
     }
 
-    fn intern(&mut self, head: ExprHead, parts: Vec<ValueId>) -> ValueId {
+    fn intern(&mut self, head: ExprHead, parts: impl Into<SmallVec<[ValueId; 2]>>) -> ValueId {
         self.numbers.number(Key::Parts(head, parts.into()))
     }
 
@@ -181,7 +181,7 @@ impl Numbering<'_> {
                 })
             }
             ExprKind::Index(object, index) | ExprKind::Resource(object, index) => {
-                let parts = vec![self.number_of(object, walk)?, self.number_of_index(index, walk)?];
+                let parts = [self.number_of(object, walk)?, self.number_of_index(index, walk)?];
                 Some(self.intern(expr.head(), parts))
             }
             ExprKind::Call(function, args, _) if args.len() == 1 && function.def().counts_elements => {
@@ -200,7 +200,7 @@ impl Numbering<'_> {
                 Some(self.numbers.number(Key::CallDef(of.span, parts?.into())))
             }
             _ => {
-                let mut parts = Vec::new();
+                let mut parts: SmallVec<[ValueId; 2]> = SmallVec::new();
                 for operand in expr.operands() {
                     let depth = walk.bound.len();
                     walk.bound.extend(operand.binds.iter().flatten());

@@ -15,6 +15,7 @@ use crate::language::functions::FunctionId;
 use crate::syntax::ast::Text;
 use crate::types::Type;
 use crate::types::value::Value;
+use smallvec::SmallVec;
 use std::mem::{Discriminant, discriminant};
 
 /// All of an expression but its operands. Two expressions with one head and equal operands have equal values.
@@ -156,13 +157,22 @@ impl Expr {
     }
 
     /// Its operands, in the order of evaluation. Lets, defs and groups are not entered.
-    pub(crate) fn operands(&self) -> Vec<Operand<'_>> {
-        let mut operands = Vec::new();
+    pub(crate) fn operands(&self) -> SmallVec<[Operand<'_>; 3]> {
+        let mut operands: SmallVec<[Operand<'_>; 3]> = SmallVec::new();
         each_part(self, &mut |expr| operands.push(Operand { expr, binds: [None, None] }));
         if let ExprKind::Macro(of) = &self.kind {
             // The variables are bound in all but what the macro goes over.
-            operands.iter_mut().skip(1).for_each(|operand| operand.binds = [Some(of.slot), of.second]);
+            for operand in operands.iter_mut().skip(1) {
+                operand.binds = [Some(of.slot), of.second];
+            }
         }
         operands
+    }
+
+    /// The first of them.
+    pub(crate) fn first_operand(&self) -> Option<&Expr> {
+        let mut first = None;
+        each_part(self, &mut |part| first = first.or(Some(part)));
+        first
     }
 }
