@@ -185,14 +185,7 @@ pub(crate) fn empty(framework: &Framework) -> Snapshot {
     for (key, index) in framework.plugins().iter().flat_map(|plugin| plugin.indexes()) {
         snapshot.add_index(key, index);
     }
-    snapshot.set_metrics_windows(
-        framework
-            .plugins()
-            .iter()
-            .filter_map(|plugin| plugin.rule_plugin())
-            .flat_map(|of| of.metrics_windows())
-            .collect(),
-    );
+    snapshot.set_metrics_windows(framework.metrics_windows());
     snapshot
 }
 

@@ -195,7 +195,7 @@ fn mode_of(policy: &Policy, rules: &[Rule], sources: &SourceMap) -> Option<Strin
     let all: Vec<_> = all.filter(|(_, rules)| !rules.is_empty()).collect();
     let some = rules.iter().any(|rule| !rule.decides.is_empty());
     let mut parts: Vec<String> = Vec::new();
-    match (&policy.modes.when, &all[..]) {
+    match (policy.decides_when(), &all[..]) {
         (Some(when), _) => {
             let condition = super::explain::tree::one_line(sources.text(when.span));
             let (mode, otherwise) = (policy.modes.policy.word(), policy.modes.otherwise.word());

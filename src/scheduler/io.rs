@@ -44,8 +44,7 @@ impl Profiles {
 
     /// The windows over which plugins read what nodes use.
     pub fn metrics_windows(&self) -> Vec<Duration> {
-        let plugins = self.frameworks.iter().flat_map(|of| of.plugins());
-        plugins.filter_map(|plugin| plugin.rule_plugin()).flat_map(|of| of.metrics_windows()).collect()
+        self.frameworks.iter().flat_map(|of| of.metrics_windows()).collect()
     }
 }
 

@@ -21,14 +21,7 @@ fn poll(snapshot: &mut Snapshot, at: Time, readings: &[(&str, i64)]) {
 }
 
 fn read_by(framework: &Framework, snapshot: &mut Snapshot) {
-    snapshot.set_metrics_windows(
-        framework
-            .plugins()
-            .iter()
-            .filter_map(|of| of.rule_plugin())
-            .flat_map(|of| of.metrics_windows())
-            .collect(),
-    );
+    snapshot.set_metrics_windows(framework.metrics_windows());
 }
 
 const COOL: &str = r#"policy cool {

@@ -111,14 +111,7 @@ pub(crate) fn snapshot(
 
 /// What nodes used in the last minutes, for frameworks that read it: some nodes say nothing, and some did long ago.
 pub(crate) fn measure(framework: &Framework, snapshot: &mut Snapshot) {
-    snapshot.set_metrics_windows(
-        framework
-            .plugins()
-            .iter()
-            .filter_map(|of| of.rule_plugin())
-            .flat_map(|of| of.metrics_windows())
-            .collect(),
-    );
+    snapshot.set_metrics_windows(framework.metrics_windows());
     let names: Vec<Symbol> = snapshot.nodes().map(|node| node.name().clone()).collect();
     for poll in 0..6i64 {
         let at = NOW - bayplan::model::Duration::from_seconds(15 * (5 - poll));

@@ -34,7 +34,7 @@ use crate::simulation::Simulation;
 use crate::status::{Code, Status};
 use crate::unchecked::{Impact, NotChecked};
 use crate::waits::Waits;
-use bayplan_model::{IndexError, NodeInfo, NodeSet, PodInfo, Snapshot, Symbol, Time, Want};
+use bayplan_model::{Duration, IndexError, NodeInfo, NodeSet, PodInfo, Snapshot, Symbol, Time, Want};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -276,6 +276,12 @@ impl Framework {
     /// The plugins in the order of the profile; a [`PluginId`] is a place in it.
     pub fn plugins(&self) -> &[Arc<dyn Plugin>] {
         &self.plugins
+    }
+
+    /// The windows over which its plugins read what nodes use.
+    pub fn metrics_windows(&self) -> Vec<Duration> {
+        let plugins = self.plugins.iter().filter_map(|plugin| plugin.rule_plugin());
+        plugins.flat_map(|of| of.metrics_windows()).collect()
     }
 
     /// A plugin.

@@ -163,8 +163,8 @@ impl<'a> Checker<'a> {
         let always = ("the policy decides for every pod", "the policy decides for no pod");
         if let Some((condition, otherwise)) = self.decides_when(mode, when, always) {
             let head = Head::of("mode", condition.span);
-            result.add_rule(head, Body::Mode(condition.clone()));
-            (result.modes.when, result.modes.otherwise) = (Some(condition), otherwise);
+            result.add_rule(head, Body::Mode(condition));
+            result.modes.otherwise = otherwise;
         }
         // Elsewhere it was reported with the mode.
         let queues = policy.statements.iter().filter(|of| matches!(of.kind, StatementKind::Queue(_)));

@@ -1,7 +1,7 @@
 //! [`Leave`]: the pods that a rule leaves alone. What a rule leaves alone is its guard, beside its conditions, which stay as
 //! they are written: where a part of the guard holds, the rule says nothing about the pod.
 //!
-//! A guard reads the pod and its namespace, and it never fails.
+//! A guard reads the pod, its namespace and the clock, and it never fails: the checker refuses one that may.
 
 use super::{ExceptionId, Expr, ExprKind, LetId, Mode};
 use crate::types::Type;

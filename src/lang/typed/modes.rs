@@ -46,9 +46,7 @@ impl Mode {
 pub struct Modes {
     /// That of the policy, for rules without their own.
     pub policy: Mode,
-    /// The pods for which the policy has this mode. In a ledger every pod counts.
-    pub when: Option<Expr>,
-    /// Its mode for the other pods.
+    /// Its mode for the pods for which [`Policy::decides_when`] does not hold.
     pub otherwise: Mode,
     /// The days until which modes are meant. A mode does not change by itself.
     pub until: Vec<Until>,
@@ -73,9 +71,17 @@ impl Policy {
             && self.rules.iter().all(|rule| rule.head.mode == Mode::Enforce && !decides_when(&rule.body))
     }
 
+    /// The condition for the pods for which the policy has its mode; `None`: for all. In a ledger every pod counts.
+    pub fn decides_when(&self) -> Option<&Expr> {
+        self.rules.iter().find_map(|rule| match &rule.body {
+            Body::Mode(when) => Some(when),
+            _ => None,
+        })
+    }
+
     /// Whether it orders the queue.
     pub fn orders_queue(&self) -> bool {
         let queues = self.rules_at(Point::QueueSort).next().is_some();
-        queues && self.modes.policy == Mode::Enforce && self.modes.when.is_none()
+        queues && self.modes.policy == Mode::Enforce && self.decides_when().is_none()
     }
 }

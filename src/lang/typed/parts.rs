@@ -71,7 +71,7 @@ impl Part {
     /// The parts that count: for every pod, and for the pods for which rules do not decide.
     pub fn counting(policy: &Policy) -> impl Iterator<Item = Self> {
         let always = Self::of_mode(policy, |rule| rule.head.mode.counts(), (None, policy.modes.policy));
-        let others = policy.modes.when.as_ref().map(|when| {
+        let others = policy.decides_when().map(|when| {
             let decides = |rule: &Rule| rule.head.mode == Mode::Enforce;
             Self::of_mode(policy, decides, (Some(when), policy.modes.otherwise))
         });
