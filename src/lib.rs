@@ -23,13 +23,12 @@ pub use bayplan_framework as framework;
 pub use bayplan_framework::serves;
 #[doc(inline)]
 pub use bayplan_lang as lang;
-/// The in-tree plugins, which are a crate, and policies as plugins, which use the language.
-#[deny(clippy::disallowed_methods, clippy::disallowed_types)]
+/// The in-tree plugins, and policies as plugins, which are a crate of their own.
 pub mod plugins {
     #[doc(inline)]
     pub use bayplan_plugins::*;
-
-    pub mod policy;
+    #[doc(inline)]
+    pub use bayplan_policy as policy;
 }
 #[doc(inline)]
 pub use bayplan_config as config;

@@ -1,6 +1,6 @@
 //! The in-tree plugins, named as in Kubernetes, one in each file or folder. [`IN_TREE`] lists them in the order of the
 //! default profile, and [`registry`] builds the registry from it. The folder `policy`, which turns policies into plugins,
-//! is part of the root package, since it uses the language.
+//! is a crate of its own, since it uses the language.
 //!
 //! Source: `pkg/scheduler/apis/config/v1/default_plugins.go` of Kubernetes 1.36.
 

@@ -2,17 +2,17 @@
 //! of the pod that filters and scores read. Also gates, which are evaluated before the attempt.
 
 use super::{PolicyPlugin, numbers, queued, refusal, refusal_of};
-use crate::framework::{
+use bayplan_framework::{
     Code, Handle, PreEnqueue, PreFilter, PreFilterExtensions, PreFilterOutcome, StateSlot, Status,
 };
-use crate::lang::codegen::{Answers, CompiledPrefilter, Env, compute};
-use crate::lang::eval::collections::Collections;
-use crate::lang::eval::context::{EvalContext, Moved, NOTHING_MOVED};
-use crate::lang::eval::exempt::of_daemon_set;
-use crate::lang::typed::{Missing, Reason};
-use crate::lang::types::value::{Constant, Fault, Value};
-use crate::model::{NodeInfo, NodeSet, PodInfo, Snapshot, Symbol};
-use crate::plugins::default_preemption::held_while_evicting;
+use bayplan_lang::codegen::{Answers, CompiledPrefilter, Env, compute};
+use bayplan_lang::eval::collections::Collections;
+use bayplan_lang::eval::context::{EvalContext, Moved, NOTHING_MOVED};
+use bayplan_lang::eval::exempt::of_daemon_set;
+use bayplan_lang::typed::{Missing, Reason};
+use bayplan_lang::types::value::{Constant, Fault, Value};
+use bayplan_model::{NodeInfo, NodeSet, PodInfo, Snapshot, Symbol};
+use bayplan_plugins::default_preemption::held_while_evicting;
 use std::sync::Arc;
 
 /// What the policy keeps of an attempt.
@@ -36,7 +36,7 @@ pub(super) struct Attempt {
     /// Waiting pods with the same key wait for the same conditions; `None`: no other pod can.
     pub(super) equivalence_key: Option<u64>,
     /// The deadline of each `wait`, once the pod has reached permit.
-    pub(super) deadlines: Vec<crate::model::Time>,
+    pub(super) deadlines: Vec<bayplan_model::Time>,
 }
 
 impl Attempt {

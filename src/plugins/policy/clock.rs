@@ -2,14 +2,14 @@
 //! reads the clock turns over. The framework calls it when a pod begins to wait.
 
 use super::PolicyPlugin;
-use crate::framework::Handle;
-use crate::lang::analysis::clock::{next_change, next_change_of, next_minute, parts_of_time, reads_clock};
-use crate::lang::analysis::stage::depends;
-use crate::lang::eval::context::EvalContext;
-use crate::lang::language::fields::Eviction;
-use crate::lang::typed::reads::{ReadOf, ReadPath, Reads};
-use crate::lang::typed::{Body, Expr, Point, Policy, Rules, Statement, Victim};
-use crate::model::{NodeInfo, Time};
+use bayplan_framework::Handle;
+use bayplan_lang::analysis::clock::{next_change, next_change_of, next_minute, parts_of_time, reads_clock};
+use bayplan_lang::analysis::stage::depends;
+use bayplan_lang::eval::context::EvalContext;
+use bayplan_lang::language::fields::Eviction;
+use bayplan_lang::typed::reads::{ReadOf, ReadPath, Reads};
+use bayplan_lang::typed::{Body, Expr, Point, Policy, Rules, Statement, Victim};
+use bayplan_model::{NodeInfo, Time};
 
 /// How many conditions are evaluated for a pod, one for each node and for each pod that may be evicted; beyond it the next
 /// full minute is used.

@@ -2,11 +2,11 @@
 //! a gang is not evaluated again before so many members changed, so that the admission of a gang does not count all of
 //! its members once per member.
 
-use crate::lang::eval::interpret::Evaluator;
-use crate::lang::language::macros::MacroKind;
-use crate::lang::typed::walk;
-use crate::lang::typed::{CompareOp, Expr, ExprKind, Policy};
-use crate::lang::types::value::Value;
+use bayplan_lang::eval::interpret::Evaluator;
+use bayplan_lang::language::macros::MacroKind;
+use bayplan_lang::typed::walk;
+use bayplan_lang::typed::{CompareOp, Expr, ExprKind, Policy};
+use bayplan_lang::types::value::Value;
 
 /// A condition whose reads are members of groups, and values that do not change while a pod waits.
 pub(super) enum Distance {

@@ -2,16 +2,16 @@
 //! from the reads of its statements; `hints.rs` says whether an event helps a pod.
 
 use super::ledger_reads::{LedgerRead, read_by};
-use crate::framework::{ActionType, EventRegistration, EventResource, Interest, Reads};
-use crate::lang::analysis::index::can_be_indexed;
-use crate::lang::codegen::groups::index_key;
-use crate::lang::language::fields::{ChangedBy, Eviction, FieldDef, Meaning, ObjectType};
-use crate::lang::policy_set::CompiledPolicy;
-use crate::lang::typed::reads::{self, Polarity, ReadOf, ReadPath};
-use crate::lang::typed::{
+use bayplan_framework::{ActionType, EventRegistration, EventResource, Interest, Reads};
+use bayplan_lang::analysis::index::can_be_indexed;
+use bayplan_lang::codegen::groups::index_key;
+use bayplan_lang::language::fields::{ChangedBy, Eviction, FieldDef, Meaning, ObjectType};
+use bayplan_lang::policy_set::CompiledPolicy;
+use bayplan_lang::typed::reads::{self, Polarity, ReadOf, ReadPath};
+use bayplan_lang::typed::{
     Body, Expr, GroupId, KindId, Ledger, MemoId, Point, Policy, Rule, Rules, Statement,
 };
-use crate::model::{IndexKey, Kinds, Symbol};
+use bayplan_model::{IndexKey, Kinds, Symbol};
 use std::collections::BTreeSet;
 
 /// Reads and registrations of a policy.

@@ -2,16 +2,16 @@
 
 use super::attempt::{Absent, Attempt};
 use super::{PolicyPlugin, numbers, refusal};
-use crate::framework::{Actor, EventType, Failure, Handle, PluginEvent, PostBind, Status};
-use crate::lang::codegen::{CompiledAct, CompiledDoes, Env};
-use crate::lang::eval::context::EvalContext;
-use crate::lang::eval::interpret::Evaluator;
-use crate::lang::eval::ledgers::Key;
-use crate::lang::eval::memos::{MemoIndex, key_of};
-use crate::lang::typed::MemoId;
-use crate::lang::types::convert;
-use crate::lang::types::value::{Constant, Value};
-use crate::model::{NodeId, PodInfo, PodKey, Symbol};
+use bayplan_framework::{Actor, EventType, Failure, Handle, PluginEvent, PostBind, Status};
+use bayplan_lang::codegen::{CompiledAct, CompiledDoes, Env};
+use bayplan_lang::eval::context::EvalContext;
+use bayplan_lang::eval::interpret::Evaluator;
+use bayplan_lang::eval::ledgers::Key;
+use bayplan_lang::eval::memos::{MemoIndex, key_of};
+use bayplan_lang::typed::MemoId;
+use bayplan_lang::types::convert;
+use bayplan_lang::types::value::{Constant, Value};
+use bayplan_model::{NodeId, PodInfo, PodKey, Symbol};
 
 /// What is done at once.
 enum Done {

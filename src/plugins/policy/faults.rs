@@ -1,12 +1,12 @@
 //! What a fault of a rule in CEL becomes: a refusal by error, the error of the attempt, or a count.
 
 use super::{PolicyPlugin, numbers};
-use crate::framework::{Handle, RuleFault, Status};
-use crate::lang::codegen::Env;
-use crate::lang::eval::trace::reason_of_fault;
-use crate::lang::syntax::ast::OnError;
-use crate::lang::types::value::Fault;
-use crate::model::Symbol;
+use bayplan_framework::{Handle, RuleFault, Status};
+use bayplan_lang::codegen::Env;
+use bayplan_lang::eval::trace::reason_of_fault;
+use bayplan_lang::syntax::ast::OnError;
+use bayplan_lang::types::value::Fault;
+use bayplan_model::Symbol;
 use std::sync::Arc;
 
 impl PolicyPlugin {

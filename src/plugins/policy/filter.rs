@@ -4,15 +4,15 @@
 
 use super::attempt::Attempt;
 use super::{PolicyPlugin, numbers, refusal_of};
-use crate::framework::{Filter, Handle, Status, Verdicts, Violation};
-use crate::lang::analysis::stage::depends;
-use crate::lang::codegen::{ColumnScan, CompiledCheck, Env};
-use crate::lang::eval::context::EvalContext;
-use crate::lang::eval::trace::{Reach, Tracer};
-use crate::lang::syntax::ast::OnError;
-use crate::lang::typed::{Check, Expr, ExprKind, Point, Policy, Rule, Statement};
-use crate::lang::types::value::Fault;
-use crate::model::{NodeId, NodeInfo, NodeSet, bits};
+use bayplan_framework::{Filter, Handle, Status, Verdicts, Violation};
+use bayplan_lang::analysis::stage::depends;
+use bayplan_lang::codegen::{ColumnScan, CompiledCheck, Env};
+use bayplan_lang::eval::context::EvalContext;
+use bayplan_lang::eval::trace::{Reach, Tracer};
+use bayplan_lang::syntax::ast::OnError;
+use bayplan_lang::typed::{Check, Expr, ExprKind, Point, Policy, Rule, Statement};
+use bayplan_lang::types::value::Fault;
+use bayplan_model::{NodeId, NodeInfo, NodeSet, bits};
 
 impl PolicyPlugin {
     /// The checks of all filters, with the numbers of their rules.

@@ -16,17 +16,17 @@ use super::attempt::{Attempt, Begun};
 use super::events::Side;
 use super::memo_reads::memo_numbers;
 use super::queued;
-use crate::framework::{
+use bayplan_framework::{
     ActionType, ClusterEvent, CycleState, EnqueueExtensions, EventObjects, EventRegistration, EventResource,
     Filter, Handle, QueueingHint,
 };
-use crate::lang::analysis::index::can_be_indexed;
-use crate::lang::eval::context::EvalContext;
-use crate::lang::eval::exempt::daemon_set_named_by;
-use crate::lang::eval::interpret::Evaluator;
-use crate::lang::typed::GroupId;
-use crate::lang::typed::reads::Polarity;
-use crate::model::{ApiObject, LookedUp, NodeId, PodInfo, looked_up};
+use bayplan_lang::analysis::index::can_be_indexed;
+use bayplan_lang::eval::context::EvalContext;
+use bayplan_lang::eval::exempt::daemon_set_named_by;
+use bayplan_lang::eval::interpret::Evaluator;
+use bayplan_lang::typed::GroupId;
+use bayplan_lang::typed::reads::Polarity;
+use bayplan_model::{ApiObject, LookedUp, NodeId, PodInfo, looked_up};
 
 impl PolicyPlugin {
     /// Whether the policy's filters accept the pod on a node in the present state.

@@ -1,19 +1,19 @@
 //! The ledgers that rules read, and under which keys: what a pod whose key is known needs no other key for.
 
 use super::PolicyPlugin;
-use crate::framework::{ActionType, EventResource, Handle};
-use crate::lang::analysis::same::same;
-use crate::lang::eval::amounts::Amount;
-use crate::lang::eval::context::EvalContext;
-use crate::lang::eval::interpret::Evaluator;
-use crate::lang::eval::ledgers::{Key, LedgerIndex, key_number, ledger_number};
-use crate::lang::language::fields::{ChangedBy, Meaning};
-use crate::lang::typed::reads::{Polarity, ReadOf, ReadPath, Reads};
-use crate::lang::typed::walk::{each_part, parts};
-use crate::lang::typed::{Expr, ExprKind, LedgerId, Policy, Root};
-use crate::lang::types::convert;
-use crate::lang::types::value::Ordered;
-use crate::model::PodInfo;
+use bayplan_framework::{ActionType, EventResource, Handle};
+use bayplan_lang::analysis::same::same;
+use bayplan_lang::eval::amounts::Amount;
+use bayplan_lang::eval::context::EvalContext;
+use bayplan_lang::eval::interpret::Evaluator;
+use bayplan_lang::eval::ledgers::{Key, LedgerIndex, key_number, ledger_number};
+use bayplan_lang::language::fields::{ChangedBy, Meaning};
+use bayplan_lang::typed::reads::{Polarity, ReadOf, ReadPath, Reads};
+use bayplan_lang::typed::walk::{each_part, parts};
+use bayplan_lang::typed::{Expr, ExprKind, LedgerId, Policy, Root};
+use bayplan_lang::types::convert;
+use bayplan_lang::types::value::Ordered;
+use bayplan_model::PodInfo;
 use std::collections::BTreeMap;
 
 /// A ledger that rules read.

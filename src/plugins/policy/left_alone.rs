@@ -1,10 +1,10 @@
 //! The exceptions by which the policy, or a rule of it, leaves a pod alone, for explanations.
 
 use super::PolicyPlugin;
-use crate::framework::{Handle, LeftAlone};
-use crate::lang::eval::context::EvalContext;
-use crate::lang::typed::Exception;
-use crate::model::Symbol;
+use bayplan_framework::{Handle, LeftAlone};
+use bayplan_lang::eval::context::EvalContext;
+use bayplan_lang::typed::Exception;
+use bayplan_model::Symbol;
 
 impl PolicyPlugin {
     /// The exceptions that hold for the pod, if the policy is about it.

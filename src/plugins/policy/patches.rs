@@ -1,11 +1,11 @@
 //! `patch`: the fields of a statement, as what the field manager of the policy wants of an object.
 
-use crate::framework::{Intent, Part, PatchBody, Write};
-use crate::lang::codegen::{CompiledEntry, Env};
-use crate::lang::typed::WriteForm;
-use crate::lang::typed::acts::field_manager;
-use crate::lang::types::value::Value;
-use crate::model::{ObjectKey, Symbol};
+use bayplan_framework::{Intent, Part, PatchBody, Write};
+use bayplan_lang::codegen::{CompiledEntry, Env};
+use bayplan_lang::typed::WriteForm;
+use bayplan_lang::typed::acts::field_manager;
+use bayplan_lang::types::value::Value;
+use bayplan_model::{ObjectKey, Symbol};
 use serde_json::{Map, Value as Json, json};
 
 /// What a `patch` writes: of the object, of its status, or of both. A field whose value is absent is left out, and an

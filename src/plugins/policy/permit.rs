@@ -10,16 +10,16 @@ use super::memo_reads::memo_numbers;
 use super::pod_inputs::ConditionInputs;
 use super::waits::{ConditionKey, Moment, Verdict, WaitKey, Waits};
 use super::{PolicyPlugin, numbers, refusal, refusal_of};
-use crate::framework::{Actor, Handle, Interest, MAX_PERMIT_WAIT, Permit, PermitOutcome, Status};
-use crate::lang::codegen::groups::{GroupIndex, group_number};
-use crate::lang::codegen::{CompiledWait, Env};
-use crate::lang::eval::context::EvalContext;
-use crate::lang::eval::interpret::Evaluator;
-use crate::lang::syntax::ast::OnError;
-use crate::lang::typed::GroupId;
-use crate::lang::types::convert;
-use crate::lang::types::value::{Ordered, Value};
-use crate::model::{Duration, IndexKey, NodeId, PodInfo, PodKey, Snapshot, Time};
+use bayplan_framework::{Actor, Handle, Interest, MAX_PERMIT_WAIT, Permit, PermitOutcome, Status};
+use bayplan_lang::codegen::groups::{GroupIndex, group_number};
+use bayplan_lang::codegen::{CompiledWait, Env};
+use bayplan_lang::eval::context::EvalContext;
+use bayplan_lang::eval::interpret::Evaluator;
+use bayplan_lang::syntax::ast::OnError;
+use bayplan_lang::typed::GroupId;
+use bayplan_lang::types::convert;
+use bayplan_lang::types::value::{Ordered, Value};
+use bayplan_model::{Duration, IndexKey, NodeId, PodInfo, PodKey, Snapshot, Time};
 
 /// The state of a `wait` for a pod.
 struct Seen {

@@ -4,15 +4,15 @@
 use super::distance::Distance;
 use super::events::RuleInterest;
 use super::waits::ConditionKey;
-use crate::lang::eval::context::EvalContext;
-use crate::lang::eval::interpret::Evaluator;
-use crate::lang::language::fields::ChangedBy;
-use crate::lang::policy_set::CompiledPolicy;
-use crate::lang::typed::walk;
-use crate::lang::typed::{self, Expr, ExprKind, GroupId, Point, Policy, Root, Statement};
-use crate::lang::types::convert;
-use crate::lang::types::value::Ordered;
-use crate::model::{IndexKey, Kinds};
+use bayplan_lang::eval::context::EvalContext;
+use bayplan_lang::eval::interpret::Evaluator;
+use bayplan_lang::language::fields::ChangedBy;
+use bayplan_lang::policy_set::CompiledPolicy;
+use bayplan_lang::typed::walk;
+use bayplan_lang::typed::{self, Expr, ExprKind, GroupId, Point, Policy, Root, Statement};
+use bayplan_lang::types::convert;
+use bayplan_lang::types::value::Ordered;
+use bayplan_model::{IndexKey, Kinds};
 
 /// The inputs of each condition of a policy's permits.
 pub(super) struct PodInputs {

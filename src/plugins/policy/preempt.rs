@@ -3,21 +3,21 @@
 
 use super::attempt::Attempt;
 use super::{PolicyPlugin, numbers, refusal_of};
-use crate::framework::{
+use bayplan_framework::{
     Handle, Judged, JudgedPods, NodeToStatus, PluginsRunner, PostFilter, PostFilterOutcome, PreemptionRules,
     RuleFaults, Status,
 };
-use crate::lang::analysis::reads::reads_of_condition;
-use crate::lang::codegen::{
+use bayplan_lang::analysis::reads::reads_of_condition;
+use bayplan_lang::codegen::{
     CompiledCheck, CompiledPreempt, CompiledPrefilter, CompiledVictim, Env, RequiredLet,
 };
-use crate::lang::eval::context::EvalContext;
-use crate::lang::eval::exempt::of_daemon_set;
-use crate::lang::policy_set::CompiledPolicy;
-use crate::lang::syntax::ast::{OnError, Resolvable};
-use crate::lang::typed::{Leave, Missing, Point};
-use crate::model::{NodeInfo, PodInfo, Snapshot};
-use crate::plugins::default_preemption::Evaluator;
+use bayplan_lang::eval::context::EvalContext;
+use bayplan_lang::eval::exempt::of_daemon_set;
+use bayplan_lang::policy_set::CompiledPolicy;
+use bayplan_lang::syntax::ast::{OnError, Resolvable};
+use bayplan_lang::typed::{Leave, Missing, Point};
+use bayplan_model::{NodeInfo, PodInfo, Snapshot};
+use bayplan_plugins::default_preemption::Evaluator;
 use std::sync::Arc;
 
 /// Whether an eviction may change what a prefilter refuses: then preemption asks it again.

@@ -2,13 +2,13 @@
 
 use super::PolicyPlugin;
 use super::ledger_reads::{reads_only_the_pod, sums_alone};
-use crate::framework::{Interest, QueueSort, QueuedPodInfo, SortKey, SortShare};
-use crate::lang::codegen::{CompiledKey, Env};
-use crate::lang::eval::context::{EvalContext, Queued};
-use crate::lang::eval::interpret::Evaluator;
-use crate::lang::typed::{Expr, Point, Rules, Statement};
-use crate::lang::types::value::Value;
-use crate::model::Snapshot;
+use bayplan_framework::{Interest, QueueSort, QueuedPodInfo, SortKey, SortShare};
+use bayplan_lang::codegen::{CompiledKey, Env};
+use bayplan_lang::eval::context::{EvalContext, Queued};
+use bayplan_lang::eval::interpret::Evaluator;
+use bayplan_lang::typed::{Expr, Point, Rules, Statement};
+use bayplan_lang::types::value::Value;
+use bayplan_model::Snapshot;
 
 /// Sort keys that each read either the pod and its state in the queue, or only sums of ledgers. Pods that read the same
 /// sums then keep their order among each other when a sum moves.

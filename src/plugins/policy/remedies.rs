@@ -3,16 +3,16 @@
 
 use super::PolicyPlugin;
 use super::attempt::Absent;
-use crate::framework::{Edit, Exempted, Handle};
-use crate::lang::eval::context::EvalContext;
-use crate::lang::eval::interpret::Evaluator;
-use crate::lang::language::fields::{FieldDef, Meaning, ObjectType};
-use crate::lang::typed::reads::{ReadOf, ReadPath};
-use crate::lang::typed::{Check, Expr, ExprKind, Point};
-use crate::lang::typed::{Rule, walk};
-use crate::lang::types::Type;
-use crate::lang::types::value::{Value, named_resources};
-use crate::model::{NodeInfo, Symbol, rounded_down, value_problem};
+use bayplan_framework::{Edit, Exempted, Handle};
+use bayplan_lang::eval::context::EvalContext;
+use bayplan_lang::eval::interpret::Evaluator;
+use bayplan_lang::language::fields::{FieldDef, Meaning, ObjectType};
+use bayplan_lang::typed::reads::{ReadOf, ReadPath};
+use bayplan_lang::typed::{Check, Expr, ExprKind, Point};
+use bayplan_lang::typed::{Rule, walk};
+use bayplan_lang::types::Type;
+use bayplan_lang::types::value::{Value, named_resources};
+use bayplan_model::{NodeInfo, Symbol, rounded_down, value_problem};
 use std::sync::Arc;
 
 /// A request up to which every smaller one is proposed: a number of devices.

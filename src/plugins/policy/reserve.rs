@@ -2,12 +2,12 @@
 
 use super::attempt::{Absent, Attempt};
 use super::{PolicyPlugin, numbers, refusal_of};
-use crate::framework::{Actor, Handle, Reserve, Status};
-use crate::lang::codegen::{CompiledCheck, CompiledWrite, Env};
-use crate::lang::eval::context::EvalContext;
-use crate::lang::syntax::ast::WriteVerb;
-use crate::lang::types::value::Value;
-use crate::model::{NodeId, PodMarks, Symbol, value_problem};
+use bayplan_framework::{Actor, Handle, Reserve, Status};
+use bayplan_lang::codegen::{CompiledCheck, CompiledWrite, Env};
+use bayplan_lang::eval::context::EvalContext;
+use bayplan_lang::syntax::ast::WriteVerb;
+use bayplan_lang::types::value::Value;
+use bayplan_model::{NodeId, PodMarks, Symbol, value_problem};
 use std::sync::Arc;
 
 impl PolicyPlugin {

@@ -5,12 +5,12 @@
 
 use super::PolicyPlugin;
 use super::attempt::Attempt;
-use crate::framework::{
+use bayplan_framework::{
     Feasible, Handle, MAX_SCORE, PartialScore, PreScore, PreScoreOutcome, RuleFault, Score, StateSlot, Status,
 };
-use crate::lang::codegen::ColumnScan;
-use crate::lang::syntax::ast::OnError;
-use crate::model::{NodeInfo, NodeSet, Symbol, block, blocks_mut};
+use bayplan_lang::codegen::ColumnScan;
+use bayplan_lang::syntax::ast::OnError;
+use bayplan_model::{NodeInfo, NodeSet, Symbol, block, blocks_mut};
 use std::sync::Arc;
 
 /// The scores of the feasible nodes, by row.

@@ -2,8 +2,8 @@
 //! pods. It also keeps the results of conditions at one moment, so that a condition is evaluated
 //! once for a group and not once for each member.
 
-use crate::lang::types::value::Ordered;
-use crate::model::{Change, Delta, Feeds, Generation, Index, Moves, PodKey, Snapshot, Time};
+use bayplan_lang::types::value::Ordered;
+use bayplan_model::{Change, Delta, Feeds, Generation, Index, Moves, PodKey, Snapshot, Time};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -140,7 +140,7 @@ impl Waits {
     /// Records the conditions of a waiting pod, each with the result that allows it. Returns a
     /// number that pods with the same conditions and inputs share; `None`: no other pod can have
     /// the same.
-    pub fn enlist(&mut self, at: Moment, pod: &PodKey, conditions: Conditions) -> Option<u64> {
+    pub(crate) fn enlist(&mut self, at: Moment, pod: &PodKey, conditions: Conditions) -> Option<u64> {
         let shared = conditions.iter().all(|(key, _)| key.is_some());
         let known = self.classes.get_key_value(&conditions).map(|(known, _)| known.clone());
         let conditions = known.unwrap_or_else(|| Arc::new(conditions));
@@ -232,7 +232,7 @@ impl Waits {
     }
 
     /// Whether `pod` was released and not reconsidered since.
-    pub fn take_released(&mut self, pod: &PodKey) -> bool {
+    pub(crate) fn take_released(&mut self, pod: &PodKey) -> bool {
         self.released.remove(pod)
     }
 

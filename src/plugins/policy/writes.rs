@@ -4,14 +4,14 @@
 use super::PolicyPlugin;
 use super::attempt::{Absent, Attempt};
 use super::patches::intents;
-use crate::framework::{
+use bayplan_framework::{
     Actor, AfterBind, BindTask, CallError, Handle, PreBind, PreFlight, Status, TaskPoll, Wake, Write,
 };
-use crate::lang::codegen::{CompiledAct, CompiledDoes, CompiledEntry, CompiledTarget, Env};
-use crate::lang::eval::context::EvalContext;
-use crate::lang::syntax::ast::WriteVerb;
-use crate::lang::types::value::Value;
-use crate::model::{ApiObject, Duration, Kind, MetadataChange, NodeId, ObjectKey, Symbol};
+use bayplan_lang::codegen::{CompiledAct, CompiledDoes, CompiledEntry, CompiledTarget, Env};
+use bayplan_lang::eval::context::EvalContext;
+use bayplan_lang::syntax::ast::WriteVerb;
+use bayplan_lang::types::value::Value;
+use bayplan_model::{ApiObject, Duration, Kind, MetadataChange, NodeId, ObjectKey, Symbol};
 use std::collections::VecDeque;
 use std::sync::Arc;
 

@@ -2,10 +2,10 @@
 
 use super::super::{numbers, queued};
 use super::{Part, Speaks};
-use crate::framework::{Handle, WouldRefuse};
-use crate::lang::codegen::{ColumnScan, CompiledCheck, CompiledPrefilter, Env};
-use crate::lang::eval::context::EvalContext;
-use crate::model::{NodeSet, Symbol};
+use bayplan_framework::{Handle, WouldRefuse};
+use bayplan_lang::codegen::{ColumnScan, CompiledCheck, CompiledPrefilter, Env};
+use bayplan_lang::eval::context::EvalContext;
+use bayplan_model::{NodeSet, Symbol};
 
 impl Part {
     /// The rules up to `filter` that would refuse the pod, or some of these nodes, in the order of an attempt.

@@ -2,14 +2,14 @@
 
 use super::super::{numbers, refusal};
 use super::Part;
-use crate::framework::{Choice, Handle, Would, WouldEffect};
-use crate::lang::codegen::{
+use bayplan_framework::{Choice, Handle, Would, WouldEffect};
+use bayplan_lang::codegen::{
     ColumnScan, CompiledCheck, CompiledFilter, CompiledOnly, CompiledPrefilter, CompiledScore, Env,
 };
-use crate::lang::eval::context::EvalContext;
-use crate::lang::syntax::ast::OnError;
-use crate::lang::types::value::{Constant, Value};
-use crate::model::{NodeId, NodeSet, Symbol};
+use bayplan_lang::eval::context::EvalContext;
+use bayplan_lang::syntax::ast::OnError;
+use bayplan_lang::types::value::{Constant, Value};
+use bayplan_model::{NodeId, NodeSet, Symbol};
 
 /// What a rule would have done, and the event for the pod's owner.
 #[derive(Debug)]

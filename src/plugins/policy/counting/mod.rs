@@ -1,7 +1,7 @@
 //! The rules of a policy that do not decide (`mode warn`, `mode audit`): what each would have done to a decision that was
 //! made without it.
 //!
-//! They are parts of the policy ([`Part::counting`](crate::lang::typed::Part::counting)), so that the plugin of the policy has
+//! They are parts of the policy ([`Part::counting`](bayplan_lang::typed::Part::counting)), so that the plugin of the policy has
 //! the rules that decide and nothing else. Each rule is counted for itself, as if it
 //! alone had decided too. This file says what each rule would have done; `judge.rs` evaluates one rule, `explain.rs` names
 //! the rules that would refuse a pod.
@@ -14,11 +14,11 @@ mod judge;
 
 use super::attempt::Absent;
 use super::{PolicyPlugin, numbers, queued};
-use crate::framework::{Choice, Counting, Handle, PreemptionRules, Status, Would, WouldEffect, WouldRefuse};
-use crate::lang::eval::context::EvalContext;
-use crate::lang::policy_set::CompiledPolicy;
-use crate::lang::typed::Mode;
-use crate::model::{NodeId, NodeSet, Symbol};
+use bayplan_framework::{Choice, Counting, Handle, PreemptionRules, Status, Would, WouldEffect, WouldRefuse};
+use bayplan_lang::eval::context::EvalContext;
+use bayplan_lang::policy_set::CompiledPolicy;
+use bayplan_lang::typed::Mode;
+use bayplan_model::{NodeId, NodeSet, Symbol};
 use judge::Judged;
 
 /// The name of all statements about evictions as one rule.

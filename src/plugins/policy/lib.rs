@@ -16,6 +16,8 @@
 //! - `events.rs`: what the policy reads, and the events it registers for; `hints.rs`: whether an
 //!   event helps a refused pod; `ledger_reads.rs`, `memo_reads.rs`: the sums of ledgers and the memos that rules read
 
+#![deny(clippy::disallowed_methods, clippy::disallowed_types)]
+
 mod attempt;
 mod clock;
 mod counting;
@@ -39,28 +41,28 @@ mod score;
 mod waits;
 mod writes;
 
-pub use crate::lang::eval::exempt::{ExemptPods, Exemption, daemon_set_named_by, why_exempt};
+pub use bayplan_lang::eval::exempt::{ExemptPods, Exemption, daemon_set_named_by, why_exempt};
 pub use events::registrations;
 pub use waits::Waits;
 
-use crate::framework::{
+use bayplan_framework::{
     AfterBind, Counting, Edit, Failure, Filter, Framework, Handle, LeftAlone, Need, Permit, Plugin, PostBind,
     PostFilter, PreBind, PreEnqueue, PreFilter, PreScore, PreemptionRules, QueueSort, Reads, Reserve,
     RulePlugin, Score, Status,
 };
-use crate::lang::analysis::index::can_be_indexed;
-use crate::lang::codegen::CompiledCheck;
-use crate::lang::codegen::groups::{GroupIndex, index_key};
-use crate::lang::codegen::ledgers;
-use crate::lang::eval::context::{EvalContext, Queued};
-use crate::lang::eval::interpret::Evaluator;
-use crate::lang::eval::ledgers::LedgerIndex;
-use crate::lang::eval::memos::MemoIndex;
-use crate::lang::policy_set::{CompiledPolicy, PolicySet};
-use crate::lang::typed::{GroupId, LedgerId, Reason};
-use crate::lang::types::Type;
-use crate::lang::types::value::{Ordered, Value};
-use crate::model::{Duration, Index, IndexKey, NodeInfo, PodPrecondition, Resource, Snapshot, Symbol, Time};
+use bayplan_lang::analysis::index::can_be_indexed;
+use bayplan_lang::codegen::CompiledCheck;
+use bayplan_lang::codegen::groups::{GroupIndex, index_key};
+use bayplan_lang::codegen::ledgers;
+use bayplan_lang::eval::context::{EvalContext, Queued};
+use bayplan_lang::eval::interpret::Evaluator;
+use bayplan_lang::eval::ledgers::LedgerIndex;
+use bayplan_lang::eval::memos::MemoIndex;
+use bayplan_lang::policy_set::{CompiledPolicy, PolicySet};
+use bayplan_lang::typed::{GroupId, LedgerId, Reason};
+use bayplan_lang::types::Type;
+use bayplan_lang::types::value::{Ordered, Value};
+use bayplan_model::{Duration, Index, IndexKey, NodeInfo, PodPrecondition, Resource, Snapshot, Symbol, Time};
 use std::any::Any;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -200,11 +202,6 @@ impl PolicyPlugin {
         &self.whole
     }
 
-    /// The key of the index of pods that wait at the policy's permit.
-    pub fn waits_key(&self) -> &IndexKey {
-        &self.waits_key
-    }
-
     /// Whether its rules do not decide.
     fn counts(&self) -> bool {
         self.part > 0
@@ -271,7 +268,7 @@ impl Plugin for PolicyPlugin {
 
     fn kinds(&self) -> &'static [Need] {
         let preempts = self.preempts().is_some() || self.counts_evictions();
-        if preempts { crate::plugins::default_preemption::NEEDS } else { &[] }
+        if preempts { bayplan_plugins::default_preemption::NEEDS } else { &[] }
     }
 
     fn queue_sort(&self) -> Option<&dyn QueueSort> {
@@ -279,7 +276,7 @@ impl Plugin for PolicyPlugin {
         orders.then_some(self as &dyn QueueSort)
     }
 
-    crate::serves!(EnqueueExtensions);
+    bayplan_framework::serves!(EnqueueExtensions);
 
     fn pre_filter(&self) -> Option<&dyn PreFilter> {
         let of = &self.compiled.statements;
@@ -383,7 +380,7 @@ impl RulePlugin for PolicyPlugin {
 }
 
 /// What the queue knows of the pod of a call.
-fn queued(h: &crate::framework::Handle<'_>) -> Queued {
+fn queued(h: &bayplan_framework::Handle<'_>) -> Queued {
     Queued { since: h.queued_at.map(|at| h.snapshot.wall_clock(at)), attempts: h.attempts }
 }
 
