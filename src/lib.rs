@@ -33,8 +33,9 @@ pub mod plugins {
 #[doc(inline)]
 pub use bayplan_config as config;
 #[doc(inline)]
+pub use bayplan_dry_run as dry_run;
+#[doc(inline)]
 pub use bayplan_scheduler as scheduler;
-pub mod dry_run;
 pub mod explain;
 pub mod reference;
 #[cfg(feature = "cluster")]

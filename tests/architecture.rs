@@ -19,21 +19,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("plugins/policy", &[]),
     ("scheduler", &[]),
     ("config", &[]),
-    (
-        "dry_run",
-        &[
-            "diag",
-            "model",
-            "yaml",
-            "policy_files",
-            "lang",
-            "framework",
-            "engine",
-            "plugins",
-            "scheduler",
-            "config",
-        ],
-    ),
+    ("dry_run", &[]),
     (
         "explain",
         &["diag", "model", "lang", "framework", "engine", "plugins", "scheduler", "config", "dry_run"],
@@ -77,7 +63,7 @@ const ROOMS: &[(&str, &[&str])] = &[
 
 /// Outside crates that only some places may use.
 const CRATES: &[(&str, &[&str])] = &[
-    ("bayplan_yaml", &["lang/syntax/document", "policy_files", "framework", "config"]),
+    ("bayplan_yaml", &["lang/syntax/document", "policy_files", "framework", "config", "dry_run"]),
     ("pest", &["lang/syntax"]),
     ("pest_derive", &["lang/syntax"]),
     ("cel::Env", &["lang/syntax/cel/parse"]),

@@ -4,8 +4,8 @@
 //! Source of the rules for binds: `pkg/registry/core/pod/storage/storage.go`.
 
 use super::managed::Managed;
-use crate::framework::{Answer, ApiCall, CallError, ConditionPatch, Part, PatchBody, merged};
-use crate::model::{
+use bayplan_framework::{Answer, ApiCall, CallError, ConditionPatch, Part, PatchBody, merged};
+use bayplan_model::{
     Duration, Kind, Namespace, Object, ObjectKey, PodInfo, PodMarks, ScheduledCondition, Symbol, Time,
     looked_up,
 };
@@ -174,7 +174,7 @@ impl Api {
     }
 
     /// The pods of a namespace, by name.
-    pub fn pods_in(&self, namespace: &Symbol) -> impl Iterator<Item = &Arc<PodInfo>> {
+    pub(crate) fn pods_in(&self, namespace: &Symbol) -> impl Iterator<Item = &Arc<PodInfo>> {
         let first = (Kind::Pod, namespace.clone(), Symbol::default());
         let pods = self.objects.range(first..).map_while(|(_, object)| match object {
             Object::Pod(pod) => Some(pod),

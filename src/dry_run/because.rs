@@ -5,14 +5,14 @@
 use super::PodReport;
 use super::recorder::{Moment, named};
 use super::told::{self, Told, about_victim};
-use crate::framework::{Cycle, Framework, Silent, Simulation, Verdict};
-use crate::lang::eval::context::{EvalContext, Moved};
-use crate::lang::eval::trace::{Reach, StatementTrace, Tracer, ValueTrace, trace};
-use crate::lang::policy_set::{CompiledPolicy, PolicySet};
-use crate::lang::typed::{Point, Statement};
-use crate::lang::types::show;
-use crate::model::{Change, Placement, PodInfo, Symbol};
-use crate::scheduler::{NodeDetail, Profiles};
+use bayplan_framework::{Cycle, Framework, Silent, Simulation, Verdict};
+use bayplan_lang::eval::context::{EvalContext, Moved};
+use bayplan_lang::eval::trace::{Reach, StatementTrace, Tracer, ValueTrace, trace};
+use bayplan_lang::policy_set::{CompiledPolicy, PolicySet};
+use bayplan_lang::typed::{Point, Statement};
+use bayplan_lang::types::show;
+use bayplan_model::{Change, Placement, PodInfo, Symbol};
+use bayplan_scheduler::{NodeDetail, Profiles};
 use std::sync::Arc;
 
 /// One cause of a result.

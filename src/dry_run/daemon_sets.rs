@@ -2,10 +2,10 @@
 //! apply to them as to any pod. Called by `cli` after it has read a cluster or a test file.
 
 use super::World;
-use crate::diag::{Diagnostic, codes};
-use crate::lang::policy_set::PolicySet;
-use crate::model::{Kind, Object, ObjectKey, OwnerReference, PodInfo, Symbol};
-use crate::plugins::policy::{ExemptPods, daemon_set_named_by};
+use bayplan_diag::{Diagnostic, codes};
+use bayplan_lang::policy_set::PolicySet;
+use bayplan_model::{Kind, Object, ObjectKey, OwnerReference, PodInfo, Symbol};
+use bayplan_policy::{ExemptPods, daemon_set_named_by};
 use rustc_hash::FxHashSet;
 use std::sync::Arc;
 

@@ -18,7 +18,7 @@
 
 use super::api::{Api, WatchEvent};
 use super::volume_controller::find;
-use crate::model::{
+use bayplan_model::{
     Demand, Kind, KindRow, Object, ObjectKey, PodDisruptionBudget, PodInfo, ReplicaSet,
     ReplicationController, StatefulSet, Symbol, Unread,
 };
@@ -242,7 +242,7 @@ impl Followed {
 /// How many pods a budget expects, and how many of them it demands to be healthy. `matching`: the pods that it selects;
 /// `scale`: the pods that their controllers are to have.
 fn expected_and_desired(demand: Demand, matching: i64, scale: i64) -> (i64, i64) {
-    use crate::model::IntOrPercent::{Int, Percent};
+    use bayplan_model::IntOrPercent::{Int, Percent};
     match demand {
         Demand::Nothing | Demand::Invalid => (0, 0),
         Demand::MaxUnavailable(most) => (scale, scale.saturating_sub(most.of(scale)).max(0)),
@@ -275,8 +275,8 @@ fn says_unready(pod: &PodInfo) -> bool {
 #[allow(clippy::unwrap_used, clippy::expect_used)]
 mod tests {
     use super::*;
-    use crate::model::Time;
-    use crate::testing::pod;
+    use bayplan_model::Time;
+    use bayplan_model::testing::pod;
     use serde_json::json;
 
     fn budget(spec: &Value, status: &Value) -> Object {

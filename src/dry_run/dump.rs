@@ -1,7 +1,7 @@
 //! The command that saves a cluster as a file with every kind of object that decisions read. Help, messages and
 //! documentation have it from here.
 
-use crate::model::KINDS;
+use bayplan_model::KINDS;
 
 /// Prints the objects of a cluster.
 pub fn command() -> String {

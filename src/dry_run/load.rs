@@ -7,14 +7,14 @@
 use super::dump;
 use super::workloads::{self, Expanded};
 use super::world::World;
-use crate::diag::{Diagnostic, SourceId, SourceMap, Span, codes};
-use crate::lang::schemas::Schemas;
-use crate::lang::types::ObjectKind;
-use crate::model::metrics;
-use crate::model::objects::projection::Projection;
-use crate::model::{Kind, KindName, KindRow, LookedUp, Node, Object, ObjectKey, PodKey, Symbol};
-use crate::policy_files::{self, KIND, policies_in};
-use crate::yaml;
+use bayplan_diag::{Diagnostic, SourceId, SourceMap, Span, codes};
+use bayplan_lang::schemas::Schemas;
+use bayplan_lang::types::ObjectKind;
+use bayplan_model::metrics;
+use bayplan_model::objects::projection::Projection;
+use bayplan_model::{Kind, KindName, KindRow, LookedUp, Node, Object, ObjectKey, PodKey, Symbol};
+use bayplan_policy_files::{self as policy_files, KIND, policies_in};
+use bayplan_yaml as yaml;
 use rustc_hash::FxHashSet;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -498,7 +498,7 @@ fn shortened(value: &str) -> String {
 #[allow(clippy::unwrap_used, clippy::expect_used)]
 mod tests {
     use super::*;
-    use crate::model::{ReplicaSet, downcast};
+    use bayplan_model::{ReplicaSet, downcast};
 
     fn read(name: &str, text: &str) -> (SourceMap, Loaded) {
         let mut sources = SourceMap::new();

@@ -2,8 +2,8 @@
 //!
 //! Source of the rules: `sigs.k8s.io/structured-merge-diff`, `merge/update.go`, for intents without lists of maps.
 
-use crate::framework::{Intent, Part};
-use crate::model::{Kind, Symbol, merge};
+use bayplan_framework::{Intent, Part};
+use bayplan_model::{Kind, Symbol, merge};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 

@@ -3,13 +3,13 @@
 //! it has read a cluster or a test file.
 
 use super::World;
-use crate::diag::{Diagnostic, Span, codes};
-use crate::lang::language::fields::{Meaning, ObjectType};
-use crate::lang::policy_set::PolicySet;
-use crate::lang::typed::walk;
-use crate::lang::typed::{Expr, ExprKind, Policy};
-use crate::lang::types::Type;
-use crate::model::{Object, Symbol};
+use bayplan_diag::{Diagnostic, Span, codes};
+use bayplan_lang::language::fields::{Meaning, ObjectType};
+use bayplan_lang::policy_set::PolicySet;
+use bayplan_lang::typed::walk;
+use bayplan_lang::typed::{Expr, ExprKind, Policy};
+use bayplan_lang::types::Type;
+use bayplan_model::{Object, Symbol};
 use std::collections::BTreeSet;
 
 /// A warning for each policy that reads namespaces of pods which the cluster does not hold.

@@ -4,15 +4,15 @@
 
 use super::Watcher;
 use super::cases::Remembered;
-use crate::framework::{Code, Cycle, Silent, Simulation, Verdict};
-use crate::lang::analysis::coverage::Coverage;
-use crate::lang::eval::context::{EvalContext, Moved, Queued};
-use crate::lang::eval::trace::Tracer;
-use crate::lang::policy_set::{CompiledPolicy, PolicySet};
-use crate::lang::typed::Point;
-use crate::model::{Change, NodeInfo, ObjectKey, Placement, PodInfo, PodKey, Snapshot, Symbol, Time};
-use crate::plugins::policy::{ExemptPods, Exemption, of_profile, why_exempt};
-use crate::scheduler::{Decision, DecisionRecord, Profiles, Scheduler};
+use bayplan_framework::{Code, Cycle, Silent, Simulation, Verdict};
+use bayplan_lang::analysis::coverage::Coverage;
+use bayplan_lang::eval::context::{EvalContext, Moved, Queued};
+use bayplan_lang::eval::trace::Tracer;
+use bayplan_lang::policy_set::{CompiledPolicy, PolicySet};
+use bayplan_lang::typed::Point;
+use bayplan_model::{Change, NodeInfo, ObjectKey, Placement, PodInfo, PodKey, Snapshot, Symbol, Time};
+use bayplan_policy::{ExemptPods, Exemption, of_profile, why_exempt};
+use bayplan_scheduler::{Decision, DecisionRecord, Profiles, Scheduler};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 

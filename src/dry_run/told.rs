@@ -1,12 +1,12 @@
 //! What the statements of a policy say of a pod at one extension point, with places and values. `because` and
 //! `cli explain` read it.
 
-use crate::lang::eval::context::EvalContext;
-use crate::lang::eval::trace::{Reach, StatementTrace, Tracer, ValueTrace, reason_of_fault, trace};
-use crate::lang::policy_set::{CompiledPolicy, PolicySet};
-use crate::lang::typed::{Body, Missing, Point, Statement};
-use crate::model::PodInfo;
-use crate::plugins::policy::{ExemptPods, why_exempt};
+use bayplan_lang::eval::context::EvalContext;
+use bayplan_lang::eval::trace::{Reach, StatementTrace, Tracer, ValueTrace, reason_of_fault, trace};
+use bayplan_lang::policy_set::{CompiledPolicy, PolicySet};
+use bayplan_lang::typed::{Body, Missing, Point, Statement};
+use bayplan_model::PodInfo;
+use bayplan_policy::{ExemptPods, why_exempt};
 use std::sync::Arc;
 
 /// What a statement found.
@@ -148,7 +148,10 @@ pub fn guards(policies: &PolicySet, context: EvalContext<'_>) -> Vec<Told> {
 }
 
 /// The policies that do not leave a pod alone as one that is exempt.
-pub fn concerning<'p>(policies: &'p PolicySet, context: EvalContext<'_>) -> Vec<&'p Arc<CompiledPolicy>> {
+pub(crate) fn concerning<'p>(
+    policies: &'p PolicySet,
+    context: EvalContext<'_>,
+) -> Vec<&'p Arc<CompiledPolicy>> {
     let exempt = why_exempt(context.pod, &ExemptPods::default(), context.snapshot).is_some();
     policies.iter().filter(|policy| policy.policy.to_all_pods || !exempt).collect()
 }

@@ -8,9 +8,9 @@
 //! Source: `pkg/controller/volume/persistentvolume/pv_controller.go`, `pkg/controller/volume/ephemeral/controller.go`.
 
 use super::api::{Api, WatchEvent};
-use crate::model::objects::persistent_volume::AVAILABLE;
-use crate::model::objects::selectors;
-use crate::model::{
+use bayplan_model::objects::persistent_volume::AVAILABLE;
+use bayplan_model::objects::selectors;
+use bayplan_model::{
     ClaimReference, Kind, NodeSelector, Object, ObjectKey, ObjectMeta, PersistentVolume,
     PersistentVolumeClaim, PersistentVolumeSource, PodInfo, Quantity, StorageClass, Symbol, Typed,
     VolumeSource, downcast,

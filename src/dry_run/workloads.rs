@@ -5,7 +5,7 @@
 //!
 //! Source: `pkg/controller/{job,deployment,replicaset,statefulset,daemon}`.
 
-use crate::model::{Effect, Node, PodInfo, find_untolerated};
+use bayplan_model::{Effect, Node, PodInfo, find_untolerated};
 use serde_json::{Map, Value, json};
 use std::hash::Hasher;
 use std::sync::Arc;
@@ -432,7 +432,7 @@ fn hash(parts: &[&str], length: usize) -> String {
 #[allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 mod tests {
     use super::*;
-    use crate::testing::node;
+    use bayplan_model::testing::node;
 
     /// The pods of a workload with one field changed.
     fn pods(kind: &str, version: &str, spec: Value) -> Vec<PodInfo> {
@@ -541,7 +541,7 @@ mod tests {
         let agents = pods("DaemonSet", "apps/v1", json!({"template": template()}));
         assert_eq!(agents.len(), 2, "n1, and n4 although it is cordoned");
         let matches = |pod: &PodInfo, node: &str| {
-            let labels = crate::model::Labels::from_iter([("disk".into(), "ssd".into())]);
+            let labels = bayplan_model::Labels::from_iter([("disk".into(), "ssd".into())]);
             matches!(pod.node_affinity.matches(&node.into(), &labels), Ok(true))
         };
         assert!(matches(&agents[0], "n1") && !matches(&agents[0], "n4") && matches(&agents[1], "n4"));

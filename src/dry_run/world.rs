@@ -1,6 +1,6 @@
 //! [`World`]: the objects that a dry run begins with.
 
-use crate::model::{Labels, Measured, Namespace, Object, PodInfo, Reading, Symbol, Time};
+use bayplan_model::{Labels, Measured, Namespace, Object, PodInfo, Reading, Symbol, Time};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -83,7 +83,7 @@ impl World {
     }
 
     /// Makes the namespaces that pods name and that are not given.
-    pub fn add_missing_namespaces(&mut self) {
+    pub(crate) fn add_missing_namespaces(&mut self) {
         let given: BTreeSet<Symbol> = self.namespaces().cloned().collect();
         let placed = self.objects.iter().filter_map(|object| match object {
             Object::Pod(pod) => Some(&pod.namespace),

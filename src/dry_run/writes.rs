@@ -1,8 +1,8 @@
 //! What policies write in a dry run: labels and annotations that go with a binding (`reserve`), and what `before bind`,
 //! `after bind` and `after failure` patch. `dry-run` prints it, and tests of policies expect it.
 
-use crate::framework::{ApiCall, PatchBody};
-use crate::model::{Kind, ObjectKey};
+use bayplan_framework::{ApiCall, PatchBody};
+use bayplan_model::{Kind, ObjectKey};
 use serde_json::{Map, Value, json};
 
 /// The domain of the scheduler's own marks, which no policy writes: `bayplan.dev/…`, `after-bind.bayplan.dev/…`.

@@ -2,9 +2,9 @@
 
 use super::read::{Case, Expectation, What, YesOr};
 use super::{Because, DecisionView, Mismatch, PodReport, Report, Seen, Standing, stands};
-use crate::framework::{Cycle, Silent, Would, WouldEffect};
-use crate::model::{Object, Symbol};
-use crate::scheduler::{NodeDetail, PluginScore};
+use bayplan_framework::{Cycle, Silent, Would, WouldEffect};
+use bayplan_model::{Object, Symbol};
+use bayplan_scheduler::{NodeDetail, PluginScore};
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 

@@ -3,16 +3,16 @@
 use super::compare::Difference;
 use super::names::mistake;
 use super::{Bench, Seen, World, no_pod};
-use crate::diag::{Diagnostic, Span, suggest};
-use crate::lang::check::of_yaml;
-use crate::lang::eval::context::EvalContext;
-use crate::lang::eval::memos::{MemoIndex, key_of, remembered};
-use crate::lang::policy_set::{CompiledPolicy, PolicySet};
-use crate::lang::typed::MemoId;
-use crate::lang::types::show::quantity;
-use crate::lang::types::value::Constant;
-use crate::model::{PodInfo, Time};
-use crate::scheduler::Scheduler;
+use bayplan_diag::{Diagnostic, Span, suggest};
+use bayplan_lang::check::of_yaml;
+use bayplan_lang::eval::context::EvalContext;
+use bayplan_lang::eval::memos::{MemoIndex, key_of, remembered};
+use bayplan_lang::policy_set::{CompiledPolicy, PolicySet};
+use bayplan_lang::typed::MemoId;
+use bayplan_lang::types::show::quantity;
+use bayplan_lang::types::value::Constant;
+use bayplan_model::{PodInfo, Time};
+use bayplan_scheduler::Scheduler;
 use std::sync::Arc;
 
 /// A value of a memo, as a case writes it.
@@ -110,7 +110,7 @@ impl Given {
 }
 
 /// A value that a memo has as a case begins.
-pub(in crate::dry_run) struct Remembered {
+pub(crate) struct Remembered {
     policy: Arc<CompiledPolicy>,
     memo: MemoId,
     pod: Arc<PodInfo>,
@@ -119,7 +119,7 @@ pub(in crate::dry_run) struct Remembered {
 
 impl Remembered {
     /// Fills the index of the memo.
-    pub(in crate::dry_run) fn fill(self, scheduler: &mut Scheduler, now: Time) {
+    pub(crate) fn fill(self, scheduler: &mut Scheduler, now: Time) {
         let policy = &self.policy.policy;
         let key = key_of(policy, self.memo, EvalContext::new(&self.pod, scheduler.snapshot(), now));
         let memo = &policy[self.memo];

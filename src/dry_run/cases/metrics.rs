@@ -2,8 +2,8 @@
 
 use super::fields::Section;
 use super::read::Errors;
-use crate::model::{Duration, Load, Measured, Quantity, Reading, Symbol, Usage};
-use crate::yaml::{Field, TreeValue};
+use bayplan_model::{Duration, Load, Measured, Quantity, Reading, Symbol, Usage};
+use bayplan_yaml::{Field, TreeValue};
 
 /// What one node used.
 pub(super) fn reading(node: &str, field: &Field, errors: &mut Errors) -> Option<Reading> {

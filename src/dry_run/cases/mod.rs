@@ -42,12 +42,12 @@ pub use read::{Case, CaseFile, read};
 use super::because::{Because, DecisionView};
 use super::recorder::CoverageRecorder;
 use super::{Options, PodReport, Report, Standing, World, Writes, run_watched};
-use crate::diag::{Diagnostic, SourceMap, Span, codes};
-use crate::lang::analysis::coverage::Coverage;
-use crate::lang::policy_set::PolicySet;
-use crate::model::{Object, Time};
-use crate::plugins::policy::of_profile;
-use crate::scheduler::Profiles;
+use bayplan_diag::{Diagnostic, SourceMap, Span, codes};
+use bayplan_lang::analysis::coverage::Coverage;
+use bayplan_lang::policy_set::PolicySet;
+use bayplan_model::{Object, Time};
+use bayplan_policy::of_profile;
+use bayplan_scheduler::Profiles;
 use objects::Surroundings;
 use serde_json::Value;
 use std::sync::Arc;
@@ -169,7 +169,8 @@ fn no_pod(name: Option<&str>, span: Span, world: &World) -> Box<Diagnostic> {
     };
     match name.filter(|name| !runs(name)) {
         Some(name) => {
-            let near = crate::diag::suggest::nearest(name, world.pending.iter().map(|pod| pod.name.as_str()));
+            let near =
+                bayplan_diag::suggest::nearest(name, world.pending.iter().map(|pod| pod.name.as_str()));
             names::mistake(span, format!("the case has no pod `{name}`"), near.map(str::to_owned))
         }
         None => bad(span, "the pod has a node already: it is not scheduled".to_owned()),

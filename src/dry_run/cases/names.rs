@@ -3,9 +3,9 @@
 
 use super::read::{Expectation, What, YesOr};
 use super::{Bench, PodReport, World};
-use crate::diag::{Diagnostic, Span, codes, suggest};
-use crate::lang::typed::{Point, Rule};
-use crate::model::{Object, Reading};
+use bayplan_diag::{Diagnostic, Span, codes, suggest};
+use bayplan_lang::typed::{Point, Rule};
+use bayplan_model::{Object, Reading};
 
 /// The first unknown name, as a diagnostic with the nearest known one.
 pub(super) fn unknown(

@@ -3,10 +3,10 @@
 
 use super::fields::Section;
 use super::read::Errors;
-use crate::diag::Span;
-use crate::model::objects::ObjectError;
-use crate::model::{Namespace, Node, PodInfo, Reading, Time};
-use crate::yaml::{Field, Tree};
+use bayplan_diag::Span;
+use bayplan_model::objects::ObjectError;
+use bayplan_model::{Namespace, Node, PodInfo, Reading, Time};
+use bayplan_yaml::{Field, Tree};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -67,7 +67,7 @@ pub(super) fn node(field: &Field, errors: &mut Errors) -> Option<Arc<Node>> {
 
 /// Reads `namespaces`: labels by name.
 pub(super) fn namespaces(field: &Field, errors: &mut Errors) -> Vec<Arc<Namespace>> {
-    let crate::yaml::TreeValue::Map(entries) = &field.tree.value else {
+    let bayplan_yaml::TreeValue::Map(entries) = &field.tree.value else {
         errors
             .push(field.error(format!("expected namespaces with their labels, found {}", field.tree.kind())));
         return Vec::new();

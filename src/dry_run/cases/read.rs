@@ -5,11 +5,11 @@ use super::fields::Section;
 use super::memos::Given;
 use super::metrics;
 use super::objects::{self, CasePod, PodFrom, Surroundings};
-use crate::diag::{Diagnostic, SourceId, SourceMap, Span, codes};
-use crate::dry_run::PodReport;
-use crate::framework::WouldEffect;
-use crate::model::Time;
-use crate::yaml::{self, Booleans, Field, FieldError, Fields, Tree, TreeValue};
+use crate::PodReport;
+use bayplan_diag::{Diagnostic, SourceId, SourceMap, Span, codes};
+use bayplan_framework::WouldEffect;
+use bayplan_model::Time;
+use bayplan_yaml::{self as yaml, Booleans, Field, FieldError, Fields, Tree, TreeValue};
 
 /// Mistakes of a file.
 pub(super) type Errors = Vec<FieldError>;

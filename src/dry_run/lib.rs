@@ -5,13 +5,13 @@
 pub mod api;
 pub mod because;
 pub mod cases;
-pub mod disruption_controller;
+mod disruption_controller;
 pub mod daemon_sets;
 pub mod dump;
 pub mod load;
 mod managed;
 pub mod namespaces;
-pub mod volume_controller;
+mod volume_controller;
 mod recorder;
 pub mod told;
 mod workloads;
@@ -25,12 +25,12 @@ pub use volume_controller::{Provisioning, VolumeController};
 pub use world::World;
 pub use writes::Writes;
 
-use crate::engine::TieBreak;
-use crate::framework::{EventRecord, NotChecked, Would, WouldEffect};
-use crate::model::{Duration, Kind, Object, ObjectKey, PodInfo, PodKey, Snapshot, Symbol, Time};
-use crate::scheduler::{
-    self, BindingView, DeciderKind, DecisionRecord, Effect, Input, Profiles, QueuePlace, RecordLevel,
-    Scheduler, Stage,
+use bayplan_engine::TieBreak;
+use bayplan_framework::{EventRecord, NotChecked, Would, WouldEffect};
+use bayplan_model::{Duration, Kind, Object, ObjectKey, PodInfo, PodKey, Snapshot, Symbol, Time};
+use bayplan_scheduler::{
+    self as scheduler, BindingView, DeciderKind, DecisionRecord, Effect, Input, Profiles, QueuePlace,
+    RecordLevel, Scheduler, Stage,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
@@ -233,14 +233,14 @@ pub fn run_watched(
     match options.order {
         Order::Queue => {
             for pod in &world.pending {
-                run.server.put(crate::model::Object::Pod(pod.clone()));
+                run.server.put(bayplan_model::Object::Pod(pod.clone()));
             }
             run.watch();
             run.settle();
         }
         Order::Given => {
             for pod in &world.pending {
-                run.server.put(crate::model::Object::Pod(pod.clone()));
+                run.server.put(bayplan_model::Object::Pod(pod.clone()));
                 run.watch();
                 run.settle();
             }
