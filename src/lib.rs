@@ -35,8 +35,9 @@ pub use bayplan_config as config;
 #[doc(inline)]
 pub use bayplan_dry_run as dry_run;
 #[doc(inline)]
+pub use bayplan_explain as explain;
+#[doc(inline)]
 pub use bayplan_scheduler as scheduler;
-pub mod explain;
 pub mod reference;
 #[cfg(feature = "cluster")]
 pub mod cluster;

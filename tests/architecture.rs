@@ -20,10 +20,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("scheduler", &[]),
     ("config", &[]),
     ("dry_run", &[]),
-    (
-        "explain",
-        &["diag", "model", "lang", "framework", "engine", "plugins", "scheduler", "config", "dry_run"],
-    ),
+    ("explain", &[]),
     ("reference", &["diag", "lang", "dry_run"]),
     (
         "cluster",

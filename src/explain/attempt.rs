@@ -1,9 +1,9 @@
 //! One attempt on a frozen snapshot: PreFilter once, then any filter on any node, in any order; then Reserve and Permit
 //! on nodes that may be chosen.
 
-use crate::engine::{Decider, Scan, TieBreak};
-use crate::framework::{Acting, Cycle, Edit, Feasible, Framework, PluginId, Silent, Status};
-use crate::model::{Change, NodeId, NodeInfo, NodeSet, Placement, PodInfo, Snapshot, Time};
+use bayplan_engine::{Decider, Scan, TieBreak};
+use bayplan_framework::{Acting, Cycle, Edit, Feasible, Framework, PluginId, Silent, Status};
+use bayplan_model::{Change, NodeId, NodeInfo, NodeSet, Placement, PodInfo, Snapshot, Time};
 use std::sync::Arc;
 
 /// On how many of the nodes that may be chosen Reserve and Permit run.

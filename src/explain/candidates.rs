@@ -2,9 +2,9 @@
 
 use super::attempt::{Attempt, NODES_CHOSEN};
 use super::changes::Question;
-use crate::diag::suggest::nearest;
-use crate::framework::{Edit, describes_machine};
-use crate::model::{NodeId, Symbol};
+use bayplan_diag::suggest::nearest;
+use bayplan_framework::{Edit, describes_machine};
+use bayplan_model::{NodeId, Symbol};
 use rustc_hash::FxHashMap;
 
 /// Edits of one kind.

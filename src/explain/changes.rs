@@ -9,8 +9,8 @@ use super::Explanation;
 use super::attempt::{Attempt, NODES_CHOSEN};
 use super::candidates::{Candidate, candidates};
 use super::suggestions::{Suggestions, ranked};
-use crate::framework::{Cycle, Edit, EditOwner, Exempted, Framework, PluginId};
-use crate::model::{Change, NodeId, PodInfo, Snapshot, Symbol, Time};
+use bayplan_framework::{Cycle, Edit, EditOwner, Exempted, Framework, PluginId};
+use bayplan_model::{Change, NodeId, PodInfo, Snapshot, Symbol, Time};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

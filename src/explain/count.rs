@@ -2,7 +2,7 @@
 //! nodes.
 
 use super::{Explanation, Refusal};
-use crate::model::Symbol;
+use bayplan_model::Symbol;
 use serde::Serialize;
 use std::collections::BTreeMap;
 

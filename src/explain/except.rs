@@ -2,11 +2,11 @@
 //!
 //! Called for suggestions and by `explain --fix`; the callers compile the text.
 
-use crate::diag::{Form, Source};
-use crate::framework::Exempted;
-use crate::lang::syntax::document;
-use crate::lang::typed::Policy;
-use crate::model::{Duration, PodInfo, Symbol, Time};
+use bayplan_diag::{Form, Source};
+use bayplan_framework::Exempted;
+use bayplan_lang::syntax::document;
+use bayplan_lang::typed::Policy;
+use bayplan_model::{Duration, PodInfo, Symbol, Time};
 
 /// How long an exception lasts where no end is given.
 const USUAL: Duration = Duration::from_seconds(30 * 86_400);

@@ -3,8 +3,8 @@
 
 use super::changes::Question;
 use super::suggestions::{Step, Suggestion, Suggestions};
-use crate::framework::{Cycle, Edit, Framework, Handle, Status};
-use crate::model::{PodInfo, Time};
+use bayplan_framework::{Cycle, Edit, Framework, Handle, Status};
+use bayplan_model::{PodInfo, Time};
 use std::sync::Arc;
 
 /// Maximum number of re-evaluations to find the instant at which the gate opens.

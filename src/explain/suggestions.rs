@@ -4,9 +4,9 @@
 use super::attempt::Attempt;
 use super::changes::{NODES_ALONE, NODES_COUNTED, Opened, Question};
 use super::{Explanation, NodeExplanation};
-use crate::framework::{Edit, EditOwner};
-use crate::lang::types::value::named_resources;
-use crate::model::{Change, Node, NodeId, Symbol, amount_beside, rounded_down};
+use bayplan_framework::{Edit, EditOwner};
+use bayplan_lang::types::value::named_resources;
+use bayplan_model::{Change, Node, NodeId, Symbol, amount_beside, rounded_down};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -8,7 +8,7 @@
 pub mod trial;
 
 use super::{Explanation, LateRefusal};
-use crate::model::{Labels, PodInfo, PodKey, Snapshot, Symbol, Time};
+use bayplan_model::{Labels, PodInfo, PodKey, Snapshot, Symbol, Time};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

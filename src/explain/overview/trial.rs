@@ -2,12 +2,12 @@
 //! again in the cluster as it is when the others have their nodes.
 
 use super::{Cause, Example};
-use crate::dry_run::{Options, Standing, World, run as schedule};
-use crate::explain::changes::{Question, TRIALS, that_help};
-use crate::explain::{Explanation, Suggestion};
-use crate::framework::{Edit, Exempted, Framework};
-use crate::model::{Node, Object, PodInfo, PodKey, Resource, Symbol, Time, amount, amount_beside};
-use crate::scheduler::{Profiles, RecordLevel};
+use crate::changes::{Question, TRIALS, that_help};
+use crate::{Explanation, Suggestion};
+use bayplan_dry_run::{Options, Standing, World, run as schedule};
+use bayplan_framework::{Edit, Exempted, Framework};
+use bayplan_model::{Node, Object, PodInfo, PodKey, Resource, Symbol, Time, amount, amount_beside};
+use bayplan_scheduler::{Profiles, RecordLevel};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cell::Cell;
 use std::sync::Arc;

@@ -5,7 +5,7 @@
 //! Called by `cli explain`. The plugins decide, and say what could help ([`Plugin::remedies`]);
 //! this room runs them, counts and verifies.
 //!
-//! [`Plugin::remedies`]: crate::framework::Plugin::remedies
+//! [`Plugin::remedies`]: bayplan_framework::Plugin::remedies
 
 mod attempt;
 mod candidates;
@@ -21,12 +21,12 @@ pub use conflicts::{Conflict, Requirement};
 pub use count::{Because, NodeSetCount, RuleCount, Shortfall};
 pub use suggestions::{Step, Suggestion, Suggestions};
 
-use crate::framework::{FitError, Framework, PluginId, Shortage, Status, Violation};
-use crate::model::{
+use attempt::{Attempt, NODES_CHOSEN};
+use bayplan_framework::{FitError, Framework, PluginId, Shortage, Status, Violation};
+use bayplan_model::{
     Change, Node, NodeInfo, PersistentVolume, PersistentVolumeClaim, PodInfo, Snapshot, StorageClass, Symbol,
     Time,
 };
-use attempt::{Attempt, NODES_CHOSEN};
 use serde::Serialize;
 use std::sync::Arc;
 
@@ -446,7 +446,7 @@ fn trouble(node: &Node) -> Option<&'static str> {
         || !node.is_ready() && node.conditions.iter().any(|(kind, _)| kind.as_str() == "Ready")
     {
         Some("not ready")
-    } else if node.unschedulable || tainted(crate::framework::CORDONED) {
+    } else if node.unschedulable || tainted(bayplan_framework::CORDONED) {
         Some("cordoned")
     } else {
         None
