@@ -37,8 +37,9 @@ pub use bayplan_dry_run as dry_run;
 #[doc(inline)]
 pub use bayplan_explain as explain;
 #[doc(inline)]
+pub use bayplan_reference as reference;
+#[doc(inline)]
 pub use bayplan_scheduler as scheduler;
-pub mod reference;
 #[cfg(feature = "cluster")]
 pub mod cluster;
 pub mod cli;

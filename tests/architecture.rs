@@ -21,7 +21,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("config", &[]),
     ("dry_run", &[]),
     ("explain", &[]),
-    ("reference", &["diag", "lang", "dry_run"]),
+    ("reference", &[]),
     (
         "cluster",
         &[

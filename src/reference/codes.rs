@@ -2,8 +2,8 @@
 
 use super::page::Page;
 use super::topics::Found;
-use crate::diag::codes::{CODES, find, near};
-use crate::diag::{Code, Severity};
+use bayplan_diag::codes::{CODES, find, near};
+use bayplan_diag::{Code, Severity};
 
 /// Groups by the first two digits of a code.
 const GROUPS: [(&str, &str); 7] = [

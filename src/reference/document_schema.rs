@@ -1,6 +1,6 @@
 //! The JSON schema of policy documents, from the table of their fields. `bayplan schema` prints it.
 
-use crate::lang::language::documents::{DOCUMENT, FieldDef, MOST_WEIGHT, ObjectDef, Shape};
+use bayplan_lang::language::documents::{DOCUMENT, FieldDef, MOST_WEIGHT, ObjectDef, Shape};
 use serde_json::{Map, Value, json};
 
 /// The schema of `kind: SchedulingPolicy`, draft 2020-12.

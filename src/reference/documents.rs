@@ -2,8 +2,8 @@
 
 use super::page::{Page, sentence};
 use super::topics::Found;
-use crate::diag::suggest::nearest;
-use crate::lang::language::documents::{DOCUMENT, FieldDef, ObjectDef, SPEC, Shape};
+use bayplan_diag::suggest::nearest;
+use bayplan_lang::language::documents::{DOCUMENT, FieldDef, ObjectDef, SPEC, Shape};
 
 /// A document with most fields, tested with the documentation.
 const EXAMPLE: &str = r#"# GPU work goes to GPU nodes, and fills the fullest one first.

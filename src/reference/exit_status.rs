@@ -2,7 +2,7 @@
 
 use super::page::Page;
 use super::topics::Found;
-use crate::diag::suggest::nearest;
+use bayplan_diag::suggest::nearest;
 
 /// What the statuses of one command mean.
 pub struct ExitRow {

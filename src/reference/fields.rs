@@ -2,12 +2,12 @@
 
 use super::page::{Page, sentence};
 use super::topics::Found;
-use crate::diag::suggest::nearest;
-use crate::lang::language::fields::{
+use bayplan_diag::suggest::nearest;
+use bayplan_lang::language::fields::{
     ChangedBy, Eviction, FieldDef, ObjectType, PARTS, api, field, fields_of,
 };
-use crate::lang::language::functions::ty_text;
-use crate::lang::types::{ApiType, Ty, Type};
+use bayplan_lang::language::functions::ty_text;
+use bayplan_lang::types::{ApiType, Ty, Type};
 
 /// Objects in the order of the page, with the words that name them.
 const OBJECTS: [(ObjectType, &str); 13] = [

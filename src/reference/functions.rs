@@ -2,9 +2,9 @@
 
 use super::page::{Page, sentence};
 use super::topics::Found;
-use crate::diag::suggest::nearest;
-use crate::lang::language::functions::{self, Examples};
-use crate::lang::language::macros::{self, FORMS};
+use bayplan_diag::suggest::nearest;
+use bayplan_lang::language::functions::{self, Examples};
+use bayplan_lang::language::macros::{self, FORMS};
 use std::collections::BTreeMap;
 
 /// One way to call a name: a function, a method, a macro or a form.

@@ -7,7 +7,7 @@
 
 use super::page::Page;
 use super::topics::Found;
-use crate::diag::suggest::nearest;
+use bayplan_diag::suggest::nearest;
 
 /// An object of the output.
 pub struct Shape {

@@ -65,7 +65,7 @@ impl Page {
     }
 
     /// Adds a section that links can name by `anchor`.
-    pub fn section_at(&mut self, title: impl Into<String>, anchor: impl Into<String>) -> &mut Self {
+    pub(crate) fn section_at(&mut self, title: impl Into<String>, anchor: impl Into<String>) -> &mut Self {
         self.blocks.push(Block::Section { title: title.into(), anchor: Some(anchor.into()), part: false });
         self
     }

@@ -3,7 +3,7 @@
 
 use super::page::{Block, Page};
 use super::topics::{Content, Found, TOPICS, Topic};
-use crate::diag::suggest;
+use bayplan_diag::suggest;
 
 /// A part of a topic.
 pub struct Part {

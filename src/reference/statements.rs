@@ -2,8 +2,8 @@
 
 use super::page::{Page, sentence};
 use super::topics::Found;
-use crate::diag::suggest::nearest;
-use crate::lang::language::statements::{
+use bayplan_diag::suggest::nearest;
+use bayplan_lang::language::statements::{
     CLAUSES, Clause, Home, STATEMENTS, StatementDef, StatementId, statements_in,
 };
 

@@ -2,8 +2,8 @@
 
 use super::page::{Page, sentence};
 use super::topics::Found;
-use crate::diag::suggest::nearest;
-use crate::dry_run::cases::{FIELDS, FieldDoc, Section};
+use bayplan_diag::suggest::nearest;
+use bayplan_dry_run::cases::{FIELDS, FieldDoc, Section};
 
 /// A whole file, tested with the documentation.
 const EXAMPLE: &str = r#"policies: [hours.bay]

@@ -2,7 +2,7 @@
 
 use super::page::Page;
 use super::{codes, documents, exit_status, fields, functions, json, statements, test_files};
-use crate::diag::suggest::nearest;
+use bayplan_diag::suggest::nearest;
 
 /// A topic.
 pub struct Topic {
