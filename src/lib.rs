@@ -30,6 +30,9 @@ pub mod plugins {
     #[doc(inline)]
     pub use bayplan_policy as policy;
 }
+#[cfg(feature = "cluster")]
+#[doc(inline)]
+pub use bayplan_cluster as cluster;
 #[doc(inline)]
 pub use bayplan_config as config;
 #[doc(inline)]
@@ -40,6 +43,4 @@ pub use bayplan_explain as explain;
 pub use bayplan_reference as reference;
 #[doc(inline)]
 pub use bayplan_scheduler as scheduler;
-#[cfg(feature = "cluster")]
-pub mod cluster;
 pub mod cli;

@@ -22,21 +22,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("dry_run", &[]),
     ("explain", &[]),
     ("reference", &[]),
-    (
-        "cluster",
-        &[
-            "diag",
-            "model",
-            "policy_files",
-            "lang",
-            "framework",
-            "engine",
-            "plugins",
-            "scheduler",
-            "config",
-            "explain",
-        ],
-    ),
+    ("cluster", &[]),
     (
         "cli",
         &[
@@ -76,7 +62,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("sha2", &["model/mark_key"]),
     ("kube", &["cluster"]),
     ("k8s_openapi", &["cluster"]),
-    ("tokio", &["cluster", "cli/run"]),
+    ("tokio", &["cluster"]),
     ("axum", &["cluster"]),
     ("futures", &["cluster"]),
     ("http", &["cluster"]),

@@ -6,18 +6,18 @@ use std::time::Duration;
 
 /// Delays that double from `first` to `most`, for ever, each with up to its own length added at
 /// random.
-pub fn backoff(first: Duration, most: Duration) -> ExponentialBuilder {
+pub(crate) fn backoff(first: Duration, most: Duration) -> ExponentialBuilder {
     ExponentialBuilder::new().with_min_delay(first).with_max_delay(most).with_jitter().without_max_times()
 }
 
 /// The delay before the retry number `retry`, from 0: doubles from `first` to `most`, with up to its own
 /// length added at random.
-pub fn delay_before(retry: u32, first: Duration, most: Duration) -> Duration {
+pub(crate) fn delay_before(retry: u32, first: Duration, most: Duration) -> Duration {
     jitter(first.saturating_mul(1_u32.checked_shl(retry).unwrap_or(u32::MAX)).min(most), 1.0)
 }
 
 /// `base` plus a random part of up to `factor` times `base` (client-go's `wait.Jitter`).
-pub fn jitter(base: Duration, factor: f64) -> Duration {
+pub(crate) fn jitter(base: Duration, factor: f64) -> Duration {
     base + base.mul_f64(fastrand::f64() * factor)
 }
 

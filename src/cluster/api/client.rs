@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 /// Media type of a JSON body.
 pub const JSON: &str = "application/json";
 /// Media type of server-side apply. JSON is YAML.
-pub const APPLY_PATCH: &str = "application/apply-patch+yaml";
+pub(crate) const APPLY_PATCH: &str = "application/apply-patch+yaml";
 /// Media type of an RFC 7386 patch.
 pub const MERGE_PATCH: &str = "application/merge-patch+json";
 /// Media type of Kubernetes' own patch, which merges lists by their keys.
@@ -128,12 +128,12 @@ impl ApiError {
 
     /// Whether the server certainly did nothing and refused nothing: it throttled the call, or the
     /// request was not sent. The same call can be sent again.
-    pub fn is_unprocessed(&self) -> bool {
+    pub(crate) fn is_unprocessed(&self) -> bool {
         matches!(self, Self::Status { code: 429, .. } | Self::NotSent(_))
     }
 
     /// Whether the same call may succeed later. It says nothing about whether a retry is safe.
-    pub fn is_passing(&self) -> bool {
+    pub(crate) fn is_passing(&self) -> bool {
         match self {
             Self::Status { code, .. } => matches!(code, 408 | 409 | 429 | 500..=599),
             Self::NotSent(_) | Self::Lost(_) => true,
@@ -161,7 +161,7 @@ pub struct Request {
 
 impl Request {
     /// The usual timeout.
-    pub const TIMEOUT: Duration = Duration::from_secs(10);
+    pub(crate) const TIMEOUT: Duration = Duration::from_secs(10);
 
     /// A GET request.
     pub fn get(path: impl Into<String>) -> Self {
@@ -188,7 +188,7 @@ impl Request {
     }
 
     /// This request in the name of a user, which needs the right to impersonate it.
-    pub fn in_the_name_of(mut self, user: String) -> Self {
+    pub(crate) fn in_the_name_of(mut self, user: String) -> Self {
         self.as_user = Some(user);
         self
     }
@@ -201,7 +201,7 @@ impl Request {
 }
 
 /// Receives every finished call, for metrics.
-pub trait Observer: Send + Sync {
+pub(crate) trait Observer: Send + Sync {
     /// A call finished with this HTTP status, or without an answer.
     fn called(&self, method: &Method, server: &str, code: Option<u16>, took: Duration);
 }
@@ -238,42 +238,42 @@ impl Api {
     }
 
     /// Its connections and their credentials.
-    pub fn credentials(&self) -> &Arc<Credentials> {
+    pub(crate) fn credentials(&self) -> &Arc<Credentials> {
         &self.credentials
     }
 
     /// A client over the connections of this one, with these limits for all classes.
-    pub fn limited_by(&self, limits: Limits) -> Self {
+    pub(crate) fn limited_by(&self, limits: Limits) -> Self {
         Self { limits: Arc::new(limits), ..self.clone() }
     }
 
     /// A client over the connections and limits of this one, for calls of another class.
-    pub fn for_class(&self, class: Class) -> Self {
+    pub(crate) fn for_class(&self, class: Class) -> Self {
         Self { class, ..self.clone() }
     }
 
     /// A client with the limits of this one and connections of its own, which no other call can occupy or break.
-    pub async fn with_own_connections(&self) -> Result<Self, ConnectError> {
+    pub(crate) async fn with_own_connections(&self) -> Result<Self, ConnectError> {
         Ok(Self { credentials: Arc::new(self.credentials.beside().await?), ..self.clone() })
     }
 
     /// A client over the connections of this one, with an observer of its calls.
-    pub fn observed_by(&self, observer: Arc<dyn Observer>) -> Self {
+    pub(crate) fn observed_by(&self, observer: Arc<dyn Observer>) -> Self {
         Self { observer: Some(observer), ..self.clone() }
     }
 
     /// The limits of all classes, for callers that choose among them.
-    pub fn limits(&self) -> &Arc<Limits> {
+    pub(crate) fn limits(&self) -> &Arc<Limits> {
         &self.limits
     }
 
     /// The server's URL, for messages.
-    pub fn server(&self) -> &str {
+    pub(crate) fn server(&self) -> &str {
         &self.server
     }
 
     /// The namespace of the kubeconfig's context, or of our pod.
-    pub fn namespace(&self) -> &str {
+    pub(crate) fn namespace(&self) -> &str {
         &self.namespace
     }
 
@@ -291,7 +291,7 @@ impl Api {
     }
 
     /// Makes a call without waiting for the limit, for callers that asked [`Api::limits`].
-    pub async fn send_now(&self, request: Request) -> Result<Vec<u8>, ApiError> {
+    pub(crate) async fn send_now(&self, request: Request) -> Result<Vec<u8>, ApiError> {
         let (timeout, method, since) = (request.timeout, request.method.clone(), Instant::now());
         let result = match tokio::time::timeout(timeout, self.exchange(request)).await {
             Ok(result) => result,
@@ -345,7 +345,7 @@ impl Api {
     }
 
     /// Opens a watch, which yields changes of objects of type `T` until the server ends it.
-    pub async fn watch<T: DeserializeOwned + Clone>(
+    pub(crate) async fn watch<T: DeserializeOwned + Clone>(
         &self,
         path: &str,
     ) -> Result<impl futures::Stream<Item = kube::Result<kube::core::WatchEvent<T>>> + use<T>, ApiError> {
@@ -382,7 +382,7 @@ pub(super) fn parse_master(master: &str) -> Result<http::Uri, ConnectError> {
 }
 
 /// Maps a failed exchange to an error that says whether the request can have reached the server.
-pub fn outcome(error: &kube::Error) -> ApiError {
+pub(crate) fn outcome(error: &kube::Error) -> ApiError {
     match error {
         kube::Error::Api(status) => ApiError::Status {
             code: status.code,
@@ -407,7 +407,7 @@ pub fn outcome(error: &kube::Error) -> ApiError {
 }
 
 /// The innermost cause, such as `Connection refused`, without the layers around it.
-pub fn deepest(error: &(dyn std::error::Error + 'static)) -> String {
+pub(crate) fn deepest(error: &(dyn std::error::Error + 'static)) -> String {
     let mut at = error;
     while let Some(source) = at.source() {
         at = source;

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant, SystemTime};
 const LOOK: Duration = Duration::from_secs(2);
 
 /// A connection that is replaced when its credentials change.
-pub struct Credentials {
+pub(crate) struct Credentials {
     target: Target,
     client: RwLock<kube::Client>,
     files: Mutex<Vec<Stamp>>,
@@ -46,7 +46,7 @@ struct Loaded {
 impl Credentials {
     /// Reads the configuration, and prepares connections without opening one. Also returns the URL of
     /// the server and the namespace.
-    pub async fn new(target: &Target) -> Result<(Self, String, String), ConnectError> {
+    pub(crate) async fn new(target: &Target) -> Result<(Self, String, String), ConnectError> {
         let Loaded { config, files } = load(target).await?;
         let server = config.cluster_url.to_string().trim_end_matches('/').to_owned();
         let namespace = config.default_namespace.clone();
@@ -60,18 +60,18 @@ impl Credentials {
     }
 
     /// Another connection with the same credentials.
-    pub async fn beside(&self) -> Result<Self, ConnectError> {
+    pub(crate) async fn beside(&self) -> Result<Self, ConnectError> {
         let (other, ..) = Self::new(&self.target).await?;
         Ok(Self { refused: Arc::clone(&self.refused), ..other })
     }
 
     /// The present connection.
-    pub fn client(&self) -> kube::Client {
+    pub(crate) fn client(&self) -> kube::Client {
         self.client.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Notes the HTTP status of an answer.
-    pub fn answered(&self, code: u16) {
+    pub(crate) fn answered(&self, code: u16) {
         let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
         *refused = (code == 401).then(|| {
             let now = Instant::now();
@@ -81,13 +81,13 @@ impl Credentials {
 
     /// For how long the server has refused the credentials, as far as calls show; `None` if it
     /// accepted the last ones.
-    pub fn refused_for(&self) -> Option<Duration> {
+    pub(crate) fn refused_for(&self) -> Option<Duration> {
         let refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
         refused.map(|(first, last)| last - first)
     }
 
     /// Reads changed files again, for ever.
-    pub async fn follow(&self) {
+    pub(crate) async fn follow(&self) {
         let mut failed = None;
         loop {
             tokio::time::sleep(LOOK).await;

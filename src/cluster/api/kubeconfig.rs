@@ -2,13 +2,13 @@
 //! else `~/.kube/config`. Used by `client`, for commands; `run` gets its kubeconfig by flag.
 
 use super::client::{ConnectError, deepest};
-use crate::diag::suggest::nearest;
+use bayplan_diag::suggest::nearest;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use std::path::{Path, PathBuf};
 
 /// A kubeconfig.
 #[derive(Debug)]
-pub struct LoadedKubeconfig {
+pub(crate) struct LoadedKubeconfig {
     config: Kubeconfig,
     /// The files, for messages.
     path: String,
@@ -16,12 +16,12 @@ pub struct LoadedKubeconfig {
 }
 
 /// Reads one file.
-pub fn read(path: &Path) -> Result<LoadedKubeconfig, ConnectError> {
+pub(crate) fn read(path: &Path) -> Result<LoadedKubeconfig, ConnectError> {
     merged(&[path.to_owned()])
 }
 
 /// The kubeconfig that kubectl uses without `--kubeconfig`. `None` if there is none.
-pub fn find() -> Result<Option<LoadedKubeconfig>, ConnectError> {
+pub(crate) fn find() -> Result<Option<LoadedKubeconfig>, ConnectError> {
     let (paths, of_variable) = places();
     let there: Vec<PathBuf> = paths.iter().filter(|path| path.exists()).cloned().collect();
     match (there.is_empty(), of_variable) {
@@ -62,7 +62,7 @@ fn merged(paths: &[PathBuf]) -> Result<LoadedKubeconfig, ConnectError> {
 impl LoadedKubeconfig {
     /// The files that a connection of a context depends on: the kubeconfig and the files that it
     /// names for this context.
-    pub fn files(&self, context: Option<&str>) -> Vec<PathBuf> {
+    pub(crate) fn files(&self, context: Option<&str>) -> Vec<PathBuf> {
         let wanted = context.or(self.config.current_context.as_deref()).unwrap_or_default();
         let context = self.config.contexts.iter().find(|it| it.name == wanted);
         let context = context.and_then(|it| it.context.as_ref());
@@ -80,7 +80,7 @@ impl LoadedKubeconfig {
     }
 
     /// The connection of a context, or of the current context.
-    pub async fn connection(self, context: Option<&str>) -> Result<kube::Config, ConnectError> {
+    pub(crate) async fn connection(self, context: Option<&str>) -> Result<kube::Config, ConnectError> {
         self.check(context)?;
         let options =
             KubeConfigOptions { context: context.map(str::to_owned), ..KubeConfigOptions::default() };

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 /// The class of a call.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub enum Class {
+pub(crate) enum Class {
     /// Taking, renewing and releasing the lease. No 429 pauses it: a leader that waits loses the lease.
     Lease,
     /// Bindings.
@@ -27,16 +27,16 @@ pub enum Class {
 }
 
 /// The number of classes.
-pub(in crate::cluster) const CLASSES: usize = 7;
+pub(crate) const CLASSES: usize = 7;
 
 /// The longest `Retry-After` that is obeyed, and the longest that kube-apiserver sends.
 ///
 /// Source: `apiserver/pkg/server/filters`, `dropped_requests_tracker.go`, `maxRetryAfter`.
-pub(in crate::cluster) const LONGEST: Duration = Duration::from_secs(32);
+pub(crate) const LONGEST: Duration = Duration::from_secs(32);
 
 /// The limits of all classes.
 #[derive(Debug)]
-pub struct Limits(Mutex<State>);
+pub(crate) struct Limits(Mutex<State>);
 
 #[derive(Debug)]
 struct State {
@@ -81,7 +81,7 @@ impl Limits {
     /// At most `qps` calls a second and `burst` at once, for the calls about pods, for their events and
     /// for the status of other objects each. A rate that is not positive means no limit; a burst that is
     /// not positive means 10, as in client-go.
-    pub fn new(qps: f64, burst: i64) -> Self {
+    pub(crate) fn new(qps: f64, burst: i64) -> Self {
         let burst = if burst <= 0 { 10.0 } else { burst as f64 };
         let bucket = (qps > 0.0).then_some(Bucket { qps, burst, tokens: burst, at: None });
         Self(Mutex::new(State {
@@ -93,12 +93,12 @@ impl Limits {
     }
 
     /// No limit but that of the server.
-    pub fn unlimited() -> Self {
+    pub(crate) fn unlimited() -> Self {
         Self::new(-1.0, 1)
     }
 
     /// Whether a rate of ours limits calls about pods.
-    pub fn has_rate(&self) -> bool {
+    pub(crate) fn has_rate(&self) -> bool {
         self.state().calls.is_some()
     }
 
@@ -107,12 +107,12 @@ impl Limits {
     }
 
     /// The end of the pause of this class, if it is paused.
-    pub fn paused(&self, class: Class, now: Instant) -> Option<Instant> {
+    pub(crate) fn paused(&self, class: Class, now: Instant) -> Option<Instant> {
         self.state().pauses[class as usize].filter(|until| *until > now)
     }
 
     /// Admits one call of this class now, or returns when to ask again.
-    pub fn take(&self, class: Class, now: Instant) -> Result<(), Instant> {
+    pub(crate) fn take(&self, class: Class, now: Instant) -> Result<(), Instant> {
         let mut state = self.state();
         if let Some(until) = state.pauses[class as usize].filter(|until| *until > now) {
             return Err(until);
@@ -127,7 +127,7 @@ impl Limits {
     }
 
     /// Waits until one more call of this class is admitted.
-    pub async fn acquire(&self, class: Class) {
+    pub(crate) async fn acquire(&self, class: Class) {
         while let Err(at) = self.take(class, Instant::now()) {
             tokio::time::sleep_until(at).await;
         }
@@ -135,7 +135,7 @@ impl Limits {
 
     /// Admits no calls of this class for as long as the server asks, at most 32 s; does nothing for the
     /// lease.
-    pub fn pause(&self, class: Class, pause: Duration) {
+    pub(crate) fn pause(&self, class: Class, pause: Duration) {
         if class == Class::Lease {
             return;
         }

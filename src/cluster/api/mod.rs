@@ -1,8 +1,8 @@
 //! Connections to the API server: who we are, how requests are sent, how often, and with which pauses.
 
-pub mod backoff;
-pub mod limiter;
-pub mod kubeconfig;
-pub mod credentials;
+pub(crate) mod backoff;
+pub(crate) mod limiter;
+pub(crate) mod kubeconfig;
+pub(crate) mod credentials;
 pub mod client;
-pub mod server_version;
+pub(crate) mod server_version;

@@ -5,7 +5,7 @@ use std::fmt;
 
 /// The version of an API server, as `/version` has it.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct ServerVersion {
+pub(crate) struct ServerVersion {
     major: u32,
     minor: u32,
     /// As it is shown, such as `v1.36.3`.
@@ -14,7 +14,7 @@ pub struct ServerVersion {
 
 impl ServerVersion {
     /// The answer of `/version`; `None` if it names no version.
-    pub fn of(answer: &Value) -> Option<Self> {
+    pub(crate) fn of(answer: &Value) -> Option<Self> {
         let text = answer.get("gitVersion")?.as_str()?;
         // Distributions add to it: `v1.34.1-gke.100`, and `34+` as the minor version.
         let mut numbers = text.strip_prefix('v').unwrap_or(text).split(['.', '-', '+']);
@@ -23,7 +23,7 @@ impl ServerVersion {
     }
 
     /// Whether it is older than a major and minor version.
-    pub fn is_before(&self, version: (u32, u32)) -> bool {
+    pub(crate) fn is_before(&self, version: (u32, u32)) -> bool {
         (self.major, self.minor) < version
     }
 }

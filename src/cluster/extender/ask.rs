@@ -5,14 +5,14 @@
 
 use super::objects::{RawObjects, Text, text_of};
 use super::wire::{self as wire, Nodes};
-use crate::cluster::api::client::{Api, Request, deepest};
-use crate::cluster::process::supervisor::{Supervisor, Task};
-use crate::cluster::process::term::Term;
-use crate::cluster::writes::calls;
-use crate::cluster::writes::effects::{FinishedCall, Replies};
-use crate::config::ExtenderConfig;
-use crate::framework::{Answer, CallError, Extender, ExtenderAnswer, ExtenderAsk, NodeVictims, Ticket};
-use crate::model::{Kind, ObjectKey, Symbol};
+use crate::api::client::{Api, Request, deepest};
+use crate::process::supervisor::{Supervisor, Task};
+use crate::process::term::Term;
+use crate::writes::calls;
+use crate::writes::effects::{FinishedCall, Replies};
+use bayplan_config::ExtenderConfig;
+use bayplan_framework::{Answer, CallError, Extender, ExtenderAnswer, ExtenderAsk, NodeVictims, Ticket};
+use bayplan_model::{Kind, ObjectKey, Symbol};
 use futures::future::BoxFuture;
 use futures::stream::{self, FuturesUnordered, StreamExt};
 use http::{Method, StatusCode, header};
@@ -197,27 +197,27 @@ struct Remotes {
 
 /// Takes the questions of the scheduler.
 #[derive(Clone)]
-pub struct Asker {
+pub(crate) struct Asker {
     questions: mpsc::UnboundedSender<(Ticket, u16, ExtenderAsk)>,
 }
 
 /// The connections to extenders, before questions come.
-pub struct Connections(Vec<Remote>);
+pub(crate) struct Connections(Vec<Remote>);
 
 impl Connections {
     /// Prepares the connections without opening one. The extenders are in the order of their calls.
-    pub fn new(settings: &[Settings]) -> Result<Self, ExtenderError> {
+    pub(crate) fn new(settings: &[Settings]) -> Result<Self, ExtenderError> {
         Ok(Self(settings.iter().map(Remote::new).collect::<Result<_, _>>()?))
     }
 
     /// The objects that questions need; `None` without extenders.
-    pub fn raw_objects(&self) -> Option<Arc<RawObjects>> {
+    pub(crate) fn raw_objects(&self) -> Option<Arc<RawObjects>> {
         let blind = self.0.iter().any(|remote| !remote.extender.node_cache_capable);
         (!self.0.is_empty()).then(|| Arc::new(RawObjects::new(blind)))
     }
 
     /// Starts the task that asks; it ends with the last [`Asker`].
-    pub fn start(
+    pub(crate) fn start(
         self,
         supervisor: &Supervisor,
         raw: Arc<RawObjects>,
@@ -234,7 +234,7 @@ impl Connections {
 
 impl Asker {
     /// Asks an extender. The reply comes in any case.
-    pub fn ask(&self, ticket: Ticket, at: u16, ask: ExtenderAsk) {
+    pub(crate) fn ask(&self, ticket: Ticket, at: u16, ask: ExtenderAsk) {
         let _ = self.questions.send((ticket, at, ask));
     }
 }

@@ -2,7 +2,7 @@
 //! every answer until the watch shows them. Without that, bindings of one burst would each be judged on a cluster without
 //! the others. Called by `server`; pure.
 
-use crate::model::{Change, ObjectKey, Placement, PodInfo, PodKey, Snapshot, Symbol};
+use bayplan_model::{Change, ObjectKey, Placement, PodInfo, PodKey, Snapshot, Symbol};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -12,7 +12,7 @@ const SHOWN_WITHIN: Duration = Duration::from_secs(60);
 
 /// The bindings that are under way.
 #[derive(Default)]
-pub struct UnderWay(BTreeMap<PodKey, Bind>);
+pub(crate) struct UnderWay(BTreeMap<PodKey, Bind>);
 
 struct Bind {
     pod: Arc<PodInfo>,
@@ -22,7 +22,7 @@ struct Bind {
 
 impl UnderWay {
     /// Lays the bindings over the cluster. Those that it shows are over, and so are those of pods that are gone.
-    pub fn lay_over(&mut self, snapshot: &mut Snapshot, now: Instant) {
+    pub(crate) fn lay_over(&mut self, snapshot: &mut Snapshot, now: Instant) {
         self.0.retain(|key, bind| {
             bind.until > now && snapshot.pod(key).is_some_and(|entry| entry.placed.is_none())
         });
@@ -33,19 +33,19 @@ impl UnderWay {
     }
 
     /// A binding is sent.
-    pub fn begin(&mut self, pod: Arc<PodInfo>, node: Symbol, now: Instant) {
+    pub(crate) fn begin(&mut self, pod: Arc<PodInfo>, node: Symbol, now: Instant) {
         self.0.insert(pod.key.clone(), Bind { pod, node, until: now + SHOWN_WITHIN });
     }
 
     /// The API server refused a binding: it certainly did not happen.
-    pub fn refused(&mut self, pod: &PodKey) {
+    pub(crate) fn refused(&mut self, pod: &PodKey) {
         self.0.remove(pod);
     }
 }
 
 /// The pod that a question is about, if it may be bound to the node; or why not. What the watch has not shown cannot be
 /// judged. `snapshot` has the bindings under way.
-pub fn known(snapshot: &Snapshot, pod: &ObjectKey, node: &Symbol) -> Result<Arc<PodInfo>, String> {
+pub(crate) fn known(snapshot: &Snapshot, pod: &ObjectKey, node: &Symbol) -> Result<Arc<PodInfo>, String> {
     if pod.uid.is_empty() {
         return Err("the question has no UID of the pod".to_owned());
     }
@@ -65,13 +65,13 @@ pub fn known(snapshot: &Snapshot, pod: &ObjectKey, node: &Symbol) -> Result<Arc<
 }
 
 /// The reason for a node that the watch has not shown yet.
-pub const UNKNOWN_NODE: &str = "the extender does not know the node yet";
+pub(crate) const UNKNOWN_NODE: &str = "the extender does not know the node yet";
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::Kind;
-    use crate::testing::{node, pod};
+    use bayplan_model::Kind;
+    use bayplan_model::testing::{node, pod};
 
     fn key(uid: &str, name: &str) -> ObjectKey {
         ObjectKey { kind: Kind::Pod, namespace: "default".into(), name: name.into(), uid: uid.into() }

@@ -53,7 +53,7 @@ impl Listen {
 }
 
 /// A connection, whatever it came by.
-pub(in crate::cluster) trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
+pub(crate) trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
 
 impl<S: AsyncRead + AsyncWrite + Unpin + Send> Stream for S {}
 
@@ -64,7 +64,7 @@ pub(super) enum Listener {
 }
 
 impl Listener {
-    pub(in crate::cluster) async fn bind(at: &Listen) -> io::Result<Self> {
+    pub(crate) async fn bind(at: &Listen) -> io::Result<Self> {
         match at {
             Listen::Address(address) => TcpListener::bind(address).await.map(Self::Tcp),
             Listen::Socket(path) => own_socket(path).map(Self::Unix),
@@ -72,14 +72,14 @@ impl Listener {
     }
 
     /// The port of an address.
-    pub(in crate::cluster) fn port(&self) -> Option<u16> {
+    pub(crate) fn port(&self) -> Option<u16> {
         match self {
             Self::Tcp(listener) => listener.local_addr().ok().map(|address| address.port()),
             Self::Unix(_) => None,
         }
     }
 
-    pub(in crate::cluster) async fn accept(&self) -> io::Result<Box<dyn Stream>> {
+    pub(crate) async fn accept(&self) -> io::Result<Box<dyn Stream>> {
         Ok(match self {
             Self::Tcp(listener) => Box::new(listener.accept().await?.0),
             Self::Unix(listener) => Box::new(listener.accept().await?.0),

@@ -1,8 +1,8 @@
 //! The extender protocol in both directions: `ask` asks extenders, `server` answers a kube-scheduler.
 
-pub mod objects;
+pub(crate) mod objects;
 pub mod listen;
-pub mod binds;
+pub(crate) mod binds;
 pub mod server;
 pub mod wire;
 pub mod ask;

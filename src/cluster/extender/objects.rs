@@ -2,17 +2,17 @@
 //! only while such an extender is configured: [`Whole`] decodes an object into the scheduler's and keeps its text
 //! beside it, `informers` writes what the watches show, and `ask` puts it into questions.
 
-use crate::cluster::inputs::objects::{Extended, OfKind, Slim};
-use crate::cluster::inputs::watch::Watched;
-use crate::model::objects::projection::Projection;
-use crate::model::{Kind, Object, ObjectError, ObjectKey, PodInfo, Seen, Symbol};
+use crate::inputs::objects::{Extended, OfKind, Slim};
+use crate::inputs::watch::Watched;
+use bayplan_model::objects::projection::Projection;
+use bayplan_model::{Kind, Object, ObjectError, ObjectKey, PodInfo, Seen, Symbol};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use std::sync::{Arc, PoisonError, RwLock};
 
 /// The JSON of an object, without `kind`, `apiVersion` and `managedFields`.
-pub type Text = Arc<[u8]>;
+pub(crate) type Text = Arc<[u8]>;
 
 /// Kind, namespace and name.
 type Place = (Kind, Symbol, Symbol);
@@ -28,24 +28,28 @@ pub struct RawObjects {
 
 impl RawObjects {
     /// Nothing is kept yet. Nodes are kept for extenders that do not know them.
-    pub fn new(nodes: bool) -> Self {
+    pub(crate) fn new(nodes: bool) -> Self {
         Self { nodes, kept: RwLock::default() }
     }
 
     /// Whether objects of a kind are kept.
-    pub fn keeps(&self, kind: &Kind) -> bool {
+    pub(crate) fn keeps(&self, kind: &Kind) -> bool {
         *kind == Kind::Pod || *kind == Kind::Node && self.nodes
     }
 
     /// The text of an object; `None` when it is not kept, or when its UID is another one.
-    pub fn get(&self, key: &ObjectKey) -> Option<Text> {
+    pub(crate) fn get(&self, key: &ObjectKey) -> Option<Text> {
         let kept = self.kept.read().unwrap_or_else(PoisonError::into_inner);
         let (uid, text) = kept.get(&place(key))?;
         (key.uid.is_empty() || uid == &key.uid).then(|| text.clone())
     }
 
     /// A list replaces all objects of its kind.
-    pub fn listed(&self, kind: &Kind, all: impl Iterator<Item = (Object, Option<Text>)>) -> Vec<Object> {
+    pub(crate) fn listed(
+        &self,
+        kind: &Kind,
+        all: impl Iterator<Item = (Object, Option<Text>)>,
+    ) -> Vec<Object> {
         let mut kept = self.kept.write().unwrap_or_else(PoisonError::into_inner);
         kept.retain(|(of, ..), _| of != kind);
         all.map(|(object, text)| {
@@ -59,7 +63,7 @@ impl RawObjects {
     }
 
     /// An object was added or changed. A pod that got a node is dropped.
-    pub fn changed(&self, object: &Object, text: Option<Text>) {
+    pub(crate) fn changed(&self, object: &Object, text: Option<Text>) {
         let key = object.key();
         let mut kept = self.kept.write().unwrap_or_else(PoisonError::into_inner);
         match text.filter(|_| is_kept(object)) {
@@ -69,7 +73,7 @@ impl RawObjects {
     }
 
     /// An object was deleted.
-    pub fn deleted(&self, key: &ObjectKey) {
+    pub(crate) fn deleted(&self, key: &ObjectKey) {
         self.kept.write().unwrap_or_else(PoisonError::into_inner).remove(&place(key));
     }
 }
@@ -86,7 +90,7 @@ fn is_kept(object: &Object) -> bool {
 }
 
 /// Text of an object for extenders: the API server's fields without those that Go's types do not write.
-pub fn text_of(mut object: Value) -> Text {
+pub(crate) fn text_of(mut object: Value) -> Text {
     if let Some(fields) = object.as_object_mut() {
         fields.shift_remove("kind");
         fields.shift_remove("apiVersion");
@@ -100,7 +104,7 @@ pub fn text_of(mut object: Value) -> Text {
 
 /// A slim object with its whole text beside it.
 #[derive(Clone, Debug)]
-pub struct Whole<T> {
+pub(crate) struct Whole<T> {
     object: Extended<T>,
     text: Text,
     /// Whether policies read further fields.
@@ -157,8 +161,8 @@ impl<T: OfKind> Slim for Whole<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::objects::pod;
-    use crate::testing::{node, pod as pod_maker};
+    use bayplan_model::objects::pod;
+    use bayplan_model::testing::{node, pod as pod_maker};
 
     fn whole(text: &str) -> Whole<pod::Pod> {
         let mut whole: Whole<pod::Pod> = serde_json::from_str(text).unwrap();

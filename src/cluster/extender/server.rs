@@ -7,26 +7,26 @@
 use super::binds::{self, UNKNOWN_NODE, UnderWay};
 use super::listen::{Listen, Listener};
 use super::wire::{self as wire, Writer};
-use crate::cluster::api::client::Api;
-use crate::cluster::inputs::informers::Informers;
-use crate::cluster::inputs::kinds::KnownResources;
-use crate::cluster::port::connections::{Connection, Connections, Limits};
-use crate::cluster::port::metrics::Metrics;
-use crate::cluster::port::tls::{self, CertificateError, CurrentTls};
-use crate::cluster::process::driver::Driver;
-use crate::cluster::writes::calls;
-use crate::engine::{Decider, Scan};
-use crate::framework::{
-    ApiCall, CallError, Code, Cycle, Feasible, Framework, PluginsRunner, Recorder, Runner, Silent, Status,
-};
-use crate::model::{Kind, NodeId, NodeSet, ObjectKey, PodInfo, PodKey, Snapshot, Symbol, Time};
-use crate::scheduler::Scheduler;
+use crate::api::client::Api;
+use crate::inputs::informers::Informers;
+use crate::inputs::kinds::KnownResources;
+use crate::port::connections::{Connection, Connections, Limits};
+use crate::port::metrics::Metrics;
+use crate::port::tls::{self, CertificateError, CurrentTls};
+use crate::process::driver::Driver;
+use crate::writes::calls;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::middleware::{self, Next};
 use axum::response::Response;
 use axum::routing::{get, post};
+use bayplan_engine::{Decider, Scan};
+use bayplan_framework::{
+    ApiCall, CallError, Code, Cycle, Feasible, Framework, PluginsRunner, Recorder, Runner, Silent, Status,
+};
+use bayplan_model::{Kind, NodeId, NodeSet, ObjectKey, PodInfo, PodKey, Snapshot, Symbol, Time};
+use bayplan_scheduler::Scheduler;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use futures::stream::{FuturesUnordered, StreamExt};
@@ -80,14 +80,14 @@ const LOOK: Duration = Duration::from_secs(5);
 const MOST: i64 = 10;
 
 /// A bound port or socket.
-pub struct Server {
+pub(crate) struct Server {
     listener: Listener,
     tls: Option<Arc<CurrentTls>>,
     settings: Settings,
 }
 
 /// What answers questions.
-pub struct Policies {
+pub(crate) struct Policies {
     /// The scheduler's thread, which holds the cluster and the policies, and never leads.
     pub driver: Driver<Scheduler>,
     /// Whether the cluster was read.
@@ -110,7 +110,7 @@ struct Shared {
 
 impl Server {
     /// Binds the port, or makes the socket.
-    pub async fn bind(settings: &Settings) -> Result<Self, ServerError> {
+    pub(crate) async fn bind(settings: &Settings) -> Result<Self, ServerError> {
         let tls = match &settings.certificate {
             Some(certificate) => Some(Arc::new(CurrentTls::load(&tls::Settings {
                 certificate: Some(certificate.clone()),
@@ -125,12 +125,12 @@ impl Server {
     }
 
     /// The bound port.
-    pub fn port(&self) -> Option<u16> {
+    pub(crate) fn port(&self) -> Option<u16> {
         self.listener.port()
     }
 
     /// Answers questions until the process ends.
-    pub async fn serve(self, policies: Policies) {
+    pub(crate) async fn serve(self, policies: Policies) {
         let metrics = Arc::clone(&policies.metrics);
         let shared = Arc::new(Shared { policies, binds: self.settings.binds, under_way: Mutex::default() });
         let app = Router::new()

@@ -5,7 +5,7 @@
 //! Source: `staging/src/k8s.io/kube-scheduler/extender/v1/types.go`.
 
 use super::objects::Text;
-use crate::framework::{ExtenderAnswer, Filtered};
+use bayplan_framework::{ExtenderAnswer, Filtered};
 use serde::de::{IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::Value;
@@ -14,10 +14,10 @@ use std::marker::PhantomData;
 
 /// A struct whose keys are read without regard to case; each key is written in lower case here.
 macro_rules! any_case {
-    ($($(#[$doc:meta])* pub struct $name:ident { $($(#[$field_doc:meta])* pub $field:ident: $type:ty = $key:literal,)* })*) => {$(
+    ($($(#[$doc:meta])* pub(crate) struct $name:ident { $($(#[$field_doc:meta])* pub $field:ident: $type:ty = $key:literal,)* })*) => {$(
         $(#[$doc])*
         #[derive(Clone, Debug, Default)]
-        pub struct $name {
+        pub(crate) struct $name {
             $($(#[$field_doc])* pub $field: Option<$type>,)*
         }
 
@@ -54,7 +54,7 @@ macro_rules! any_case {
 
 any_case! {
     /// `ExtenderFilterResult`.
-    pub struct FilterResult {
+    pub(crate) struct FilterResult {
         /// Whole nodes, of which only the names are read.
         pub nodes: NodeList = "nodes",
         /// Names of nodes.
@@ -68,31 +68,31 @@ any_case! {
     }
 
     /// `NodeList`.
-    pub struct NodeList {
+    pub(crate) struct NodeList {
         /// The nodes.
         pub items: Vec<NodeItem> = "items",
     }
 
     /// A node of an answer.
-    pub struct NodeItem {
+    pub(crate) struct NodeItem {
         /// Its metadata.
         pub metadata: NodeMetadata = "metadata",
     }
 
     /// The metadata of a node.
-    pub struct NodeMetadata {
+    pub(crate) struct NodeMetadata {
         /// Its name.
         pub name: String = "name",
     }
 
     /// `NodeList` of a question.
-    pub struct WholeNodes {
+    pub(crate) struct WholeNodes {
         /// The nodes.
         pub items: Vec<WholeNode> = "items",
     }
 
     /// `HostPriority`.
-    pub struct HostPriority {
+    pub(crate) struct HostPriority {
         /// The name of the node.
         pub host: String = "host",
         /// Its score.
@@ -100,19 +100,19 @@ any_case! {
     }
 
     /// `ExtenderBindingResult`.
-    pub struct BindingResult {
+    pub(crate) struct BindingResult {
         /// Why the call failed.
         pub error: String = "error",
     }
 
     /// `ExtenderPreemptionResult`.
-    pub struct PreemptionResult {
+    pub(crate) struct PreemptionResult {
         /// The nodes that remain with their victims.
         pub victims: BTreeMap<String, Option<MetaVictims>> = "nodenametometavictims",
     }
 
     /// `MetaVictims`.
-    pub struct MetaVictims {
+    pub(crate) struct MetaVictims {
         /// The victims.
         pub pods: Vec<Option<MetaPod>> = "pods",
         /// How many of them violate budgets.
@@ -120,13 +120,13 @@ any_case! {
     }
 
     /// `MetaPod`.
-    pub struct MetaPod {
+    pub(crate) struct MetaPod {
         /// The UID.
         pub uid: String = "uid",
     }
 
     /// `ExtenderArgs`.
-    pub struct Args {
+    pub(crate) struct Args {
         /// The pod, as the API has it.
         pub pod: Value = "pod",
         /// The nodes, as the API has them.
@@ -136,7 +136,7 @@ any_case! {
     }
 
     /// `ExtenderPreemptionArgs`.
-    pub struct PreemptionArgs {
+    pub(crate) struct PreemptionArgs {
         /// The pod, as the API has it.
         pub pod: Value = "pod",
         /// The candidates with whole pods.
@@ -146,7 +146,7 @@ any_case! {
     }
 
     /// `Victims`.
-    pub struct Victims {
+    pub(crate) struct Victims {
         /// The pods.
         pub pods: Vec<Option<VictimPod>> = "pods",
         /// How many of them violate budgets.
@@ -154,13 +154,13 @@ any_case! {
     }
 
     /// A whole pod, of which only the UID is read.
-    pub struct VictimPod {
+    pub(crate) struct VictimPod {
         /// Its metadata.
         pub metadata: MetaPod = "metadata",
     }
 
     /// `ExtenderBindingArgs`.
-    pub struct BindingArgs {
+    pub(crate) struct BindingArgs {
         /// The name of the pod.
         pub name: String = "podname",
         /// Its namespace.
@@ -175,25 +175,25 @@ any_case! {
 /// A node as the API has it.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(transparent)]
-pub struct WholeNode(pub Value);
+pub(crate) struct WholeNode(pub Value);
 
 impl WholeNode {
     /// Its name.
-    pub fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> &str {
         self.0["metadata"]["name"].as_str().unwrap_or_default()
     }
 }
 
 impl NodeList {
     /// The names of the nodes.
-    pub fn names(self) -> Vec<String> {
+    pub(crate) fn names(self) -> Vec<String> {
         let name = |node: NodeItem| node.metadata.and_then(|metadata| metadata.name).unwrap_or_default();
         self.items.into_iter().flatten().map(name).collect()
     }
 }
 
 /// Reads the first JSON value of a text, as Go's decoder does. `null` is a value without fields.
-pub fn read<'de, T: Deserialize<'de> + Default>(text: &'de [u8]) -> Result<T, String> {
+pub(crate) fn read<'de, T: Deserialize<'de> + Default>(text: &'de [u8]) -> Result<T, String> {
     let mut decoder = serde_json::Deserializer::from_slice(text);
     match Option::<T>::deserialize(&mut decoder) {
         Ok(value) => Ok(value.unwrap_or_default()),
@@ -228,7 +228,7 @@ pub fn scores(text: &[u8]) -> Result<ExtenderAnswer, String> {
 }
 
 /// The answer to a bind.
-pub fn bound(text: &[u8]) -> Result<ExtenderAnswer, String> {
+pub(crate) fn bound(text: &[u8]) -> Result<ExtenderAnswer, String> {
     let result: BindingResult = read(text)?;
     match result.error.filter(|error| !error.is_empty()) {
         Some(error) => Err(error),
@@ -252,24 +252,24 @@ pub fn victims(text: &[u8]) -> Result<ExtenderAnswer, String> {
 
 /// Writes JSON piece by piece, so that texts of objects are copied and not parsed.
 #[derive(Debug, Default)]
-pub struct Writer(pub Vec<u8>);
+pub(crate) struct Writer(pub Vec<u8>);
 
 impl Writer {
     /// Text as it is.
-    pub fn raw(&mut self, text: impl AsRef<[u8]>) -> &mut Self {
+    pub(crate) fn raw(&mut self, text: impl AsRef<[u8]>) -> &mut Self {
         self.0.extend_from_slice(text.as_ref());
         self
     }
 
     /// A text in quotes.
-    pub fn text(&mut self, text: &str) -> &mut Self {
+    pub(crate) fn text(&mut self, text: &str) -> &mut Self {
         // Writing to memory does not fail.
         let _ = serde_json::to_writer(&mut self.0, text);
         self
     }
 
     /// Items between commas.
-    pub fn list<T>(
+    pub(crate) fn list<T>(
         &mut self,
         items: impl IntoIterator<Item = T>,
         mut write: impl FnMut(&mut Self, T),
@@ -285,15 +285,15 @@ impl Writer {
 }
 
 /// The nodes of a question: whole objects, or names.
-pub enum Nodes<'a> {
+pub(crate) enum Nodes<'a> {
     /// As the API server gave them.
     Whole(Vec<Text>),
     /// Their names.
-    Names(&'a [crate::model::Symbol]),
+    Names(&'a [bayplan_model::Symbol]),
 }
 
 /// `ExtenderArgs`.
-pub fn args(pod: &Text, nodes: &Nodes) -> Vec<u8> {
+pub(crate) fn args(pod: &Text, nodes: &Nodes) -> Vec<u8> {
     let mut out = Writer::default();
     out.raw("{\"Pod\":").raw(pod).raw(",\"Nodes\":");
     match nodes {
@@ -314,10 +314,10 @@ pub fn args(pod: &Text, nodes: &Nodes) -> Vec<u8> {
 }
 
 /// A candidate of a preemption for a question: the node, its victims as JSON, and the violated budgets.
-pub type Candidate = (String, Vec<Text>, i64);
+pub(crate) type Candidate = (String, Vec<Text>, i64);
 
 /// `ExtenderPreemptionArgs`, with whole pods or with UIDs as `{"UID":…}`.
-pub fn preemption_args(pod: &Text, mut candidates: Vec<Candidate>, meta: bool) -> Vec<u8> {
+pub(crate) fn preemption_args(pod: &Text, mut candidates: Vec<Candidate>, meta: bool) -> Vec<u8> {
     candidates.sort();
     let mut out = Writer::default();
     out.raw("{\"Pod\":").raw(pod);

@@ -12,18 +12,18 @@ use super::node_metrics::Poller;
 use super::objects::{Extended, Slim, Tabled};
 use super::unreadable::Unreadable;
 use super::watch::{self, Collection, Trouble, Update, encode};
-use crate::cluster::api::client::Api;
-use crate::cluster::api::server_version::ServerVersion;
-use crate::cluster::extender::objects::{RawObjects, Whole};
-use crate::cluster::policies::largest::Largest;
-use crate::cluster::process::driver::Mailbox;
-use crate::cluster::process::supervisor::{Supervisor, Task};
-use crate::framework::Need;
-use crate::lang::typed::reads::Keeps;
-use crate::model::objects::projection::Projection;
-use crate::model::objects::{namespace, node, pod};
-use crate::model::{KINDS, Kind, KindName, KindRow, PodMarks};
-use crate::scheduler::Input;
+use crate::api::client::Api;
+use crate::api::server_version::ServerVersion;
+use crate::extender::objects::{RawObjects, Whole};
+use crate::policies::largest::Largest;
+use crate::process::driver::Mailbox;
+use crate::process::supervisor::{Supervisor, Task};
+use bayplan_framework::Need;
+use bayplan_lang::typed::reads::Keeps;
+use bayplan_model::objects::projection::Projection;
+use bayplan_model::objects::{namespace, node, pod};
+use bayplan_model::{KINDS, Kind, KindName, KindRow, PodMarks};
+use bayplan_scheduler::Input;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
@@ -31,7 +31,7 @@ use std::time::{Duration, Instant};
 /// What policies need from the watches: what to keep of each kind beside the slim fields, and whether
 /// namespaces are needed at all.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Needs {
+pub(crate) struct Needs {
     /// Of objects.
     pub keeps: Keeps,
     /// Whether a policy reads namespaces at all; in-tree plugins do not.
@@ -55,7 +55,7 @@ impl Needs {
     }
 
     /// The union.
-    pub fn and(mut self, other: &Self) -> Self {
+    pub(crate) fn and(mut self, other: &Self) -> Self {
         self.keeps.merge(&other.keeps);
         self.any_namespace |= other.any_namespace;
         self.metrics |= other.metrics;
@@ -240,7 +240,7 @@ impl Informers {
     }
 
     /// The most parts that one object has.
-    pub fn largest(&self) -> Largest {
+    pub(crate) fn largest(&self) -> Largest {
         self.shared.states().iter().fold(Largest::default(), |largest, state| largest.max(state.largest))
     }
 
@@ -250,7 +250,7 @@ impl Informers {
     }
 
     /// Waits until every needed kind has been listed once.
-    pub async fn synced(&self) {
+    pub(crate) async fn synced(&self) {
         loop {
             let mut notified = std::pin::pin!(self.shared.now_synced.notified());
             // Register before the check, so that no change is missed.
@@ -263,26 +263,26 @@ impl Informers {
     }
 
     /// The time since the last event or bookmark of each watch, by its resource, or its kind if policies look it up.
-    pub fn ages(&self) -> Vec<(String, Duration)> {
+    pub(crate) fn ages(&self) -> Vec<(String, Duration)> {
         let of_table =
             self.states().into_iter().map(|state| (state.resource.to_owned(), state.seen.elapsed()));
         of_table.chain(named(self.shared.look_ups.ages())).collect()
     }
 
     /// The watches that are too old to decide anything on, and how old they are.
-    pub fn stale(&self) -> Vec<(&'static str, Duration)> {
+    pub(crate) fn stale(&self) -> Vec<(&'static str, Duration)> {
         self.shared.too_old()
     }
 
     /// The watches that are too old, with those of kinds that policies look up: these hold up only the pods of such
     /// policies.
-    pub fn stale_for_any(&self) -> Vec<(String, Duration)> {
+    pub(crate) fn stale_for_any(&self) -> Vec<(String, Duration)> {
         let of_table = self.stale().into_iter().map(|(resource, age)| (resource.to_owned(), age));
         of_table.chain(named(self.shared.look_ups.too_old())).collect()
     }
 
     /// Keeps what policies read from now on, and lists the kinds again of which less was kept.
-    pub fn want(&self, needs: Needs) {
+    pub(crate) fn want(&self, needs: Needs) {
         self.shared.look_ups.want(&needs.keeps.objects);
         self.poller.want(needs.metrics);
         // Not while a list is delivered that may keep less.
@@ -291,13 +291,13 @@ impl Informers {
     }
 
     /// What a policy with these needs lacks now, and the way out; to be read after its name.
-    pub fn unmet(&self, needs: &Needs) -> Option<String> {
+    pub(crate) fn unmet(&self, needs: &Needs) -> Option<String> {
         let looked_up = self.shared.look_ups.unmet(&needs.keeps.objects);
         looked_up.or_else(|| self.unmet_of_table(needs)).or_else(|| self.unmet_of_server(needs))
     }
 
     /// The API server answered with this version, as long as it runs: upgrades are seen by the next start.
-    pub fn served_by(&self, server: ServerVersion) {
+    pub(crate) fn served_by(&self, server: ServerVersion) {
         let _known = self.shared.server.set(server);
     }
 
@@ -611,9 +611,9 @@ async fn deliver(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cluster::api::client::Target;
-    use crate::cluster::process::driver::{Driver, Inbox};
-    use crate::scheduler::Scheduler;
+    use crate::api::client::Target;
+    use crate::process::driver::{Driver, Inbox};
+    use bayplan_scheduler::Scheduler;
 
     async fn informers(more: bool) -> (Informers, Driver<Scheduler>, Inbox<Scheduler>) {
         let target = Target { master: Some("http://127.0.0.1:1".into()), ..Target::default() };

@@ -3,12 +3,12 @@
 //! CustomResourceDefinitions are needed. Called by `look_ups`, `policies::source`, `list` and `calls`.
 
 use super::watch::Collection;
-use crate::cluster::api::client::{Api, ApiError, Request};
-use crate::lang::language::fields::kinds;
-use crate::lang::schemas::{Schemas, fields_of_described};
-use crate::lang::types::ObjectKind;
-use crate::model::objects::projection::Projection;
-use crate::model::{KindName, ObjectKey};
+use crate::api::client::{Api, ApiError, Request};
+use bayplan_lang::language::fields::kinds;
+use bayplan_lang::schemas::{Schemas, fields_of_described};
+use bayplan_lang::types::ObjectKind;
+use bayplan_model::objects::projection::Projection;
+use bayplan_model::{KindName, ObjectKey};
 use futures::future::join_all;
 use serde::Deserialize;
 use serde_json::Value;
@@ -36,7 +36,7 @@ struct Resource {
 }
 
 /// The resource of a kind, without the types of its fields. `None`: the server has no such kind.
-pub async fn discovered(api: &Api, kind: &KindName) -> Result<Option<ObjectKind>, ApiError> {
+pub(crate) async fn discovered(api: &Api, kind: &KindName) -> Result<Option<ObjectKind>, ApiError> {
     let listed = match api.call::<Resources>(Request::get(kind.root()).within(PATIENCE)).await {
         Ok(listed) => listed,
         Err(error) if error.code() == Some(404) => return Ok(None),
@@ -53,11 +53,11 @@ pub async fn discovered(api: &Api, kind: &KindName) -> Result<Option<ObjectKind>
 
 /// The resources of kinds that discovery named, for writes. One that turns out to be gone is forgotten.
 #[derive(Debug, Default)]
-pub struct KnownResources(RwLock<BTreeMap<KindName, Arc<str>>>);
+pub(crate) struct KnownResources(RwLock<BTreeMap<KindName, Arc<str>>>);
 
 impl KnownResources {
     /// The path of an object of a kind that policies look up. `None`: the server has no such kind.
-    pub async fn path_of(
+    pub(crate) async fn path_of(
         &self,
         api: &Api,
         kind: &KindName,
@@ -87,13 +87,13 @@ impl KnownResources {
     }
 
     /// Nothing was found below the path of a kind: the server may have it under another name now.
-    pub fn forget(&self, kind: &KindName) {
+    pub(crate) fn forget(&self, kind: &KindName) {
         self.0.write().unwrap_or_else(PoisonError::into_inner).remove(kind);
     }
 }
 
 /// A kind with the types of its fields. `None`: the server has no such kind.
-pub async fn described(api: &Api, kind: &KindName) -> Result<Option<ObjectKind>, ApiError> {
+pub(crate) async fn described(api: &Api, kind: &KindName) -> Result<Option<ObjectKind>, ApiError> {
     let Some(found) = discovered(api, kind).await? else { return Ok(None) };
     let path = format!("/openapi/v3{}", kind.root());
     let fields = match api.call::<Value>(Request::get(path).within(PATIENCE)).await {
@@ -106,7 +106,7 @@ pub async fn described(api: &Api, kind: &KindName) -> Result<Option<ObjectKind>,
 }
 
 /// The types of the fields of a kind by the description of its group and version.
-fn described_fields(kind: &KindName, description: &Value) -> Option<Arc<crate::lang::types::Structure>> {
+fn described_fields(kind: &KindName, description: &Value) -> Option<Arc<bayplan_lang::types::Structure>> {
     let schemas = description.pointer("/components/schemas")?;
     let is_kind = |schema: &&Value| {
         let named = schema.get("x-kubernetes-group-version-kind").and_then(Value::as_array);
@@ -120,7 +120,7 @@ fn described_fields(kind: &KindName, description: &Value) -> Option<Arc<crate::l
 }
 
 /// The kinds of these names that the server has; others, and those that it does not describe now, are left out.
-pub async fn all_described(api: &Api, names: &BTreeSet<KindName>) -> Schemas {
+pub(crate) async fn all_described(api: &Api, names: &BTreeSet<KindName>) -> Schemas {
     let found = join_all(names.iter().map(|name| described(api, name))).await;
     let mut schemas = Schemas::default();
     for kind in found.into_iter().filter_map(|found| found.ok().flatten()) {
@@ -138,7 +138,7 @@ pub fn named_in<'t>(texts: impl IntoIterator<Item = &'t str>) -> BTreeSet<KindNa
 }
 
 /// The collection of the objects of a kind; `None` without the name of its resource.
-pub fn collection(kind: &ObjectKind, keep: Projection) -> Option<Collection> {
+pub(crate) fn collection(kind: &ObjectKind, keep: Projection) -> Option<Collection> {
     let plural = kind.plural.as_deref()?;
     Some(Collection {
         path: format!("{}/{plural}", kind.name.root()),
@@ -153,7 +153,7 @@ pub fn collection(kind: &ObjectKind, keep: Projection) -> Option<Collection> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lang::types::Type;
+    use bayplan_lang::types::Type;
     use serde_json::json;
 
     #[test]

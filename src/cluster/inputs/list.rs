@@ -6,14 +6,14 @@ use super::informers;
 use super::kinds;
 use super::objects::{Extended, Looked, Slim, Tabled};
 use super::watch::{self, Collection};
-use crate::cluster::api::client::{Api, ApiError, ConnectError, Request, Target};
-use crate::cluster::policies::listing::{self, PolicyObjects};
-use crate::cluster::process::published::{self, Running};
-use crate::lang::analysis::cost::Size;
-use crate::lang::types::ObjectKind;
-use crate::model::objects::projection::Projection;
-use crate::model::objects::{namespace, node, pod};
-use crate::model::{KINDS, Kind, KindName, Object, ObjectKey, Seen};
+use crate::api::client::{Api, ApiError, ConnectError, Request, Target};
+use crate::policies::listing::{self, PolicyObjects};
+use crate::process::published::{self, Running};
+use bayplan_lang::analysis::cost::Size;
+use bayplan_lang::types::ObjectKind;
+use bayplan_model::objects::projection::Projection;
+use bayplan_model::objects::{namespace, node, pod};
+use bayplan_model::{KINDS, Kind, KindName, Object, ObjectKey, Seen};
 use futures::future::join_all;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -194,12 +194,12 @@ async fn running(api: &Api, options: &Options) -> Result<Option<Running>, String
 
 /// Resources that may not be listed, collected so that one message names all missing rights.
 #[derive(Default)]
-pub(in crate::cluster) struct Refused {
+pub(crate) struct Refused {
     of: Vec<(Collection, String, bool)>,
 }
 
 impl Refused {
-    pub(in crate::cluster) fn add(
+    pub(crate) fn add(
         &mut self,
         collection: Collection,
         why: ApiError,
@@ -215,7 +215,7 @@ impl Refused {
     }
 
     /// The warnings about resources that are not needed; an error if a needed one is missing.
-    pub(in crate::cluster) fn judge(self) -> Result<Vec<String>, ListError> {
+    pub(crate) fn judge(self) -> Result<Vec<String>, ListError> {
         let needed = self.of.iter().find(|(_, _, needed)| *needed);
         let Some((collection, message, _)) = needed else { return Ok(self.warnings()) };
         let otherwise = match &*collection.resource {
@@ -295,7 +295,7 @@ pub fn look_up(target: &Target, kinds: &[Arc<ObjectKind>]) -> Result<(Vec<Object
 }
 
 /// Checks server and credentials first, so that not every list fails with the same message.
-pub(in crate::cluster) async fn reach(api: &Api) -> Result<(), ListError> {
+pub(crate) async fn reach(api: &Api) -> Result<(), ListError> {
     let server = api.server().to_owned();
     match api.call::<Value>(Request::get("/version").within(FIRST)).await {
         // The right to read the version is not needed for lists.
@@ -347,7 +347,7 @@ async fn parsed<T: Slim>(api: &Api, collection: &Collection) -> Result<(Vec<Obje
 }
 
 /// Lists a collection. Retries if the server is busy or the list expired between two pages.
-pub(in crate::cluster) async fn listed<T: watch::Watched>(
+pub(crate) async fn listed<T: watch::Watched>(
     api: &Api,
     collection: &Collection,
 ) -> Result<Vec<T>, ApiError> {

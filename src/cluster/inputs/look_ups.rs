@@ -9,13 +9,13 @@ use super::kinds;
 use super::objects::{Looked, Slim};
 use super::unreadable::Unreadable;
 use super::watch::{self, Collection, Trouble, Update};
-use crate::cluster::api::client::Api;
-use crate::cluster::process::driver::Mailbox;
-use crate::lang::language::fields::kinds as built_in;
-use crate::lang::types::ObjectKind;
-use crate::model::objects::projection::Projection;
-use crate::model::{Kind, KindName};
-use crate::scheduler::Input;
+use crate::api::client::Api;
+use crate::process::driver::Mailbox;
+use bayplan_lang::language::fields::kinds as built_in;
+use bayplan_lang::types::ObjectKind;
+use bayplan_model::objects::projection::Projection;
+use bayplan_model::{Kind, KindName};
+use bayplan_scheduler::Input;
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
 use std::pin::Pin;
@@ -25,7 +25,7 @@ use std::task::Poll;
 use std::time::{Duration, Instant};
 
 /// The kinds that policies look up, each with what is kept of its objects.
-pub(in crate::cluster) type Wanted = BTreeMap<KindName, Projection>;
+pub(crate) type Wanted = BTreeMap<KindName, Projection>;
 
 /// After this time the objects of a kind that no policy looks up are dropped.
 const LINGER: Duration = Duration::from_secs(60);
@@ -59,7 +59,7 @@ type Listed = Arc<AtomicBool>;
 
 /// The watches.
 #[derive(Clone)]
-pub(in crate::cluster) struct LookUps {
+pub(crate) struct LookUps {
     shared: Arc<Shared>,
 }
 
@@ -77,7 +77,7 @@ struct Shared {
 
 impl LookUps {
     /// No watches yet.
-    pub(in crate::cluster) fn new(
+    pub(crate) fn new(
         mailbox: Mailbox,
         generation: tokio::sync::watch::Sender<u64>,
         max_age: Duration,
@@ -88,7 +88,7 @@ impl LookUps {
     }
 
     /// Watches these kinds from now on.
-    pub(in crate::cluster) fn want(&self, wanted: &Wanted) {
+    pub(crate) fn want(&self, wanted: &Wanted) {
         let mut states = self.shared.states();
         for kind in wanted.keys() {
             states.entry(kind.clone()).or_insert_with(State::new);
@@ -103,7 +103,7 @@ impl LookUps {
     }
 
     /// What a policy that looks these kinds up lacks now; to be read after its name.
-    pub(in crate::cluster) fn unmet(&self, needs: &Wanted) -> Option<String> {
+    pub(crate) fn unmet(&self, needs: &Wanted) -> Option<String> {
         let states = self.shared.states();
         needs.iter().find_map(|(kind, keep)| {
             let state = states.get(kind).cloned().unwrap_or_else(State::new);
@@ -128,7 +128,7 @@ impl LookUps {
     }
 
     /// The kinds that policies look up, each with the time since the last event or bookmark of its watch.
-    pub(in crate::cluster) fn ages(&self) -> Vec<(KindName, Duration)> {
+    pub(crate) fn ages(&self) -> Vec<(KindName, Duration)> {
         let wanted = self.shared.wanted.borrow();
         let states = self.shared.states();
         let of = |kind: &KindName| Some((kind.clone(), states.get(kind)?.seen.elapsed()));
@@ -174,12 +174,12 @@ impl LookUps {
     }
 
     /// Counts a change: policies are chosen again.
-    pub(in crate::cluster) fn changed(&self) {
+    pub(crate) fn changed(&self) {
         self.shared.generation.send_modify(|generation| *generation += 1);
     }
 
     /// Watches for ever.
-    pub(in crate::cluster) async fn run(self, api: Api) {
+    pub(crate) async fn run(self, api: Api) {
         let shared = self.shared;
         let mut wanted = shared.wanted.subscribe();
         let mut watches = Watches::default();
@@ -494,7 +494,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_kind_without_events_for_too_long_is_unmet_until_it_is_listed_again() {
-        let (driver, _inbox) = crate::cluster::process::driver::Driver::<crate::scheduler::Scheduler>::new();
+        let (driver, _inbox) = crate::process::driver::Driver::<bayplan_scheduler::Scheduler>::new();
         let generation = tokio::sync::watch::Sender::new(0);
         let look_ups = LookUps::new(driver.mailbox(), generation.clone(), Duration::from_secs(180));
         let kind = KindName::parse("g.io/v1/Gang").unwrap();

@@ -4,12 +4,12 @@
 //! read it notices.
 
 use super::list::ListError;
-use crate::cluster::api::client::{Api, ApiError, Request, Target};
-use crate::cluster::api::limiter::Limits;
-use crate::cluster::process::driver::Mailbox;
-use crate::model::metrics::GROUP;
-use crate::model::{POLL_PERIOD, Reading};
-use crate::scheduler::Input;
+use crate::api::client::{Api, ApiError, Request, Target};
+use crate::api::limiter::Limits;
+use crate::process::driver::Mailbox;
+use bayplan_model::metrics::GROUP;
+use bayplan_model::{POLL_PERIOD, Reading};
+use bayplan_scheduler::Input;
 use serde::Deserialize;
 use serde_json::Value;
 use std::time::Duration;
@@ -44,17 +44,17 @@ struct Said {
 
 impl Poller {
     /// Polls nothing yet.
-    pub(in crate::cluster) fn new(mailbox: Mailbox) -> Self {
+    pub(crate) fn new(mailbox: Mailbox) -> Self {
         Self { mailbox, wanted: tokio::sync::watch::Sender::new(false) }
     }
 
     /// Whether a policy in service reads what nodes use.
-    pub(in crate::cluster) fn want(&self, wanted: bool) {
+    pub(crate) fn want(&self, wanted: bool) {
         self.wanted.send_if_modified(|held| std::mem::replace(held, wanted) != wanted);
     }
 
     /// Polls for ever, at once when it is wanted and then each period.
-    pub(in crate::cluster) async fn run(self, api: Api) {
+    pub(crate) async fn run(self, api: Api) {
         let path = path();
         let mut wanted = self.wanted.subscribe();
         let mut said = Said::default();
@@ -163,7 +163,7 @@ impl Said {
     }
 
     /// Names some nodes whose metrics cannot be used, unless they were named last.
-    fn complain(&mut self, unusable: &[(&Value, crate::model::ObjectError)]) {
+    fn complain(&mut self, unusable: &[(&Value, bayplan_model::ObjectError)]) {
         let named = unusable.iter().take(NAMED).map(|(item, error)| {
             let name =
                 item.pointer("/metadata/name").and_then(Value::as_str).unwrap_or("a node without a name");

@@ -3,11 +3,11 @@
 //! object is decoded.
 
 use super::watch::{Collection, Watched};
-use crate::cluster::extender::objects::Text;
-use crate::model::objects::problems::{Problems, decode_as_far_as_possible};
-use crate::model::objects::projection::Projection;
-use crate::model::objects::{Namespace as SlimNamespace, namespace, node, pod};
-use crate::model::{
+use crate::extender::objects::Text;
+use bayplan_model::objects::problems::{Problems, decode_as_far_as_possible};
+use bayplan_model::objects::projection::Projection;
+use bayplan_model::objects::{Namespace as SlimNamespace, namespace, node, pod};
+use bayplan_model::{
     KINDS, Kind, KindRow, LookedUp, Node, Object, ObjectError, ObjectKey, PodInfo, Seen, Symbol,
 };
 use serde::{Deserialize, Deserializer};
@@ -27,14 +27,14 @@ pub trait Slim: Watched {
 }
 
 /// A slim object of one kind.
-pub trait OfKind: Slim {
+pub(crate) trait OfKind: Slim {
     /// The kind.
     const KIND: Kind;
     /// The object, of which `problems` are known.
     fn parse_after(&self, problems: Problems) -> Result<Seen, ObjectError>;
 }
 
-fn key(kind: Kind, metadata: &crate::model::objects::metadata::Metadata) -> ObjectKey {
+fn key(kind: Kind, metadata: &bayplan_model::objects::metadata::Metadata) -> ObjectKey {
     ObjectKey {
         kind,
         namespace: metadata.namespace.clone(),
@@ -82,7 +82,7 @@ slim!(namespace::Namespace, Namespace, |slim, _: &mut Problems| SlimNamespace::f
 
 /// A slim object with fields that policies read beside it. Until [`Watched::keep`] these are all.
 #[derive(Clone, Debug)]
-pub struct Extended<T> {
+pub(crate) struct Extended<T> {
     slim: Result<T, ObjectError>,
     /// What was left out to read it.
     left_out: Option<ObjectError>,
@@ -160,7 +160,7 @@ impl<T: OfKind> Slim for Extended<T> {
 /// An object of any kind of the table. [`Watched::arrived`] reads it by the row of its collection and drops
 /// everything else.
 #[derive(Clone, Debug)]
-pub struct Tabled {
+pub(crate) struct Tabled {
     key: ObjectKey,
     resource_version: Box<str>,
     object: Result<Seen, ObjectError>,
@@ -207,7 +207,7 @@ impl Slim for Tabled {
 
 /// An object of a kind that policies look up. [`Watched::arrived`] keeps what they read and drops everything else.
 #[derive(Clone, Debug)]
-pub struct Looked {
+pub(crate) struct Looked {
     key: ObjectKey,
     resource_version: Box<str>,
     object: Result<Seen, ObjectError>,
@@ -253,7 +253,7 @@ impl Slim for Looked {
 }
 
 /// Reads one object of a kind, as far as it can be read.
-pub fn parse(kind: &Kind, bytes: &[u8]) -> Result<Object, String> {
+pub(crate) fn parse(kind: &Kind, bytes: &[u8]) -> Result<Object, String> {
     let row = kind.row().ok_or_else(|| format!("no objects of the kind {kind:?} can be read"))?;
     (row.parse)(bytes).map(|seen| seen.object).map_err(|error| error.to_string())
 }
@@ -261,8 +261,8 @@ pub fn parse(kind: &Kind, bytes: &[u8]) -> Result<Object, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cluster::inputs::informers;
-    use crate::model::objects::projection::{AnnotationKeys, Fields};
+    use crate::inputs::informers;
+    use bayplan_model::objects::projection::{AnnotationKeys, Fields};
 
     const TEXT: &[u8] =
         br#"{"metadata":{"name":"a","namespace":"n","uid":"u","resourceVersion":"7","managedFields":[{}],

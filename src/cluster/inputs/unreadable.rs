@@ -2,12 +2,12 @@
 //! What is read of them is taken all the same.
 
 use super::objects::Slim;
-use crate::model::{Object, ObjectKey, Symbol};
+use bayplan_model::{Object, ObjectKey, Symbol};
 use rustc_hash::FxHashSet;
 
 /// Reads the objects of one watch.
 #[derive(Debug)]
-pub(in crate::cluster) struct Unreadable {
+pub(crate) struct Unreadable {
     resource: String,
     /// The objects that cannot be read now: namespaces and names.
     now: FxHashSet<(Symbol, Symbol)>,
@@ -15,17 +15,17 @@ pub(in crate::cluster) struct Unreadable {
 
 impl Unreadable {
     /// All objects so far can be read.
-    pub(in crate::cluster) fn of(resource: &str) -> Self {
+    pub(crate) fn of(resource: &str) -> Self {
         Self { resource: resource.to_owned(), now: FxHashSet::default() }
     }
 
     /// How many objects cannot be read whole.
-    pub(in crate::cluster) fn count(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         self.now.len()
     }
 
     /// A list replaces all objects: forgets those that are not in it.
-    pub(in crate::cluster) fn listed<T: Slim>(&mut self, objects: &[T]) {
+    pub(crate) fn listed<T: Slim>(&mut self, objects: &[T]) {
         if self.now.is_empty() {
             return;
         }
@@ -34,7 +34,7 @@ impl Unreadable {
     }
 
     /// The object as far as it can be read; `None` when nothing of it can.
-    pub(in crate::cluster) fn read<T: Slim>(&mut self, object: &T) -> Option<Object> {
+    pub(crate) fn read<T: Slim>(&mut self, object: &T) -> Option<Object> {
         let (read, problem, what) = match object.parse() {
             Ok(seen) => (Some(seen.object), seen.problem, "this object counts with what can be read of it"),
             Err(problem) => (None, Some(problem), "left out an object that cannot be read at all"),
@@ -54,7 +54,7 @@ impl Unreadable {
     }
 
     /// An object is gone.
-    pub(in crate::cluster) fn deleted(&mut self, key: &ObjectKey) {
+    pub(crate) fn deleted(&mut self, key: &ObjectKey) {
         if !self.now.is_empty() {
             self.now.remove(&place(key));
         }
@@ -68,7 +68,7 @@ fn place(key: &ObjectKey) -> (Symbol, Symbol) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::objects::pod::Pod;
+    use bayplan_model::objects::pod::Pod;
 
     fn pod(name: &str, cpu: &str) -> Pod {
         let text = format!(

@@ -3,11 +3,11 @@
 //! any other reason than missing rights or overload is listed again. `informers` turns the objects
 //! into Inputs, `policies::source` into policies. Objects are decoded directly into the caller's type.
 
-use crate::cluster::api::backoff::{backoff, jitter};
-use crate::cluster::api::client::{Api, ApiError, Request, outcome};
-use crate::model::KindName;
-use crate::model::objects::projection::Projection;
+use crate::api::backoff::{backoff, jitter};
+use crate::api::client::{Api, ApiError, Request, outcome};
 use backon::BackoffBuilder;
+use bayplan_model::KindName;
+use bayplan_model::objects::projection::Projection;
 use futures::StreamExt;
 use kube::core::WatchEvent;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
@@ -35,13 +35,13 @@ pub struct Collection {
 
 impl Collection {
     /// The rule of a role that allows these verbs on it.
-    pub fn rule(&self, verbs: &[&str]) -> String {
+    pub(crate) fn rule(&self, verbs: &[&str]) -> String {
         rule(&self.group, &[&self.resource], verbs)
     }
 }
 
 /// A rule of a role, in YAML.
-pub fn rule(group: &str, resources: &[&str], verbs: &[&str]) -> String {
+pub(crate) fn rule(group: &str, resources: &[&str], verbs: &[&str]) -> String {
     let quoted =
         |words: &[&str]| words.iter().map(|word| format!("\"{word}\"")).collect::<Vec<_>>().join(", ");
     format!("{{apiGroups: [\"{group}\"], resources: [{}], verbs: [{}]}}", quoted(resources), quoted(verbs))
@@ -67,7 +67,7 @@ impl Watched for serde_json::Value {
 
 /// What a watch reports.
 #[derive(Clone, Debug)]
-pub enum Update<T> {
+pub(crate) enum Update<T> {
     /// All objects of the collection. Changes follow.
     Listed(Vec<T>),
     /// An object was added or changed.
@@ -140,7 +140,7 @@ const FAILURES: u32 = 5;
 
 /// Lists and watches a collection until `report` returns `false`, which means that its receiver is
 /// gone. The watch waits for `report`, so a receiver without room slows it down.
-pub async fn run<T: Watched, F: Future<Output = bool> + Send>(
+pub(crate) async fn run<T: Watched, F: Future<Output = bool> + Send>(
     api: &Api,
     collection: &Collection,
     mut report: impl FnMut(Update<T>) -> F + Send,
@@ -339,7 +339,7 @@ fn trouble(collection: &Collection, error: &ApiError) -> Trouble {
 const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
 /// A text as the value of a query parameter.
-pub fn encode(text: &str) -> String {
+pub(crate) fn encode(text: &str) -> String {
     utf8_percent_encode(text, ESCAPED).to_string()
 }
 

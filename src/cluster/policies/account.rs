@@ -4,8 +4,8 @@
 //! The account writes what a policy writes (`PatchBody::is_of_policy`) and its events about objects that it looked up
 //! (`EventRecord::is_of_policy`). Only what a Binding takes along has the rights of the scheduler.
 
-use crate::cluster::api::client::ApiError;
-use crate::cluster::inputs::watch::rule;
+use crate::api::client::ApiError;
+use crate::inputs::watch::rule;
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -26,12 +26,12 @@ impl PolicyAccount {
     }
 
     /// Its user name.
-    pub fn user(&self) -> String {
+    pub(crate) fn user(&self) -> String {
         format!("system:serviceaccount:{}:{}", self.namespace, self.name)
     }
 
     /// The error of a write in its name; a missing right comes with what to grant. `right`: the rule that allows the write.
-    pub(in crate::cluster) fn explain(&self, error: ApiError, right: &str) -> ApiError {
+    pub(crate) fn explain(&self, error: ApiError, right: &str) -> ApiError {
         let Self { namespace, name } = self;
         match error {
             ApiError::Status { code: 403, reason, message, retry_after } => {

@@ -5,27 +5,27 @@
 use super::exceptions::{self, ExceptionTexts};
 use super::store::{Compiled, Standing};
 use super::verdict::{Problem, Texts, hash};
-use crate::cluster::inputs::informers::Needs;
-use crate::cluster::inputs::kinds;
-use crate::diag::{Diagnostic, Form, Source, SourceId, SourceMap, codes};
-use crate::lang::analysis::claims::claims;
-use crate::lang::analysis::cost::Size;
-use crate::lang::analysis::load::Load;
-use crate::lang::exceptions::Outside;
-use crate::lang::language::fields::ObjectType;
-use crate::lang::policy_set::CompiledPolicy;
-use crate::lang::schemas::Schemas;
-use crate::lang::syntax::ast::WriteVerb;
-use crate::lang::syntax::document::Kept;
-use crate::lang::syntax::{self, ast};
-use crate::lang::typed::Expr;
-use crate::lang::typed::walk;
-use crate::lang::types::Type;
-use crate::lang::{Given, compile_for, compile_given, uses};
+use crate::inputs::informers::Needs;
+use crate::inputs::kinds;
+use bayplan_diag::{Diagnostic, Form, Source, SourceId, SourceMap, codes};
+use bayplan_lang::analysis::claims::claims;
+use bayplan_lang::analysis::cost::Size;
+use bayplan_lang::analysis::load::Load;
+use bayplan_lang::exceptions::Outside;
+use bayplan_lang::language::fields::ObjectType;
+use bayplan_lang::policy_set::CompiledPolicy;
+use bayplan_lang::schemas::Schemas;
+use bayplan_lang::syntax::ast::WriteVerb;
+use bayplan_lang::syntax::document::Kept;
+use bayplan_lang::syntax::{self, ast};
+use bayplan_lang::typed::Expr;
+use bayplan_lang::typed::walk;
+use bayplan_lang::types::Type;
+use bayplan_lang::{Given, compile_for, compile_given, uses};
 use std::sync::{Arc, RwLock};
 
 /// The kinds that the API server has beside those of Kubernetes, as far as policies look them up.
-pub type SharedSchemas = Arc<RwLock<Arc<Schemas>>>;
+pub(crate) type SharedSchemas = Arc<RwLock<Arc<Schemas>>>;
 
 /// A compiled policy.
 #[derive(Clone, Debug)]
@@ -50,7 +50,7 @@ pub(super) fn heaviest(policy: &Policy, load: Load, size: Size) -> String {
 
 /// Compiles the texts of an object for a cluster of a size. An error in one text refuses all of
 /// them.
-pub fn compile(
+pub(crate) fn compile(
     object: &str,
     texts: &Texts,
     size: Size,
@@ -132,7 +132,7 @@ fn without_kind(object: &str, texts: &Texts, schemas: &Schemas) -> Option<Proble
 }
 
 /// What texts wait for, if their only problem is a kind that the API server does not have.
-pub fn waits_for(problems: &[Problem]) -> Option<String> {
+pub(crate) fn waits_for(problems: &[Problem]) -> Option<String> {
     match problems {
         [problem] if problem.code == codes::UNTYPED_KIND.id => Some(problem.message.clone()),
         _ => None,
@@ -157,7 +157,7 @@ pub fn names(texts: &Texts) -> Vec<String> {
 /// select with `applies when`, as far as that condition compiles, with the definitions around it or
 /// without. A policy without `applies when` has a stand-in only where that is for all pods. A policy that
 /// decides nothing, by its mode, makes no pod wait.
-pub fn stand_in(object: &str, texts: &Texts, standing: Standing) -> Option<Texts> {
+pub(crate) fn stand_in(object: &str, texts: &Texts, standing: Standing) -> Option<Texts> {
     let attempts: &[Kept] = match standing {
         Standing::Whole => &[Kept::Nothing],
         Standing::Broken | Standing::Waits => &[Kept::Definitions, Kept::Condition],
@@ -303,7 +303,7 @@ fn shortened(message: &str) -> String {
 }
 
 /// What a policy reads beyond the slim fields, and whether it reads namespaces at all.
-pub fn needs(policy: &Policy) -> Needs {
+pub(crate) fn needs(policy: &Policy) -> Needs {
     let mut needs = Needs::default();
     if !policy.suspended {
         needs.keeps.merge(&policy.compiled.policy.keeps);

@@ -3,12 +3,12 @@
 
 use super::history;
 use super::verdict::{ObjectName, Texts, hash};
-use crate::cluster::inputs::watch::{self, Collection, Watched};
-use crate::model::objects::projection::Projection;
-use crate::policy_files::{EXCEPTIONS, is_policy_key};
+use crate::inputs::watch::{self, Collection, Watched};
+use bayplan_model::objects::projection::Projection;
+use bayplan_policy_files::{EXCEPTIONS, is_policy_key};
 use k8s_openapi::api::core::v1::ConfigMap;
 
-pub use crate::policy_files::LABEL;
+pub(crate) use bayplan_policy_files::LABEL;
 
 /// The namespace of policies, unless others are named. Who may write ConfigMaps in it writes
 /// policies, and nothing else of the scheduler lies there.
@@ -25,7 +25,7 @@ pub(super) const UNUSED_SINCE: &str = "bayplan.dev/unused-since";
 const HISTORY_PREFIX: &str = "bayplan-history-";
 
 /// Our field manager of server-side apply.
-pub(in crate::cluster) const FIELD_MANAGER: &str = "bayplan-policies";
+pub(crate) const FIELD_MANAGER: &str = "bayplan-policies";
 
 impl Watched for ConfigMap {
     fn resource_version(&self) -> &str {
@@ -34,7 +34,7 @@ impl Watched for ConfigMap {
 }
 
 /// The ConfigMaps with a label, in one namespace or in all.
-pub(in crate::cluster) fn with_label(namespace: Option<&str>, label: &str) -> Collection {
+pub(crate) fn with_label(namespace: Option<&str>, label: &str) -> Collection {
     let path = match namespace {
         Some(namespace) => format!("/api/v1/namespaces/{namespace}/configmaps"),
         None => "/api/v1/configmaps".to_owned(),
@@ -63,13 +63,13 @@ pub(super) fn age_of(object: &ConfigMap) -> String {
 }
 
 /// `namespace/name`.
-pub(in crate::cluster) fn name_of(object: &ConfigMap) -> ObjectName {
+pub(crate) fn name_of(object: &ConfigMap) -> ObjectName {
     let text = |field: &Option<String>| field.clone().unwrap_or_default();
     format!("{}/{}", text(&object.metadata.namespace), text(&object.metadata.name))
 }
 
 /// The path of the ConfigMap with this `namespace/name`.
-pub(in crate::cluster) fn path_of(name: &str) -> String {
+pub(crate) fn path_of(name: &str) -> String {
     let (namespace, name) = name.split_once('/').unwrap_or_default();
     format!("/api/v1/namespaces/{namespace}/configmaps/{name}")
 }
@@ -81,7 +81,7 @@ pub(super) fn texts_of(object: &ConfigMap) -> Texts {
 }
 
 /// The ConfigMap with overrides, in the namespace of the policies.
-pub const OVERRIDES: &str = "bayplan-overrides";
+pub(crate) const OVERRIDES: &str = "bayplan-overrides";
 
 /// The ConfigMap with the overrides of a namespace, as a collection.
 pub(super) fn overrides_of(namespace: &str) -> Collection {
@@ -100,7 +100,7 @@ pub(super) type PolicyKey = (String, String);
 
 /// The name of the ConfigMap with the history of a policy. Names of policies may have letters that
 /// names of objects cannot have.
-pub fn history_of(policy: &str) -> String {
+pub(crate) fn history_of(policy: &str) -> String {
     let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     if policy.chars().all(plain) && policy.len() <= 200 {
         return format!("{HISTORY_PREFIX}{policy}");
@@ -127,7 +127,7 @@ pub(super) fn kept_by(history: &ConfigMap) -> Option<PolicyKey> {
 }
 
 /// An annotation of an object; empty without it.
-pub(in crate::cluster) fn annotation<'a>(object: &'a ConfigMap, key: &str) -> &'a str {
+pub(crate) fn annotation<'a>(object: &'a ConfigMap, key: &str) -> &'a str {
     let annotations = object.metadata.annotations.as_ref();
     annotations.and_then(|all| all.get(key)).map_or("", String::as_str)
 }

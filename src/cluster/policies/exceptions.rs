@@ -5,20 +5,20 @@ use super::choice::{Served, Service};
 use super::compiled::Policy;
 use super::store::Store;
 use super::verdict::{ObjectName, Texts, Verdict};
-use crate::diag::{SourceId, SourceMap};
-use crate::lang::exceptions::{Outside, OutsideException};
+use bayplan_diag::{SourceId, SourceMap};
+use bayplan_lang::exceptions::{Outside, OutsideException};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, PoisonError, RwLock};
 
 /// The texts with exceptions from policies, by object and key. An object whose newest text does not compile keeps the
 /// exceptions of the one before.
-pub type ExceptionTexts = BTreeMap<ObjectName, Texts>;
+pub(crate) type ExceptionTexts = BTreeMap<ObjectName, Texts>;
 
 /// Texts with exceptions that are shared with the compiler of the store.
-pub type SharedExceptions = Arc<RwLock<Arc<ExceptionTexts>>>;
+pub(crate) type SharedExceptions = Arc<RwLock<Arc<ExceptionTexts>>>;
 
 /// Adds the texts of other objects to those of an object; their exceptions with those of its own texts.
-pub(in crate::cluster) fn add(
+pub(crate) fn add(
     object: &str,
     own: &[SourceId],
     others: &ExceptionTexts,
@@ -32,7 +32,7 @@ pub(in crate::cluster) fn add(
 }
 
 /// Compiles the policies again whose exceptions in other texts changed; whether there was one.
-pub(in crate::cluster) fn join(store: &mut Store<Policy>, known: &SharedExceptions) -> bool {
+pub(crate) fn join(store: &mut Store<Policy>, known: &SharedExceptions) -> bool {
     let now = store.texts_where(|text| !of_text(text).is_empty());
     let mut shared = known.write().unwrap_or_else(PoisonError::into_inner);
     if **shared == now {
@@ -62,7 +62,7 @@ fn of_text(text: &str) -> Vec<OutsideException> {
 }
 
 /// Says of objects that serve which of their exceptions have no effect: no policy or rule in service is the one they name.
-pub(in crate::cluster) fn judge(texts: &ExceptionTexts, service: &mut Service<Policy>) {
+pub(crate) fn judge(texts: &ExceptionTexts, service: &mut Service<Policy>) {
     let has_effect = |of: &OutsideException, served: &Served<Policy>| {
         let policy = &served.compiled.policy;
         let joined = |text: &str| text == of.written();

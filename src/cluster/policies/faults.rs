@@ -3,8 +3,8 @@
 //! writes the Events.
 
 use super::verdict::ObjectName;
-use crate::model::Symbol;
-use crate::scheduler::RuleErrors;
+use bayplan_model::Symbol;
+use bayplan_scheduler::RuleErrors;
 use std::collections::BTreeMap;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -26,7 +26,7 @@ pub(super) struct FaultReports {
 impl FaultReports {
     /// The notes of the Events that are due, each with its object. `object_of` is the object of a policy; policies of
     /// files have none.
-    pub(in crate::cluster) fn due(
+    pub(crate) fn due(
         &mut self,
         errors: &[RuleErrors],
         object_of: impl Fn(&str) -> Option<ObjectName>,
@@ -68,7 +68,7 @@ fn line(of: &RuleErrors) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::framework::RuleFault;
+    use bayplan_framework::RuleFault;
     use std::sync::Arc;
 
     fn failed(policy: &str, rule: &str, count: u64) -> RuleErrors {

@@ -2,9 +2,9 @@
 //! one file, read again when they change, each with the files that it uses. Called by `source`.
 
 use super::verdict::Texts;
-use crate::diag::{SourceId, SourceMap};
-use crate::lang::uses::{self, Wanted};
-use crate::policy_files::{ENDING, is_policy_key, mentions_documents};
+use bayplan_diag::{SourceId, SourceMap};
+use bayplan_lang::uses::{self, Wanted};
+use bayplan_policy_files::{ENDING, is_policy_key, mentions_documents};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -26,20 +26,20 @@ pub(super) struct PolicyFiles {
 }
 
 /// The files of one reading.
-pub(in crate::cluster) struct Reading {
+pub(crate) struct Reading {
     /// The texts of each file, by path, with those of the files that it uses. The path is also the key.
-    pub(in crate::cluster) present: Vec<(String, Texts)>,
+    pub(crate) present: Vec<(String, Texts)>,
     /// The paths of files that no longer exist.
-    pub(in crate::cluster) gone: Vec<String>,
+    pub(crate) gone: Vec<String>,
 }
 
 impl PolicyFiles {
-    pub(in crate::cluster) fn new(root: PathBuf) -> Self {
+    pub(crate) fn new(root: PathBuf) -> Self {
         Self { root, known: Vec::new() }
     }
 
     /// Reads all files.
-    pub(in crate::cluster) fn read(&mut self) -> Result<Reading, UnreadableFiles> {
+    pub(crate) fn read(&mut self) -> Result<Reading, UnreadableFiles> {
         let files = texts_below(&self.root)
             .map_err(|why| UnreadableFiles { path: self.root.display().to_string(), why })?;
         let gone = self.known.iter().filter(|path| !files.contains_key(*path)).cloned().collect();

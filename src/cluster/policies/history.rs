@@ -7,7 +7,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use serde::{Deserialize, Serialize};
 
 /// The key of the revisions, which holds no policy although it is JSON.
-pub const KEY: &str = "revisions.json";
+pub(crate) const KEY: &str = "revisions.json";
 /// Maximum number of revisions.
 const MOST: usize = 10;
 /// Maximum size of the data. A ConfigMap may have 1 MiB; the rest is for its metadata. The newest
@@ -30,7 +30,7 @@ pub struct Revision {
 }
 
 /// The revisions in a history, newest first; `newest` are the texts of the newest.
-pub fn revisions(history: &ConfigMap, newest: &Texts) -> Vec<Revision> {
+pub(crate) fn revisions(history: &ConfigMap, newest: &Texts) -> Vec<Revision> {
     let text = history.data.as_ref().and_then(|data| data.get(KEY)).map_or("[]", String::as_str);
     let mut all: Vec<Revision> = serde_json::from_str(text).unwrap_or_default();
     if let Some(first) = all.first_mut() {
@@ -40,7 +40,7 @@ pub fn revisions(history: &ConfigMap, newest: &Texts) -> Vec<Revision> {
 }
 
 /// The revisions with a newer one in front. A text that served before moves to the front.
-pub fn followed_by(mut before: Vec<Revision>, newest: Revision) -> Vec<Revision> {
+pub(crate) fn followed_by(mut before: Vec<Revision>, newest: Revision) -> Vec<Revision> {
     before.retain(|older| older.revision != newest.revision);
     before.insert(0, newest);
     before.truncate(MOST);
@@ -48,7 +48,7 @@ pub fn followed_by(mut before: Vec<Revision>, newest: Revision) -> Vec<Revision>
 }
 
 /// The data of the history, with as many revisions as fit.
-pub fn data(all: &[Revision]) -> Texts {
+pub(crate) fn data(all: &[Revision]) -> Texts {
     let Some((newest, older)) = all.split_first() else { return Texts::new() };
     let mut data = newest.texts.clone();
     let size = |texts: &Texts| texts.iter().map(|(key, text)| key.len() + text.len()).sum::<usize>();
@@ -71,7 +71,7 @@ pub fn data(all: &[Revision]) -> Texts {
 }
 
 /// The field manager that last wrote the data of an object, such as `kubectl-client-side-apply`.
-pub fn author(object: &ConfigMap) -> String {
+pub(crate) fn author(object: &ConfigMap) -> String {
     let writes = object.metadata.managed_fields.iter().flatten();
     writes
         .filter(|entry| entry.fields_v1.as_ref().is_some_and(|fields| fields.0.get("f:data").is_some()))

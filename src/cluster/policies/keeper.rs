@@ -13,10 +13,10 @@ use super::config_maps::{
 use super::history::{self, Revision};
 use super::store::Earlier;
 use super::verdict::{ObjectName, Texts};
-use crate::cluster::api::backoff::backoff;
-use crate::cluster::api::client::{Api, ApiError, Request};
-use crate::cluster::inputs::watch::{self, rule};
-use crate::cluster::process::term::Term;
+use crate::api::backoff::backoff;
+use crate::api::client::{Api, ApiError, Request};
+use crate::inputs::watch::{self, rule};
+use crate::process::term::Term;
 use backon::BackoffBuilder;
 use http::Method;
 use jiff::{SignedDuration, Timestamp};
@@ -50,13 +50,13 @@ pub(super) struct PolicyKeeper {
 }
 
 impl PolicyKeeper {
-    pub(in crate::cluster) fn new(api: Api, term: Term) -> Self {
+    pub(crate) fn new(api: Api, term: Term) -> Self {
         Self { api, term, kept: BTreeMap::new(), complained: false }
     }
 
     /// Reads the histories of these namespaces, until that succeeds. `trouble` receives each
     /// failure.
-    pub(in crate::cluster) async fn read(&mut self, namespaces: &[String], trouble: impl Fn(String)) {
+    pub(crate) async fn read(&mut self, namespaces: &[String], trouble: impl Fn(String)) {
         let mut waits = backoff(Duration::from_millis(200), Duration::from_secs(5)).build();
         for namespace in namespaces {
             let collection = with_label(Some(namespace), HISTORY);
@@ -81,7 +81,7 @@ impl PolicyKeeper {
     }
 
     /// Takes over the histories of a namespace as they were listed; whether any differs.
-    pub(in crate::cluster) fn replace(&mut self, namespace: &str, histories: &[ConfigMap]) -> bool {
+    pub(crate) fn replace(&mut self, namespace: &str, histories: &[ConfigMap]) -> bool {
         let listed: BTreeSet<PolicyKey> = histories.iter().filter_map(kept_by).collect();
         let before = self.kept.len();
         self.kept.retain(|key, _| key.0 != namespace || listed.contains(key));
@@ -93,7 +93,7 @@ impl PolicyKeeper {
     }
 
     /// Takes over a history, which this instance or the leader wrote; whether it differs.
-    pub(in crate::cluster) fn take(&mut self, history: &ConfigMap) -> bool {
+    pub(crate) fn take(&mut self, history: &ConfigMap) -> bool {
         let Some(key) = kept_by(history) else { return false };
         let newest = texts_of(history);
         let kept = Kept {
@@ -108,13 +108,13 @@ impl PolicyKeeper {
     }
 
     /// A history was deleted; whether it was known.
-    pub(in crate::cluster) fn forget(&mut self, history: &ConfigMap) -> bool {
+    pub(crate) fn forget(&mut self, history: &ConfigMap) -> bool {
         kept_by(history).is_some_and(|key| self.kept.remove(&key).is_some())
     }
 
     /// The newest texts of the policies of an object: those with these names, and those that the
     /// object served before.
-    pub(in crate::cluster) fn earlier(&self, object: &str, names: &[String]) -> Vec<Earlier> {
+    pub(crate) fn earlier(&self, object: &str, names: &[String]) -> Vec<Earlier> {
         let of = self.kept.iter().filter(|((namespace, policy), kept)| {
             let serves = kept.served_by == object && kept.unused_since.is_none();
             namespace == namespace_of(object) && (names.contains(policy) || serves)
@@ -123,7 +123,7 @@ impl PolicyKeeper {
     }
 
     /// The object whose text of each policy served last. Of two histories of one name the one with the newest text counts.
-    pub(in crate::cluster) fn owners(&self) -> BTreeMap<String, ObjectName> {
+    pub(crate) fn owners(&self) -> BTreeMap<String, ObjectName> {
         let used = self.kept.iter().filter(|(_, kept)| kept.unused_since.is_none());
         let mut by_age: Vec<_> = used.collect();
         by_age.sort_by_key(|(_, kept)| kept.revisions.first().map(|newest| newest.at.as_str()));
@@ -131,24 +131,19 @@ impl PolicyKeeper {
     }
 
     /// Whether this instance leads, so that it decides what is kept.
-    pub(in crate::cluster) fn leads(&self) -> bool {
+    pub(crate) fn leads(&self) -> bool {
         self.term.may_write()
     }
 
     /// A revision of a policy of a namespace.
-    pub(in crate::cluster) fn revision(
-        &self,
-        namespace: &str,
-        policy: &str,
-        revision: &str,
-    ) -> Option<&Texts> {
+    pub(crate) fn revision(&self, namespace: &str, policy: &str, revision: &str) -> Option<&Texts> {
         let kept = self.kept.get(&(namespace.to_owned(), policy.to_owned()))?;
         kept.revisions.iter().find(|it| it.revision == revision).map(|it| &it.texts)
     }
 
     /// Keeps what is in service, if this instance leads. `objects` are the present policy objects,
     /// `named` the policies that any of them has.
-    pub(in crate::cluster) async fn write(
+    pub(crate) async fn write(
         &mut self,
         served: &[Served<Policy>],
         named: &BTreeSet<PolicyKey>,
@@ -206,7 +201,7 @@ impl PolicyKeeper {
         it: &Served<Policy>,
         object: &ConfigMap,
     ) -> Result<(), ApiError> {
-        let at = crate::cluster::writes::calls::now_rfc3339();
+        let at = crate::writes::calls::now_rfc3339();
         let newest = Revision {
             revision: it.compiled.revision.clone(),
             at: at.clone(),

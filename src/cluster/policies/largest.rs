@@ -2,9 +2,9 @@
 //! `--size` declares. Noted by the watches, away from the scheduling thread, and forgotten with the next list: an object
 //! that became smaller counts as it was until then.
 
-use crate::lang::analysis::cost::Size;
-use crate::lang::language::fields::{PARTS, Part};
-use crate::model::Object;
+use bayplan_lang::analysis::cost::Size;
+use bayplan_lang::language::fields::{PARTS, Part};
+use bayplan_model::Object;
 use serde_json::Value;
 
 /// The most parts that one object has, in the order of [`PARTS`].
@@ -13,7 +13,7 @@ pub struct Largest([u32; PARTS.len()]);
 
 impl Largest {
     /// An object was seen.
-    pub fn note(&mut self, object: &Object) {
+    pub(crate) fn note(&mut self, object: &Object) {
         match object {
             Object::Pod(pod) => {
                 self.grow(Part::Labels, pod.labels.iter().count());
@@ -41,26 +41,26 @@ impl Largest {
     }
 
     /// Of both, the larger.
-    pub fn max(mut self, other: Self) -> Self {
+    pub(crate) fn max(mut self, other: Self) -> Self {
         self.0.iter_mut().zip(other.0).for_each(|(mine, other)| *mine = (*mine).max(other));
         self
     }
 
     /// Each part that is counted: its name, how many one object has, and how many the size declares.
-    pub fn beside(self, size: Size) -> impl Iterator<Item = (&'static str, u32, u32)> {
+    pub(crate) fn beside(self, size: Size) -> impl Iterator<Item = (&'static str, u32, u32)> {
         let counted = |part: Part| !matches!(part, Part::Objects | Part::Nominated);
         let all = PARTS.iter().zip(self.0).filter(move |(row, _)| counted(row.part));
         all.map(move |(row, count)| (row.name, count, size.of_object(row.part)))
     }
 
     /// The size with what it declares too few of.
-    pub fn exceeding(self, size: Size) -> Size {
+    pub(crate) fn exceeding(self, size: Size) -> Size {
         let larger = PARTS.iter().zip(self.0).filter(|(row, count)| *count > size.of_object(row.part));
         larger.fold(size, |size, (row, count)| size.with(row.part, count))
     }
 
     /// What exceeds the size, as sentences.
-    pub fn exceeded(self, size: Size) -> Vec<String> {
+    pub(crate) fn exceeded(self, size: Size) -> Vec<String> {
         let over = self.beside(size).filter(|(_, count, declared)| count > declared);
         over.map(|(part, count, declared)| {
             format!("an object has {count} {part}, and the policy is compiled for `--size {part}={declared}`")
@@ -81,7 +81,7 @@ fn longest(value: &Value) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{node, pod};
+    use bayplan_model::testing::{node, pod};
 
     #[test]
     fn the_largest_object_is_compared_with_the_size() {

@@ -14,14 +14,14 @@ use super::history::{self, Revision};
 use super::overrides::{Kind, Overrides};
 use super::store::{Compiled, Store};
 use super::verdict::{Problem, Texts, Verdict, hash};
-use crate::cluster::api::client::{Api, ApiError};
-use crate::cluster::inputs::kinds;
-use crate::cluster::inputs::list::{Policies, listed};
-use crate::cluster::inputs::watch::Collection;
-use crate::lang::analysis::cost::Size;
-use crate::lang::analysis::load::Load;
-use crate::lang::schemas::Schemas;
-use crate::model::KindName;
+use crate::api::client::{Api, ApiError};
+use crate::inputs::kinds;
+use crate::inputs::list::{Policies, listed};
+use crate::inputs::watch::Collection;
+use bayplan_lang::analysis::cost::Size;
+use bayplan_lang::analysis::load::Load;
+use bayplan_lang::schemas::Schemas;
+use bayplan_model::KindName;
 use k8s_openapi::api::core::v1::ConfigMap;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, PoisonError};
@@ -98,12 +98,7 @@ pub struct PolicyObjects {
 type Found = Result<PolicyObjects, (Collection, ApiError)>;
 
 /// Reads the policy objects, their histories and overrides.
-pub(in crate::cluster) async fn read(
-    api: &Api,
-    wanted: &Policies,
-    size: Size,
-    further: &BTreeSet<KindName>,
-) -> Found {
+pub(crate) async fn read(api: &Api, wanted: &Policies, size: Size, further: &BTreeSet<KindName>) -> Found {
     let mut found = PolicyObjects::default();
     let namespaces = match wanted {
         Policies::No => {

@@ -14,14 +14,14 @@ use super::service::PolicyService;
 use super::state::{ObjectState, PolicyInService, PolicyState};
 use super::store::{Compiled, StandIn, Store};
 use super::verdict::{ObjectName, Texts, Verdict};
-use crate::cluster::inputs::informers::Needs;
-use crate::cluster::inputs::kinds;
-use crate::lang::analysis::cost::{self, Size};
-use crate::lang::analysis::load::Load;
-use crate::lang::schemas::Schemas;
-use crate::lang::typed::{self, Exception};
-use crate::model::{KindName, Time};
-use crate::scheduler::{Profiles, RuleErrors};
+use crate::inputs::informers::Needs;
+use crate::inputs::kinds;
+use bayplan_lang::analysis::cost::{self, Size};
+use bayplan_lang::analysis::load::Load;
+use bayplan_lang::schemas::Schemas;
+use bayplan_lang::typed::{self, Exception};
+use bayplan_model::{KindName, Time};
+use bayplan_scheduler::{Profiles, RuleErrors};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ConfigMap;
 use rustc_hash::FxHashMap;
@@ -37,7 +37,7 @@ type Blocked = BTreeMap<ObjectName, (String, String)>;
 pub(super) struct Loader {
     service: PolicyService,
     pub(super) keeper: PolicyKeeper,
-    pub(in crate::cluster) state: PolicyState,
+    pub(crate) state: PolicyState,
     size: Size,
     /// The kinds beside those of Kubernetes.
     schemas: SharedSchemas,
@@ -59,12 +59,7 @@ pub(super) struct Loader {
 }
 
 impl Loader {
-    pub(in crate::cluster) fn new(
-        service: PolicyService,
-        keeper: PolicyKeeper,
-        stand_in: StandIn,
-        size: Size,
-    ) -> Self {
+    pub(crate) fn new(service: PolicyService, keeper: PolicyKeeper, stand_in: StandIn, size: Size) -> Self {
         let schemas = SharedSchemas::default();
         let known = Arc::clone(&schemas);
         let exceptions = SharedExceptions::default();
@@ -104,13 +99,7 @@ impl Loader {
     }
 
     /// Adds an object or replaces its texts; whether anything changed. `exceptions_alone`: it may hold nothing else.
-    pub(in crate::cluster) fn put(
-        &mut self,
-        name: &str,
-        age: &str,
-        texts: Texts,
-        exceptions_alone: bool,
-    ) -> bool {
+    pub(crate) fn put(&mut self, name: &str, age: &str, texts: Texts, exceptions_alone: bool) -> bool {
         let changed = self.store.for_exceptions(name, exceptions_alone);
         let keeper = &self.keeper;
         changed | self.store.put(name, age, texts, |texts| keeper.earlier(name, &compiled::names(texts)))
@@ -143,7 +132,7 @@ impl Loader {
     }
 
     /// Removes an object; whether it was known.
-    pub(in crate::cluster) fn remove(&mut self, name: &str) -> bool {
+    pub(crate) fn remove(&mut self, name: &str) -> bool {
         self.store.remove(name)
     }
 
@@ -164,7 +153,7 @@ impl Loader {
     }
 
     /// The rules that failed in the scheduler; `None` if it does not answer in this time.
-    pub(in crate::cluster) async fn rule_errors(&self, patience: Duration) -> Option<Vec<RuleErrors>> {
+    pub(crate) async fn rule_errors(&self, patience: Duration) -> Option<Vec<RuleErrors>> {
         self.service.rule_errors(patience).await
     }
 
@@ -174,7 +163,7 @@ impl Loader {
     }
 
     /// The most parts that one object has.
-    pub(in crate::cluster) fn largest(&self) -> Largest {
+    pub(crate) fn largest(&self) -> Largest {
         self.service.largest()
     }
 
@@ -209,7 +198,7 @@ impl Loader {
     }
 
     /// Changes of the watches, and of what the scheduling thread has taken over.
-    pub(in crate::cluster) fn changes(&self) -> (watch::Receiver<u64>, watch::Receiver<u64>) {
+    pub(crate) fn changes(&self) -> (watch::Receiver<u64>, watch::Receiver<u64>) {
         (self.service.watches(), self.service.acknowledgements())
     }
 
@@ -219,7 +208,7 @@ impl Loader {
     }
 
     /// Whether the scheduler decides with the set in service as soon as it leads.
-    pub(in crate::cluster) fn decides(&self) -> Result<(), String> {
+    pub(crate) fn decides(&self) -> Result<(), String> {
         self.service.decides_with(self.revision)
     }
 
@@ -229,12 +218,12 @@ impl Loader {
     }
 
     /// The policies that objects have, by object.
-    pub(in crate::cluster) fn named(&self) -> BTreeSet<(ObjectName, String)> {
+    pub(crate) fn named(&self) -> BTreeSet<(ObjectName, String)> {
         self.store.named()
     }
 
     /// Keeps the texts that serve.
-    pub(in crate::cluster) async fn keep(
+    pub(crate) async fn keep(
         &mut self,
         named: &BTreeSet<PolicyKey>,
         object: impl Fn(&str) -> Option<ConfigMap>,
@@ -243,7 +232,7 @@ impl Loader {
     }
 
     /// Puts the present set into service; the objects whose verdict or revision changed.
-    pub(in crate::cluster) fn serve(&mut self) -> Result<Vec<ObjectName>, String> {
+    pub(crate) fn serve(&mut self) -> Result<Vec<ObjectName>, String> {
         let watches = *self.service.watches().borrow();
         let served = self.choose_and_put();
         self.service.chosen_for(watches);
@@ -421,14 +410,14 @@ impl Loader {
 }
 
 /// When the exceptions of a policy end, each with its rule and reason.
-fn exceptions_of(policy: &crate::lang::typed::Policy) -> Vec<(String, Time)> {
+fn exceptions_of(policy: &bayplan_lang::typed::Policy) -> Vec<(String, Time)> {
     let name = |of: &Exception| format!("{}: {}", of.rule.as_deref().unwrap_or("policy"), of.because);
     policy.exceptions.iter().map(|of| (name(of), of.end)).collect()
 }
 
 impl Origin {
     /// The override that it comes from, as metrics name it.
-    pub fn overridden_by(self) -> Option<&'static str> {
+    pub(crate) fn overridden_by(self) -> Option<&'static str> {
         match self {
             Self::Suspended => Some(Kind::Suspend.word()),
             Self::Pinned => Some(Kind::Rollback.word()),

@@ -1,21 +1,21 @@
 //! Policies of the cluster: the objects that hold them, which texts serve, and what is written about them.
 
-pub mod largest;
+pub(crate) mod largest;
 pub mod account;
 pub mod verdict;
-pub mod outgrown;
-pub mod store;
+pub(crate) mod outgrown;
+pub(crate) mod store;
 pub mod choice;
 pub mod overrides;
-pub mod history;
+pub(crate) mod history;
 pub mod config_maps;
-pub mod state;
-pub mod exceptions;
+pub(crate) mod state;
+pub(crate) mod exceptions;
 mod faults;
 mod files;
 mod writer;
 mod keeper;
-pub(in crate::cluster) mod service;
+pub(crate) mod service;
 mod loader;
 pub mod source;
 pub mod compiled;

@@ -3,16 +3,16 @@
 //! depend on is exceeded, and again each hour. Decisions stay the same.
 
 use super::verdict::ObjectName;
-use crate::lang::analysis::cost::Size;
-use crate::lang::language::fields::Part;
-use crate::model::{KindName, Snapshot};
+use bayplan_lang::analysis::cost::Size;
+use bayplan_lang::language::fields::Part;
+use bayplan_model::{Kind, KindName, Snapshot};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 use tokio::time::Instant;
 
 /// How many objects there are, by the name of the kind.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct ObjectCounts {
+pub(crate) struct ObjectCounts {
     /// Nodes.
     pub nodes: usize,
     /// Pods, pending and placed.
@@ -25,12 +25,12 @@ pub struct ObjectCounts {
 
 impl ObjectCounts {
     /// Those of a snapshot.
-    pub fn of(snapshot: &Snapshot) -> Self {
+    pub(crate) fn of(snapshot: &Snapshot) -> Self {
         let mut counts = Self { nodes: snapshot.node_count(), pods: snapshot.pod_count(), ..Self::default() };
         counts.others.insert("namespaces", snapshot.namespace_count());
         for (kind, count) in snapshot.object_counts() {
             match (kind, kind.row()) {
-                (crate::model::Kind::LookedUp(name), _) => drop(counts.looked_up.insert(name.clone(), count)),
+                (Kind::LookedUp(name), _) => drop(counts.looked_up.insert(name.clone(), count)),
                 (_, Some(row)) => drop(counts.others.insert(row.plural, count)),
                 (_, None) => {}
             }
@@ -39,7 +39,7 @@ impl ObjectCounts {
     }
 
     /// Each number with what the size declares, if it declares it.
-    pub fn beside(&self, size: Size) -> Vec<(String, usize, Option<u32>)> {
+    pub(crate) fn beside(&self, size: Size) -> Vec<(String, usize, Option<u32>)> {
         let objects = size.of_object(Part::Objects);
         let mut all =
             vec![("nodes".into(), self.nodes, Some(size.nodes)), ("pods".into(), self.pods, Some(size.pods))];
@@ -92,7 +92,7 @@ impl Outgrown {
 
     /// The notes of the Events that are due. `objects` are the policy objects with the kinds that their policies look up;
     /// `costly` those whose policies would be refused for objects with as many parts as there are, which `parts` says.
-    pub(in crate::cluster) fn due<'k>(
+    pub(crate) fn due<'k>(
         &mut self,
         counts: &ObjectCounts,
         (costly, parts): (&BTreeSet<ObjectName>, &[String]),

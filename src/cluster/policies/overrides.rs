@@ -70,7 +70,7 @@ impl Entry {
     }
 
     /// Whether it holds now, for an object with these texts.
-    pub fn holds(&self, text: &str, now: jiff::Timestamp) -> bool {
+    pub(crate) fn holds(&self, text: &str, now: jiff::Timestamp) -> bool {
         self.until.is_none_or(|until| now < until) && self.text.as_deref().is_none_or(|of| of == text)
     }
 
@@ -86,7 +86,7 @@ impl Entry {
     }
 
     /// The text of the entry.
-    pub fn text(&self) -> Result<String, String> {
+    pub(crate) fn text(&self) -> Result<String, String> {
         serde_saphyr::to_string(self).map_err(|error| error.to_string())
     }
 }
@@ -99,7 +99,7 @@ pub struct Overrides {
 
 impl Overrides {
     /// The entries of the ConfigMap, and what is wrong with others.
-    pub fn of(object: &ConfigMap) -> (Self, Vec<String>) {
+    pub(crate) fn of(object: &ConfigMap) -> (Self, Vec<String>) {
         let (mut entries, mut problems) = (BTreeMap::new(), Vec::new());
         for (policy, text) in object.data.iter().flatten() {
             match serde_saphyr::from_str::<Entry>(text) {
@@ -122,7 +122,7 @@ impl Overrides {
 
     /// The entry that holds for a policy of an object with these texts. The entry for all policies
     /// comes first.
-    pub fn of_policy(&self, policy: &str, text: &str, now: jiff::Timestamp) -> Option<&Entry> {
+    pub(crate) fn of_policy(&self, policy: &str, text: &str, now: jiff::Timestamp) -> Option<&Entry> {
         let all = self.entries.get(ALL).filter(|entry| entry.kind == Kind::Suspend);
         let own = self.entries.get(policy);
         [all, own].into_iter().flatten().find(|entry| entry.holds(text, now))
@@ -139,12 +139,12 @@ impl Overrides {
     }
 
     /// Whether an entry pins an older revision.
-    pub fn roll_back(&self) -> bool {
+    pub(crate) fn roll_back(&self) -> bool {
         self.entries.values().any(|entry| entry.kind == Kind::Rollback)
     }
 
     /// The keys of the entries whose time has not come to an end.
-    pub fn unexpired(&self, now: jiff::Timestamp) -> Vec<String> {
+    pub(crate) fn unexpired(&self, now: jiff::Timestamp) -> Vec<String> {
         let open = self.entries.iter().filter(|(_, entry)| entry.until.is_none_or(|until| now < until));
         open.map(|(key, _)| key.clone()).collect()
     }

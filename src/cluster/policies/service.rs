@@ -5,16 +5,16 @@
 use super::compiled::Policy;
 use super::largest::Largest;
 use super::outgrown::ObjectCounts;
-use crate::cluster::inputs::informers::{Informers, Needs};
-use crate::cluster::process::driver::{Driver, Mailbox};
-use crate::cluster::process::run::MakeProfiles;
-use crate::scheduler::{Input, Profiles, RuleErrors, Scheduler};
+use crate::inputs::informers::{Informers, Needs};
+use crate::process::driver::{Driver, Mailbox};
+use crate::process::run::MakeProfiles;
+use bayplan_scheduler::{Input, Profiles, RuleErrors, Scheduler};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
 
 /// The running scheduler.
-pub struct PolicyService {
+pub(crate) struct PolicyService {
     profiles: MakeProfiles,
     informers: Informers,
     driver: Driver<Scheduler>,
@@ -25,27 +25,23 @@ pub struct PolicyService {
 
 impl PolicyService {
     /// The scheduler of a driver, whose watches these are.
-    pub(in crate::cluster) fn new(
-        profiles: MakeProfiles,
-        informers: Informers,
-        driver: Driver<Scheduler>,
-    ) -> Self {
+    pub(crate) fn new(profiles: MakeProfiles, informers: Informers, driver: Driver<Scheduler>) -> Self {
         let mailbox = driver.mailbox();
         Self { profiles, informers, driver, mailbox, acknowledged: Arc::new(watch::Sender::new(0)) }
     }
 
     /// Asks the watches for what policies read. They begin to bring it.
-    pub(in crate::cluster) fn want(&self, needs: Needs) {
+    pub(crate) fn want(&self, needs: Needs) {
         self.informers.want(needs);
     }
 
     /// What these needs lack now.
-    pub(in crate::cluster) fn unmet(&self, needs: &Needs) -> Option<String> {
+    pub(crate) fn unmet(&self, needs: &Needs) -> Option<String> {
         self.informers.unmet(needs)
     }
 
     /// Changes whenever a watch has listed its objects or has trouble.
-    pub(in crate::cluster) fn watches(&self) -> watch::Receiver<u64> {
+    pub(crate) fn watches(&self) -> watch::Receiver<u64> {
         self.informers.subscribe()
     }
 
@@ -55,17 +51,17 @@ impl PolicyService {
     }
 
     /// Policies were chosen for the watches in this state.
-    pub(in crate::cluster) fn chosen_for(&self, watches: u64) {
+    pub(crate) fn chosen_for(&self, watches: u64) {
         self.informers.policies_chosen(watches);
     }
 
     /// Makes profiles with these policies.
-    pub(in crate::cluster) fn make(&self, policies: &[Policy]) -> Result<Profiles, String> {
+    pub(crate) fn make(&self, policies: &[Policy]) -> Result<Profiles, String> {
         (self.profiles)(policies)
     }
 
     /// Hands profiles to the scheduler.
-    pub(in crate::cluster) fn put(&self, made: Profiles, revision: u64) {
+    pub(crate) fn put(&self, made: Profiles, revision: u64) {
         self.mailbox.input(Input::Profiles(Arc::new(Profiles { revision, ..made })));
         let acknowledged = Arc::clone(&self.acknowledged);
         // The driver answers when it has handled what came before.
@@ -82,7 +78,7 @@ impl PolicyService {
     }
 
     /// The rules that failed; `None` if the scheduling thread does not answer in this time.
-    pub(in crate::cluster) async fn rule_errors(&self, patience: Duration) -> Option<Vec<RuleErrors>> {
+    pub(crate) async fn rule_errors(&self, patience: Duration) -> Option<Vec<RuleErrors>> {
         let look = self.driver.inspect(|scheduler| scheduler.rule_errors().collect());
         tokio::time::timeout(patience, look).await.ok().flatten()
     }
@@ -94,7 +90,7 @@ impl PolicyService {
     }
 
     /// The most parts that one object has.
-    pub(in crate::cluster) fn largest(&self) -> Largest {
+    pub(crate) fn largest(&self) -> Largest {
         self.informers.largest()
     }
 

@@ -4,10 +4,10 @@
 use super::config_maps::{OVERRIDES, path_of};
 use super::listing::{self, PolicyObjects};
 use super::overrides::Entry;
-use crate::cluster::api::client::{Api, ApiError, JSON, MERGE_PATCH, Request, Target};
-use crate::cluster::inputs::list::{ListError, Policies, Refused, reach};
-use crate::cluster::inputs::watch::rule;
-use crate::lang::analysis::cost::Size;
+use crate::api::client::{Api, ApiError, JSON, MERGE_PATCH, Request, Target};
+use crate::inputs::list::{ListError, Policies, Refused, reach};
+use crate::inputs::watch::rule;
+use bayplan_lang::analysis::cost::Size;
 use http::Method;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;

@@ -20,14 +20,14 @@ use super::state::PolicyState;
 use super::store::{StandIn, Standing};
 use super::verdict::{ObjectName, Verdict};
 use super::writer::PolicyWriter;
-use crate::cluster::api::client::Api;
-use crate::cluster::inputs::kinds;
-use crate::cluster::inputs::watch::{self, Collection, Update};
-use crate::cluster::process::supervisor::{Supervisor, Task};
-use crate::cluster::process::term::Term;
-use crate::lang::analysis::cost::Size;
-use crate::lang::schemas::Schemas;
-use crate::model::KindName;
+use crate::api::client::Api;
+use crate::inputs::kinds;
+use crate::inputs::watch::{self, Collection, Update};
+use crate::process::supervisor::{Supervisor, Task};
+use crate::process::term::Term;
+use bayplan_lang::analysis::cost::Size;
+use bayplan_lang::schemas::Schemas;
+use bayplan_model::KindName;
 use k8s_openapi::api::core::v1::ConfigMap;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -171,7 +171,7 @@ struct ListedParts {
 }
 
 /// The task that loads policies.
-pub struct PolicySource {
+pub(crate) struct PolicySource {
     api: Api,
     supervisor: Supervisor,
     settings: Settings,
@@ -192,7 +192,7 @@ pub struct PolicySource {
 
 impl PolicySource {
     /// A source that has read nothing yet.
-    pub fn new(
+    pub(crate) fn new(
         api: Api,
         term: Term,
         settings: Settings,
@@ -228,13 +228,13 @@ impl PolicySource {
     }
 
     /// The state, for health checks and pages.
-    pub fn state(&self) -> PolicyState {
+    pub(crate) fn state(&self) -> PolicyState {
         self.loader.state.clone()
     }
 
     /// Loads all policies, then follows changes for ever. `ready` receives the result of the first
     /// load; an error ends the task.
-    pub async fn run(mut self, ready: tokio::sync::oneshot::Sender<Result<(), SourceError>>) {
+    pub(crate) async fn run(mut self, ready: tokio::sync::oneshot::Sender<Result<(), SourceError>>) {
         let (send, mut inbox) = mpsc::unbounded_channel();
         let first = self.load(&send, &mut inbox).await;
         let failed = first.is_err();

@@ -3,12 +3,12 @@
 
 use super::choice::Origin;
 use super::verdict::{ObjectName, Verdict};
-use crate::model::{KindName, Time};
+use bayplan_model::{KindName, Time};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A policy in service.
 #[derive(Clone, Debug)]
-pub struct PolicyInService {
+pub(crate) struct PolicyInService {
     /// Its name.
     pub name: String,
     /// The revision of its text.
@@ -27,7 +27,7 @@ pub struct PolicyInService {
 
 /// One policy object.
 #[derive(Clone, Debug)]
-pub struct ObjectState {
+pub(crate) struct ObjectState {
     /// `namespace/name`, or a path.
     pub object: ObjectName,
     /// The verdict on the present text.
@@ -42,7 +42,7 @@ pub struct ObjectState {
 
 /// The state of all policies. Clones share it.
 #[derive(Clone, Debug, Default)]
-pub struct PolicyState {
+pub(crate) struct PolicyState {
     inner: Arc<Mutex<Inner>>,
 }
 
@@ -60,7 +60,7 @@ impl PolicyState {
     }
 
     /// Whether the first set of policies is in service; otherwise the reason.
-    pub fn loaded(&self) -> Result<(), String> {
+    pub(crate) fn loaded(&self) -> Result<(), String> {
         let inner = self.inner();
         match (&inner.trouble, inner.loaded) {
             (_, true) => Ok(()),
@@ -70,7 +70,7 @@ impl PolicyState {
     }
 
     /// The revision in service and the policy objects.
-    pub fn objects(&self) -> (u64, Vec<ObjectState>) {
+    pub(crate) fn objects(&self) -> (u64, Vec<ObjectState>) {
         let inner = self.inner();
         (inner.revision, inner.objects.clone())
     }
@@ -84,7 +84,7 @@ impl PolicyState {
     }
 
     /// Records the set that is in service from now on.
-    pub(in crate::cluster) fn serve(&self, revision: u64, objects: Vec<ObjectState>) {
+    pub(crate) fn serve(&self, revision: u64, objects: Vec<ObjectState>) {
         *self.inner() = Inner { loaded: true, trouble: None, revision, objects };
     }
 }

@@ -5,8 +5,8 @@
 use super::choice::{Origin, Service};
 use super::compiled::waits_for;
 use super::verdict::{ObjectName, Problem, Texts, hash};
-use crate::cluster::process::supervisor::message;
-use crate::lang::analysis::load::Load;
+use crate::process::supervisor::message;
+use bayplan_lang::analysis::load::Load;
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, OnceLock};
@@ -16,7 +16,7 @@ const SHOWN: usize = 500;
 
 /// A compiled policy.
 #[derive(Clone, Debug)]
-pub struct Compiled<P> {
+pub(crate) struct Compiled<P> {
     /// Its name in the text.
     pub name: String,
     /// What it does that only one policy may, as in `orders the queue`.
@@ -30,11 +30,12 @@ pub struct Compiled<P> {
 }
 
 /// Compiles texts into policies, or returns the problems.
-pub type Compile<P> = Box<dyn Fn(&str, &Texts) -> Result<Vec<Compiled<P>>, Vec<Problem>> + Send + Sync>;
+pub(crate) type Compile<P> =
+    Box<dyn Fn(&str, &Texts) -> Result<Vec<Compiled<P>>, Vec<Problem>> + Send + Sync>;
 
 /// Whose pods a stand-in makes wait.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Standing {
+pub(crate) enum Standing {
     /// Those that a text selects that does not compile, as far as that can be read.
     Broken,
     /// Those that a text selects that compiles and waits for what it reads.
@@ -45,26 +46,26 @@ pub enum Standing {
 
 /// Makes the stand-in for texts that cannot serve: policies that make the pods wait that the texts
 /// select. `None` if the texts select no pods.
-pub type StandIn = Box<dyn Fn(&str, &Texts, Standing) -> Option<Texts> + Send + Sync>;
+pub(crate) type StandIn = Box<dyn Fn(&str, &Texts, Standing) -> Option<Texts> + Send + Sync>;
 
 /// A text of a policy that served before a restart: the policy, and the text under its key.
-pub type Earlier = (String, Texts);
+pub(crate) type Earlier = (String, Texts);
 
 /// The policies of some texts.
 #[derive(Debug)]
 pub(super) struct Version<P> {
-    pub(in crate::cluster) texts: Texts,
-    pub(in crate::cluster) hash: String,
-    pub(in crate::cluster) policies: Vec<Compiled<P>>,
+    pub(crate) texts: Texts,
+    pub(crate) hash: String,
+    pub(crate) policies: Vec<Compiled<P>>,
 }
 
 /// The texts of an object.
-pub(in crate::cluster) struct Held<P> {
+pub(crate) struct Held<P> {
     /// Sorts objects by age.
-    pub(in crate::cluster) age: String,
-    pub(in crate::cluster) present: Texts,
+    pub(crate) age: String,
+    pub(crate) present: Texts,
     /// Why the present text does not compile.
-    pub(in crate::cluster) problems: Vec<Problem>,
+    pub(crate) problems: Vec<Problem>,
     /// The present text, if it compiles.
     pub(super) candidate: Option<Arc<Version<P>>>,
     /// What the present text costs, if it compiles and was refused for that. Its compiled form is
@@ -98,10 +99,10 @@ impl<P> Held<P> {
 }
 
 /// The objects that hold policies.
-pub struct Store<P> {
+pub(crate) struct Store<P> {
     compile: Compile<P>,
     stand_in: StandIn,
-    pub(in crate::cluster) objects: BTreeMap<ObjectName, Held<P>>,
+    pub(crate) objects: BTreeMap<ObjectName, Held<P>>,
     /// The objects that may hold exceptions alone.
     exceptions_alone: BTreeSet<ObjectName>,
     /// The object whose policy of a name is in service, or was last.
@@ -110,13 +111,13 @@ pub struct Store<P> {
 
 impl<P: Clone> Store<P> {
     /// No objects.
-    pub fn new(compile: Compile<P>, stand_in: StandIn) -> Self {
+    pub(crate) fn new(compile: Compile<P>, stand_in: StandIn) -> Self {
         let objects = BTreeMap::new();
         Self { compile, stand_in, objects, exceptions_alone: BTreeSet::new(), owners: BTreeMap::new() }
     }
 
     /// An object may hold exceptions alone from now on, or policies too; whether that changed what is known of it.
-    pub fn for_exceptions(&mut self, name: &str, alone: bool) -> bool {
+    pub(crate) fn for_exceptions(&mut self, name: &str, alone: bool) -> bool {
         let changed = match alone {
             true => self.exceptions_alone.insert(name.to_owned()),
             false => self.exceptions_alone.remove(name),
@@ -130,7 +131,7 @@ impl<P: Clone> Store<P> {
     }
 
     /// Takes over which object had each policy in service last, as it was kept; whether that changed anything.
-    pub fn set_owners(&mut self, owners: BTreeMap<String, ObjectName>) -> bool {
+    pub(crate) fn set_owners(&mut self, owners: BTreeMap<String, ObjectName>) -> bool {
         let mut changed = false;
         for (policy, object) in owners {
             changed |= self.owners.get(&policy) != Some(&object);
@@ -141,7 +142,7 @@ impl<P: Clone> Store<P> {
 
     /// The object that keeps a policy: the one that has it in service, or had it last, as long as it has a policy of this
     /// name. A writer of another object cannot take the policy's place, however old that object is.
-    pub(in crate::cluster) fn owner(&self, policy: &str) -> Option<&ObjectName> {
+    pub(crate) fn owner(&self, policy: &str) -> Option<&ObjectName> {
         let owner = self.owners.get(policy)?;
         let held = self.objects.get(owner)?;
         let mut named = match &held.candidate {
@@ -155,7 +156,7 @@ impl<P: Clone> Store<P> {
 
     /// Adds an object or replaces its texts; whether anything changed. `earlier` returns the texts
     /// that served before a restart; it is called only if no text of the object has served yet.
-    pub fn put(
+    pub(crate) fn put(
         &mut self,
         name: &str,
         age: &str,
@@ -298,19 +299,19 @@ impl<P: Clone> Store<P> {
     }
 
     /// One policy of an earlier text, if that still compiles.
-    pub fn earlier(&self, object: &str, policy: &str, texts: &Texts) -> Option<Compiled<P>> {
+    pub(crate) fn earlier(&self, object: &str, policy: &str, texts: &Texts) -> Option<Compiled<P>> {
         self.compiled(object, texts).ok()?.into_iter().find(|it| it.name == policy)
     }
 
     /// Removes an object; whether it was known.
-    pub fn remove(&mut self, name: &str) -> bool {
+    pub(crate) fn remove(&mut self, name: &str) -> bool {
         self.exceptions_alone.remove(name);
         self.objects.remove(name).is_some()
     }
 
     /// Compiles the texts again that `concerns` holds for; whether there was one. A text that ceases
     /// to compile stays in service as it was compiled before.
-    pub fn compile_anew(&mut self, concerns: impl Fn(&Texts) -> bool) -> bool {
+    pub(crate) fn compile_anew(&mut self, concerns: impl Fn(&Texts) -> bool) -> bool {
         let concerned = self.objects.iter().filter(|(_, held)| concerns(&held.present));
         let names: Vec<ObjectName> = concerned.map(|(name, _)| name.clone()).collect();
         for name in &names {
@@ -323,7 +324,7 @@ impl<P: Clone> Store<P> {
 
     /// Compiles texts again that serve in the place of the present ones and that `concerns` holds for; whether there was
     /// one. A policy that ceases to compile stays as it was compiled before.
-    pub fn compile_served_anew(&mut self, concerns: impl Fn(&Texts) -> bool) -> bool {
+    pub(crate) fn compile_served_anew(&mut self, concerns: impl Fn(&Texts) -> bool) -> bool {
         let instead = |held: &Held<P>| {
             let version = held.serving.as_ref().or(held.stand_in())?;
             let concerned = version.policies.iter().any(|of| concerns(&of.texts));
@@ -347,7 +348,7 @@ impl<P: Clone> Store<P> {
 
     /// Compiles again what was refused for its costs and has room in this choice; whether anything
     /// was. Choose again then.
-    pub fn compile_again(&mut self, service: &Service<P>) -> bool {
+    pub(crate) fn compile_again(&mut self, service: &Service<P>) -> bool {
         let mut found = false;
         for name in &service.has_room {
             let Some(mut held) = self.objects.remove(name) else { continue };
@@ -364,7 +365,7 @@ impl<P: Clone> Store<P> {
 
     /// Takes note of what is in service from now on: it stays there when a later text cannot serve.
     /// The compiled form of what was refused for its costs is dropped.
-    pub fn commit(&mut self, service: &Service<P>) {
+    pub(crate) fn commit(&mut self, service: &Service<P>) {
         for it in service.policies.iter().filter(|it| it.origin != Origin::StandIn) {
             self.owners.insert(it.compiled.name.clone(), it.object.clone());
         }
@@ -388,7 +389,7 @@ impl<P: Clone> Store<P> {
     }
 
     /// The policies that objects have, by object: in the present text, or in one that serves instead.
-    pub fn named(&self) -> BTreeSet<(ObjectName, String)> {
+    pub(crate) fn named(&self) -> BTreeSet<(ObjectName, String)> {
         let of = |(name, held): (&ObjectName, &Held<P>)| {
             let policies = held.versions().flat_map(|version| &version.policies);
             policies.map(|it| (name.clone(), it.name.clone())).collect::<Vec<_>>()
@@ -397,7 +398,7 @@ impl<P: Clone> Store<P> {
     }
 
     /// Whether an object is a file. Files have no age.
-    pub fn is_file(&self, name: &str) -> bool {
+    pub(crate) fn is_file(&self, name: &str) -> bool {
         self.objects.get(name).is_some_and(|held| held.age.is_empty())
     }
 
@@ -414,19 +415,19 @@ impl<P: Clone> Store<P> {
     }
 
     /// The names of the policies of files.
-    pub fn of_files(&self) -> BTreeSet<&str> {
+    pub(crate) fn of_files(&self) -> BTreeSet<&str> {
         let files = self.objects.values().filter(|held| held.age.is_empty());
         let versions = files.flat_map(|held| [&held.candidate, &held.serving]).flatten();
         versions.flat_map(|version| &version.policies).map(|it| it.name.as_str()).collect()
     }
 
     /// The hash of the present texts of an object.
-    pub fn present(&self, name: &str) -> Option<String> {
+    pub(crate) fn present(&self, name: &str) -> Option<String> {
         self.objects.get(name).map(|held| hash(&held.present))
     }
 
     /// All policies that are in service or could be.
-    pub fn policies(&self) -> impl Iterator<Item = &Compiled<P>> {
+    pub(crate) fn policies(&self) -> impl Iterator<Item = &Compiled<P>> {
         let versions = self.objects.values().flat_map(Held::versions);
         versions.flat_map(|version| &version.policies)
     }

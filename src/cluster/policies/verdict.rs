@@ -5,7 +5,7 @@ use aws_lc_rs::digest;
 use std::collections::BTreeMap;
 
 /// The name of an object: `namespace/name` of a ConfigMap, or a path.
-pub type ObjectName = String;
+pub(crate) type ObjectName = String;
 /// The texts of an object by key.
 pub type Texts = BTreeMap<String, String>;
 
@@ -44,7 +44,7 @@ impl std::fmt::Display for Problem {
 
 /// The verdict on the present text of an object.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Verdict {
+pub(crate) enum Verdict {
     /// It is in service.
     Serving,
     /// It does not compile; an earlier text is in service, or none is.
@@ -72,7 +72,7 @@ pub enum Verdict {
 
 impl Verdict {
     /// `Serving`, `Refused`, `Waiting` or `Overridden`.
-    pub fn word(&self) -> &'static str {
+    pub(crate) fn word(&self) -> &'static str {
         match self {
             Self::Serving => "Serving",
             Self::Refused { .. } => "Refused",

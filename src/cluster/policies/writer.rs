@@ -4,9 +4,9 @@
 
 use super::config_maps::{FIELD_MANAGER, path_of, texts_of};
 use super::verdict::{ObjectName, Verdict, hash};
-use crate::cluster::api::client::{Api, ApiError, JSON, Request};
-use crate::cluster::inputs::watch::rule;
-use crate::cluster::process::term::Term;
+use crate::api::client::{Api, ApiError, JSON, Request};
+use crate::inputs::watch::rule;
+use crate::process::term::Term;
 use http::Method;
 use k8s_openapi::api::core::v1::{ConfigMap, ObjectReference};
 use k8s_openapi::api::events::v1::Event;
@@ -20,7 +20,7 @@ const SHOWN: usize = 20;
 const NOTE: usize = 1_000;
 
 /// What to write about an object: the object, the verdict on it, and the revision in service.
-pub(in crate::cluster) type Report<'a> = Option<(&'a ConfigMap, Verdict, String)>;
+pub(crate) type Report<'a> = Option<(&'a ConfigMap, Verdict, String)>;
 
 /// Writes verdicts.
 pub(super) struct PolicyWriter {
@@ -37,12 +37,12 @@ pub(super) struct PolicyWriter {
 }
 
 impl PolicyWriter {
-    pub(in crate::cluster) fn new(api: Api, term: Term, identity: String) -> Self {
+    pub(crate) fn new(api: Api, term: Term, identity: String) -> Self {
         Self { api, term, identity, pending: Vec::new(), written: BTreeMap::new(), complained: false }
     }
 
     /// The verdict on an object may have changed.
-    pub(in crate::cluster) fn note(&mut self, name: &str) {
+    pub(crate) fn note(&mut self, name: &str) {
         if !self.pending.iter().any(|pending| pending == name) {
             self.pending.push(name.to_owned());
         }
@@ -50,7 +50,7 @@ impl PolicyWriter {
 
     /// Writes what is pending, if this instance leads. `report` gives the present state of an
     /// object.
-    pub(in crate::cluster) async fn write<'a>(&mut self, report: impl Fn(&str) -> Report<'a>) {
+    pub(crate) async fn write<'a>(&mut self, report: impl Fn(&str) -> Report<'a>) {
         if !self.term.may_write() {
             return;
         }
@@ -128,7 +128,7 @@ impl PolicyWriter {
     }
 
     /// Whether this instance leads.
-    pub(in crate::cluster) fn may_write(&self) -> bool {
+    pub(crate) fn may_write(&self) -> bool {
         self.term.may_write()
     }
 
@@ -238,7 +238,7 @@ fn annotations(verdict: &Verdict, present: &str, serving: &str) -> BTreeMap<Stri
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cluster::api::client::Target;
+    use crate::api::client::Target;
 
     #[tokio::test]
     async fn a_verdict_is_written_over_one_that_the_watch_has_not_brought_yet() {

@@ -5,9 +5,9 @@
 pub use super::access_cache::CacheTtl;
 use super::access_cache::{Answers, Credentials};
 use super::review_limit::ReviewLimit;
-use crate::cluster::api::client::{Api, ApiError, JSON, Request};
-use crate::cluster::api::limiter::Class;
-use crate::cluster::inputs::watch::rule;
+use crate::api::client::{Api, ApiError, JSON, Request};
+use crate::api::limiter::Class;
+use crate::inputs::watch::rule;
 use http::{HeaderMap, Method, StatusCode, header};
 use k8s_openapi::api::authentication::v1::{TokenReview, TokenReviewSpec, UserInfo};
 use k8s_openapi::api::authorization::v1::{
@@ -21,7 +21,7 @@ use std::time::Instant;
 
 /// Why a request is refused.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Refusal {
+pub(crate) struct Refusal {
     /// The HTTP status.
     pub status: StatusCode,
     /// The body of the response.
@@ -32,7 +32,7 @@ pub struct Refusal {
 
 impl Refusal {
     /// A refusal that lasts.
-    pub fn new(status: StatusCode, message: impl Into<String>) -> Self {
+    pub(crate) fn new(status: StatusCode, message: impl Into<String>) -> Self {
         Self { status, message: message.into(), retry_after: None }
     }
 
@@ -44,7 +44,7 @@ impl Refusal {
 }
 
 /// The client certificate of a connection.
-pub struct Peer<'c> {
+pub(crate) struct Peer<'c> {
     /// The certificate, which one of the authorities signed.
     pub certificate: &'c CertificateDer<'c>,
     /// The user that it names.
@@ -52,7 +52,7 @@ pub struct Peer<'c> {
 }
 
 /// Asks the API server who may do what, and remembers the answers.
-pub struct Access {
+pub(crate) struct Access {
     authentication: Api,
     authorization: Api,
     answers: Mutex<Answers<Refusal>>,
@@ -61,14 +61,14 @@ pub struct Access {
 
 impl Access {
     /// `authentication` tells who a token belongs to, `authorization` what that user may do.
-    pub fn new(authentication: Api, authorization: Api, ttl: CacheTtl) -> Self {
+    pub(crate) fn new(authentication: Api, authorization: Api, ttl: CacheTtl) -> Self {
         let (answers, limit) = (Mutex::new(Answers::new(ttl)), ReviewLimit::new(Instant::now()));
         Self { authentication, authorization, answers, limit }
     }
 
     /// Whether the sender of these headers may send `verb`, such as `get`, to `path`. `peer` is the verified client certificate
     /// and comes before a bearer token; without either the sender is anonymous.
-    pub async fn check(
+    pub(crate) async fn check(
         &self,
         headers: &HeaderMap,
         peer: Option<Peer<'_>>,
@@ -166,7 +166,7 @@ impl Access {
 /// The bearer token of a request.
 ///
 /// Source: `apiserver/pkg/authentication/request/bearertoken`.
-pub fn bearer(headers: &HeaderMap) -> Option<&str> {
+pub(crate) fn bearer(headers: &HeaderMap) -> Option<&str> {
     let value = headers.get(header::AUTHORIZATION)?.to_str().ok()?.trim();
     let (scheme, token) = value.split_once(' ')?;
     (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then_some(token)
@@ -194,7 +194,7 @@ async fn create<T: Serialize + DeserializeOwned>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cluster::api::client::Target;
+    use crate::api::client::Target;
     use std::io::{BufRead, Read, Write};
     use std::time::Duration;
 

@@ -31,7 +31,7 @@ impl Default for CacheTtl {
 /// What was authenticated. A client can choose neither the variant nor the digest of another
 /// caller's credentials.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Credentials {
+pub(crate) enum Credentials {
     /// A client certificate that an authority signed, by the digest of its DER form.
     Certificate([u8; 32]),
     /// A bearer token, by its digest.
@@ -42,12 +42,12 @@ pub enum Credentials {
 
 impl Credentials {
     /// Of a verified certificate.
-    pub fn certificate(certificate: &CertificateDer<'_>) -> Self {
+    pub(crate) fn certificate(certificate: &CertificateDer<'_>) -> Self {
         Self::Certificate(sha256(certificate))
     }
 
     /// Of a bearer token.
-    pub fn token(token: &str) -> Self {
+    pub(crate) fn token(token: &str) -> Self {
         Self::Token(sha256(token.as_bytes()))
     }
 }
@@ -62,10 +62,10 @@ fn sha256(bytes: &[u8]) -> [u8; 32] {
 type Asked = (Credentials, String);
 
 /// What the API server answered: nothing if the request is allowed, else the refusal.
-pub type Answer<R> = Option<R>;
+pub(crate) type Answer<R> = Option<R>;
 
 /// The remembered answers.
-pub struct Answers<R> {
+pub(crate) struct Answers<R> {
     ttl: CacheTtl,
     allowed: Remembered<()>,
     refused: Remembered<R>,
@@ -73,13 +73,13 @@ pub struct Answers<R> {
 
 impl<R: Clone> Answers<R> {
     /// Nothing is remembered yet.
-    pub fn new(ttl: CacheTtl) -> Self {
+    pub(crate) fn new(ttl: CacheTtl) -> Self {
         let allowed = Remembered::new(ttl.allowed.max(KNOWN_FOR));
         Self { ttl, allowed, refused: Remembered::new(ttl.refused) }
     }
 
     /// The answer, unless it is too old.
-    pub fn get(&self, asked: &Asked, now: Instant) -> Option<Answer<R>> {
+    pub(crate) fn get(&self, asked: &Asked, now: Instant) -> Option<Answer<R>> {
         if self.allowed.get(asked, self.ttl.allowed, now).is_some() {
             return Some(None);
         }
@@ -87,12 +87,12 @@ impl<R: Clone> Answers<R> {
     }
 
     /// Whether the same request was allowed not long ago.
-    pub fn knows(&self, asked: &Asked, now: Instant) -> bool {
+    pub(crate) fn knows(&self, asked: &Asked, now: Instant) -> bool {
         self.allowed.get(asked, KNOWN_FOR, now).is_some()
     }
 
     /// Remembers an answer, in place of the one before.
-    pub fn put(&mut self, asked: Asked, answer: Answer<R>, now: Instant) {
+    pub(crate) fn put(&mut self, asked: Asked, answer: Answer<R>, now: Instant) {
         match answer {
             None => {
                 self.refused.entries.remove(&asked);

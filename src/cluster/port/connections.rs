@@ -47,20 +47,20 @@ const HEAD: usize = 64 * 1024;
 
 /// The open connections.
 #[derive(Debug)]
-pub struct Connections {
+pub(crate) struct Connections {
     limits: Limits,
     open: Mutex<Vec<Weak<Connection>>>,
 }
 
 impl Connections {
     /// No connection is open.
-    pub fn new(limits: Limits) -> Self {
+    pub(crate) fn new(limits: Limits) -> Self {
         Self { limits, open: Mutex::default() }
     }
 
     /// Admits a connection. If there are too many, the one that has waited longest for its client
     /// is closed; if none waits, the new one is refused.
-    pub fn admit(&self) -> Option<Arc<Connection>> {
+    pub(crate) fn admit(&self) -> Option<Arc<Connection>> {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         open.retain(|it| it.strong_count() > 0);
         if open.len() >= self.limits.most {
@@ -81,7 +81,7 @@ impl Connections {
 
 /// One connection.
 #[derive(Debug)]
-pub struct Connection {
+pub(crate) struct Connection {
     limits: Limits,
     state: Mutex<State>,
     changed: Notify,
@@ -108,7 +108,7 @@ enum Phase {
 
 impl Connection {
     /// Runs the connection until it ends, a limit of time is reached, or it gives way to another.
-    pub async fn within(&self, connection: impl Future<Output = ()>) {
+    pub(crate) async fn within(&self, connection: impl Future<Output = ()>) {
         tokio::select! {
             () = connection => {}
             () = self.expired() => {}
@@ -116,7 +116,7 @@ impl Connection {
     }
 
     /// Answers requests with `app`.
-    pub async fn serve<S>(self: &Arc<Self>, stream: S, app: Router)
+    pub(crate) async fn serve<S>(self: &Arc<Self>, stream: S, app: Router)
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {

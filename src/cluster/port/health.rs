@@ -7,7 +7,7 @@ use super::metrics::HealthMetrics;
 use std::fmt::Write;
 
 /// One check of `/livez`, `/readyz` or `/healthz`.
-pub struct Check {
+pub(crate) struct Check {
     /// Its name.
     pub name: &'static str,
     /// The pages that include it.
@@ -28,7 +28,7 @@ enum Outcome {
 }
 
 /// The results of the checks of a page.
-pub struct Report<'p> {
+pub(crate) struct Report<'p> {
     page: &'p str,
     outcomes: Vec<(&'static str, Outcome)>,
     /// Names that the caller excludes and no check has.
@@ -37,7 +37,7 @@ pub struct Report<'p> {
 }
 
 /// All checks, and the results so far.
-pub struct Health {
+pub(crate) struct Health {
     checks: Vec<Check>,
     /// What `/metrics/slis` shows.
     pub metrics: HealthMetrics,
@@ -45,7 +45,7 @@ pub struct Health {
 
 impl Health {
     /// With these checks.
-    pub fn new(checks: Vec<Check>) -> Self {
+    pub(crate) fn new(checks: Vec<Check>) -> Self {
         Self { checks, metrics: HealthMetrics::new() }
     }
 
@@ -54,7 +54,7 @@ impl Health {
     }
 
     /// Runs the checks of a page, such as `readyz`, but for those that the query excludes.
-    pub fn report<'p>(&self, page: &'p str, query: &'p str) -> Report<'p> {
+    pub(crate) fn report<'p>(&self, page: &'p str, query: &'p str) -> Report<'p> {
         let fields = || query.split('&').map(|field| field.split_once('=').unwrap_or((field, "")));
         let excluded: Vec<&str> =
             fields().filter(|(name, _)| *name == "exclude").map(|(_, value)| value).collect();
@@ -84,7 +84,7 @@ impl Health {
     }
 
     /// Runs one check of a page; `None` if the page has no such check.
-    pub fn single(&self, page: &str, name: &str) -> Option<Result<(), String>> {
+    pub(crate) fn single(&self, page: &str, name: &str) -> Option<Result<(), String>> {
         let found = self.of(page).find(|check| check.name == name).map(|check| (check.run)());
         let alone = || (name == PING && self.of(page).next().is_none()).then_some(Ok(()));
         found.or_else(alone)
@@ -93,12 +93,12 @@ impl Health {
 
 impl Report<'_> {
     /// Whether no check failed.
-    pub fn passed(&self) -> bool {
+    pub(crate) fn passed(&self) -> bool {
         !self.outcomes.iter().any(|(_, outcome)| matches!(outcome, Outcome::Failed(_)))
     }
 
     /// The text of the page, with the reasons of failures or without.
-    pub fn text(&self, reasons: bool) -> String {
+    pub(crate) fn text(&self, reasons: bool) -> String {
         let mut lines = String::new();
         for (name, outcome) in &self.outcomes {
             // Writing to a string does not fail.
@@ -123,7 +123,7 @@ impl Report<'_> {
 }
 
 /// The text of the page of one check that failed.
-pub fn failed(why: &str, reasons: bool) -> String {
+pub(crate) fn failed(why: &str, reasons: bool) -> String {
     let shown = if reasons { why } else { why.split(": ").next().unwrap_or_default() };
     format!("internal server error: {shown}\n")
 }

@@ -4,9 +4,9 @@
 //! alerts work unchanged; our own have the prefix `bayplan_`. To add a metric, add a row and
 //! observe its field.
 
-use crate::model::Symbol;
-use crate::plugins::IN_TREE;
-use crate::scheduler::{RuleErrors, Waiting};
+use bayplan_model::Symbol;
+use bayplan_plugins::IN_TREE;
+use bayplan_scheduler::{RuleErrors, Waiting};
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::TypedMetric;
 use prometheus_client::metrics::counter::Counter;
@@ -27,7 +27,7 @@ type FloatGauges<const N: usize> = Labelled<FloatGauge, N>;
 type Histograms<const N: usize> = Labelled<Histogram, N>;
 
 /// Pods added to queues: queue, event, number.
-pub type Incoming = Vec<(&'static str, String, u64)>;
+pub(crate) type Incoming = Vec<(&'static str, String, u64)>;
 
 /// What a pod waits for that a plugin refuses: its row says it, and every plugin without a row is a `policy`.
 fn cause_of(plugin: &str) -> &'static str {
@@ -92,20 +92,20 @@ pub struct Labelled<M, const N: usize> {
 
 impl<M: Clone, const N: usize> Labelled<M, N> {
     /// The sample with these label values, in the order of the row's labels.
-    pub fn with(&self, values: [&str; N]) -> M {
+    pub(crate) fn with(&self, values: [&str; N]) -> M {
         let values = values.into_iter().map(str::to_owned);
         self.family.get_or_create(&self.labels.into_iter().zip(values).collect()).clone()
     }
 
     /// Removes all samples.
-    pub fn clear(&self) {
+    pub(crate) fn clear(&self) {
         self.family.clear();
     }
 }
 
 impl<const N: usize> Gauges<N> {
     /// Sets the sample with these label values to a number of things.
-    pub fn set(&self, values: [&str; N], count: usize) {
+    pub(crate) fn set(&self, values: [&str; N], count: usize) {
         self.with(values).set(i64::try_from(count).unwrap_or(i64::MAX));
     }
 }
@@ -412,7 +412,7 @@ fn of_requests() -> Histogram {
 
 impl Metrics {
     /// All metrics at zero.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let metrics = Self::registered();
         metrics.started.set(jiff::Timestamp::now().as_millisecond() as f64 / 1e3);
         // Dashboards expect the samples of every queue from the start.
@@ -423,7 +423,7 @@ impl Metrics {
     }
 
     /// Makes the samples of batching for a profile: they stay 0.
-    pub fn no_batches(&self, profile: &str) {
+    pub(crate) fn no_batches(&self, profile: &str) {
         for result in ["no_hint", "hint_used", "hint_not_used"] {
             drop(self.batch_attempts.with([profile, result]));
         }
@@ -438,7 +438,7 @@ impl Metrics {
 
     /// Takes over the scheduler's counts: pods added to queues so far, and unschedulable pods by
     /// (profile, plugin).
-    pub fn set_queue(&self, incoming: &Incoming, refused: &BTreeMap<(String, String), usize>) {
+    pub(crate) fn set_queue(&self, incoming: &Incoming, refused: &BTreeMap<(String, String), usize>) {
         for (queue, event, count) in incoming {
             let counter = self.queue_incoming.with([queue, event]);
             counter.inc_by(count.saturating_sub(counter.get()));
@@ -450,7 +450,11 @@ impl Metrics {
     }
 
     /// Takes over what policies still have to write for bound pods, and what they gave up.
-    pub fn set_after_bind(&self, left: &BTreeMap<Symbol, usize>, given_up: &[(Symbol, &'static str, u64)]) {
+    pub(crate) fn set_after_bind(
+        &self,
+        left: &BTreeMap<Symbol, usize>,
+        given_up: &[(Symbol, &'static str, u64)],
+    ) {
         self.after_bind_left.clear();
         for (policy, count) in left {
             self.after_bind_left.set([policy], *count);
@@ -462,7 +466,12 @@ impl Metrics {
     }
 
     /// Takes over the waiting pods, and the refusals and errors of each rule.
-    pub fn set_waiting(&self, waiting: &Waiting, refusals: &[(Symbol, Symbol, u64)], errors: &[RuleErrors]) {
+    pub(crate) fn set_waiting(
+        &self,
+        waiting: &Waiting,
+        refusals: &[(Symbol, Symbol, u64)],
+        errors: &[RuleErrors],
+    ) {
         let mut by_cause: BTreeMap<&str, usize> = IN_TREE.iter().map(|known| (known.cause, 0)).collect();
         by_cause.insert("policy", 0);
         for (plugin, count) in &waiting.refused {
@@ -489,7 +498,7 @@ impl Metrics {
     }
 
     /// Takes over what rules that do not decide would have done.
-    pub fn set_would(&self, would: &[(Symbol, Symbol, &'static str, u64)]) {
+    pub(crate) fn set_would(&self, would: &[(Symbol, Symbol, &'static str, u64)]) {
         self.rule_would.clear();
         for (policy, rule, effect, count) in would {
             self.rule_would.with([policy, rule, effect]).inc_by(*count);
@@ -498,14 +507,14 @@ impl Metrics {
 
     /// Records that a pod was bound in its `attempt`th attempt, `since_first` seconds after the
     /// first.
-    pub fn bound(&self, attempt: u32, since_first: f64) {
+    pub(crate) fn bound(&self, attempt: u32, since_first: f64) {
         self.pod_attempts.observe(f64::from(attempt));
         let attempts = if attempt >= 15 { "15+".to_owned() } else { attempt.to_string() };
         self.sli_duration.with([&attempts]).observe(since_first);
     }
 
     /// All samples as OpenMetrics text.
-    pub fn encode(&self) -> String {
+    pub(crate) fn encode(&self) -> String {
         self.cpu.inc_by((cpu_seconds() - self.cpu.get()).max(0.0));
         self.memory.set(resident_bytes());
         let mut text = String::new();
@@ -517,26 +526,26 @@ impl Metrics {
 
 impl HealthMetrics {
     /// No check has run.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let metrics = Self::registered();
         metrics.started.set(jiff::Timestamp::now().as_millisecond() as f64 / 1e3);
         metrics
     }
 
     /// Counts the result of a check of `/healthz`, `/livez` or `/readyz`, whose name is `page`.
-    pub fn checked(&self, check: &str, page: &str, passed: bool) {
+    pub(crate) fn checked(&self, check: &str, page: &str, passed: bool) {
         self.healthcheck.set([check, page], usize::from(passed));
         self.healthchecks.with([check, page, if passed { "success" } else { "error" }]).inc();
     }
 
     /// Forgets all results.
-    pub fn reset(&self) {
+    pub(crate) fn reset(&self) {
         self.healthcheck.clear();
         self.healthchecks.clear();
     }
 
     /// All samples as OpenMetrics text.
-    pub fn encode(&self) -> String {
+    pub(crate) fn encode(&self) -> String {
         let mut text = String::new();
         // Writing to a string does not fail.
         let _ = encode(&mut text, &self.registry);

@@ -1,14 +1,14 @@
 //! The secure port: who may connect, who may read, and the pages.
 
 pub mod metrics;
-pub mod resources;
-pub mod access_cache;
-pub mod review_limit;
+pub(crate) mod resources;
+pub(crate) mod access_cache;
+pub(crate) mod review_limit;
 pub mod access;
-pub mod subject;
+pub(crate) mod subject;
 pub mod tls;
 pub mod connections;
-pub mod health;
+pub(crate) mod health;
 pub mod zpages;
 pub mod serve;
 pub mod pages;

@@ -7,20 +7,20 @@ use super::metrics::{Incoming, Metrics};
 use super::resources;
 use super::serve::{Page, Pages};
 use super::zpages::ZPages;
-use crate::cluster::inputs::informers::Informers;
-use crate::cluster::policies::choice::Origin;
-use crate::cluster::policies::outgrown::ObjectCounts;
-use crate::cluster::policies::state::{ObjectState, PolicyState};
-use crate::cluster::policies::verdict::Verdict;
-use crate::cluster::process::driver::Driver;
-use crate::cluster::process::effect_router::InFlightCalls;
-use crate::cluster::process::rights::Rights;
-use crate::cluster::process::stopwatch::Stopwatch;
-use crate::cluster::process::term::Term;
-use crate::cluster::writes::effects::EventSink;
-use crate::lang::analysis::cost::Size;
-use crate::model::{Symbol, Time};
-use crate::scheduler::{RuleErrors, Scheduler, Waiting};
+use crate::inputs::informers::Informers;
+use crate::policies::choice::Origin;
+use crate::policies::outgrown::ObjectCounts;
+use crate::policies::state::{ObjectState, PolicyState};
+use crate::policies::verdict::Verdict;
+use crate::process::driver::Driver;
+use crate::process::effect_router::InFlightCalls;
+use crate::process::rights::Rights;
+use crate::process::stopwatch::Stopwatch;
+use crate::process::term::Term;
+use crate::writes::effects::EventSink;
+use bayplan_lang::analysis::cost::Size;
+use bayplan_model::{Symbol, Time};
+use bayplan_scheduler::{RuleErrors, Scheduler, Waiting};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -32,19 +32,19 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Whether this instance leads, and whether it stops.
 #[derive(Debug, Default)]
-pub struct LeaderStatus {
+pub(crate) struct LeaderStatus {
     leading: AtomicBool,
     stopping: AtomicBool,
 }
 
 impl LeaderStatus {
     /// This instance leads from now on.
-    pub fn start_leading(&self) {
+    pub(crate) fn start_leading(&self) {
         self.leading.store(true, Ordering::SeqCst);
     }
 
     /// This instance stops.
-    pub fn start_stopping(&self) {
+    pub(crate) fn start_stopping(&self) {
         self.stopping.store(true, Ordering::SeqCst);
     }
 
@@ -55,7 +55,7 @@ impl LeaderStatus {
 
 /// What the pages show.
 #[derive(Clone)]
-pub struct Sources {
+pub(crate) struct Sources {
     /// All metrics.
     pub metrics: Arc<Metrics>,
     /// Counts evaluations of plugins between two pages.
@@ -92,7 +92,7 @@ pub struct Started {
 
 impl Sources {
     /// All pages.
-    pub fn pages(self, Started { configuration, zpages }: Started, access: Access) -> Pages {
+    pub(crate) fn pages(self, Started { configuration, zpages }: Started, access: Access) -> Pages {
         let policies = self.policies.clone();
         Pages {
             health: Health::new(self.checks()),

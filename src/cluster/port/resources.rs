@@ -4,7 +4,7 @@
 //!
 //! Source: `pkg/scheduler/metrics/resources/resources.go`.
 
-use crate::model::{PodInfo, Resource, Snapshot, Symbol};
+use bayplan_model::{PodInfo, Resource, Snapshot, Symbol};
 use std::fmt::Write;
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ const REQUEST: &str = "kube_pod_resource_request";
 const LIMIT: &str = "kube_pod_resource_limit";
 
 /// The page for all pods, ordered by namespace and name.
-pub fn page(snapshot: &Snapshot) -> String {
+pub(crate) fn page(snapshot: &Snapshot) -> String {
     let mut pods: Vec<&Arc<PodInfo>> = snapshot.pods().map(|entry| &entry.pod).collect();
     pods.sort_by_key(|pod| (&pod.namespace, &pod.name));
     let mut text = String::new();
@@ -66,8 +66,8 @@ fn unit(resource: &str) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::objects::pod;
-    use crate::model::{Change, Placement};
+    use bayplan_model::objects::pod;
+    use bayplan_model::{Change, Placement};
     use serde_json::json;
 
     #[test]

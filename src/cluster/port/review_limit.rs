@@ -13,7 +13,7 @@ const KEPT: f64 = 0.25;
 
 /// A token bucket with a limit on open reviews.
 #[derive(Debug)]
-pub struct ReviewLimit(Mutex<State>);
+pub(crate) struct ReviewLimit(Mutex<State>);
 
 #[derive(Debug)]
 struct State {
@@ -24,7 +24,7 @@ struct State {
 
 /// An open review; ends when dropped.
 #[derive(Debug)]
-pub struct Review<'l>(&'l ReviewLimit);
+pub(crate) struct Review<'l>(&'l ReviewLimit);
 
 impl Drop for Review<'_> {
     fn drop(&mut self) {
@@ -34,12 +34,12 @@ impl Drop for Review<'_> {
 
 impl ReviewLimit {
     /// All reviews of the first second are left.
-    pub fn new(now: Instant) -> Self {
+    pub(crate) fn new(now: Instant) -> Self {
         Self(Mutex::new(State { tokens: RATE, at: now, open: 0 }))
     }
 
     /// Begins a review, or refuses it at once. `known` callers were allowed not long ago.
-    pub fn begin(&self, known: bool, now: Instant) -> Option<Review<'_>> {
+    pub(crate) fn begin(&self, known: bool, now: Instant) -> Option<Review<'_>> {
         let kept = if known { 0.0 } else { KEPT };
         let mut state = self.state();
         let since = now.saturating_duration_since(state.at);

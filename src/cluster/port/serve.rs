@@ -9,7 +9,7 @@ use super::health::{self, Health};
 use super::subject;
 use super::tls::{self, CertificateError, CurrentTls};
 use super::zpages::{Answer, ZPages};
-use crate::cluster::process::logs;
+use crate::process::logs;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Path, Request, State};
@@ -53,10 +53,10 @@ pub struct Settings {
 }
 
 /// Makes the text of a page for each request.
-pub type Page = Box<dyn Fn() -> Pin<Box<dyn Future<Output = String> + Send>> + Send + Sync>;
+pub(crate) type Page = Box<dyn Fn() -> Pin<Box<dyn Future<Output = String> + Send>> + Send + Sync>;
 
 /// The pages of the port.
-pub struct Pages {
+pub(crate) struct Pages {
     /// `/healthz`, `/livez`, `/readyz` and `/metrics/slis`.
     pub health: Health,
     /// `/flagz` and `/statusz`.
@@ -90,7 +90,7 @@ pub enum ServeError {
 }
 
 /// A bound port. Binding comes before everything else, so that a port in use is known first.
-pub struct Server {
+pub(crate) struct Server {
     listener: TcpListener,
     tls: Arc<CurrentTls>,
     always_allow: Vec<String>,
@@ -99,7 +99,7 @@ pub struct Server {
 
 impl Server {
     /// Binds the port and loads or makes the certificate.
-    pub async fn bind(settings: &Settings) -> Result<Self, ServeError> {
+    pub(crate) async fn bind(settings: &Settings) -> Result<Self, ServeError> {
         let tls = Arc::new(CurrentTls::load(&settings.tls)?);
         let address = SocketAddr::new(settings.bind, settings.port);
         let listener = listen(address, settings.share_port).map_err(|why| ServeError::Listen {
@@ -112,12 +112,12 @@ impl Server {
     }
 
     /// The bound port.
-    pub fn port(&self) -> Option<u16> {
+    pub(crate) fn port(&self) -> Option<u16> {
         self.listener.local_addr().ok().map(|address| address.port())
     }
 
     /// Serves until the process ends.
-    pub async fn serve(self, pages: Pages) {
+    pub(crate) async fn serve(self, pages: Pages) {
         let tls = Arc::clone(&self.tls);
         let reload = async move { tls.reload(LOOK).await };
         tokio::select! {

@@ -12,7 +12,7 @@ const COMMON_NAME: &[u64] = &[2, 5, 4, 3];
 const ORGANIZATION: &[u64] = &[2, 5, 4, 10];
 
 /// The user as a TokenReview would return it. `None` if the certificate names no user.
-pub fn user_of(certificate: &CertificateDer<'_>) -> Option<UserInfo> {
+pub(crate) fn user_of(certificate: &CertificateDer<'_>) -> Option<UserInfo> {
     let certificate = EndEntityCert::try_from(certificate).ok()?;
     let attributes = attributes(certificate.subject()).ok()?;
     let values = |wanted: &[u64]| {

@@ -62,7 +62,7 @@ fn name_of(suite: rustls::SupportedCipherSuite) -> String {
 }
 
 /// TLS as it is in force at the moment.
-pub struct CurrentTls {
+pub(crate) struct CurrentTls {
     settings: Settings,
     provider: Arc<CryptoProvider>,
     now: RwLock<Arc<InForce>>,
@@ -78,7 +78,7 @@ struct InForce {
 
 impl CurrentTls {
     /// Loads or makes the certificate, and loads the authorities.
-    pub fn load(settings: &Settings) -> Result<Self, CertificateError> {
+    pub(crate) fn load(settings: &Settings) -> Result<Self, CertificateError> {
         let mut provider = rustls::crypto::aws_lc_rs::default_provider();
         if !settings.suites.is_empty() {
             provider
@@ -96,13 +96,13 @@ impl CurrentTls {
     }
 
     /// Accepts a connection with what is in force.
-    pub fn acceptor(&self) -> TlsAcceptor {
+    pub(crate) fn acceptor(&self) -> TlsAcceptor {
         TlsAcceptor::from(Arc::clone(&self.now().server))
     }
 
     /// Whether a client certificate is valid now: a connection may outlive its certificate and the
     /// trust in its authority.
-    pub fn trusts(&self, chain: &[CertificateDer<'_>]) -> bool {
+    pub(crate) fn trusts(&self, chain: &[CertificateDer<'_>]) -> bool {
         let Some((certificate, intermediates)) = chain.split_first() else { return false };
         let verifier = Arc::clone(&self.now().verifier);
         verifier.verify_client_cert(certificate, intermediates, UnixTime::now()).is_ok()
@@ -114,7 +114,7 @@ impl CurrentTls {
 
     /// Reads the given files again and again. Files that cannot be used, such as a new certificate
     /// with the old key, change nothing.
-    pub async fn reload(&self, every: Duration) {
+    pub(crate) async fn reload(&self, every: Duration) {
         let mut said = String::new();
         loop {
             tokio::time::sleep(every).await;

@@ -37,7 +37,7 @@ pub struct ZPages {
 
 /// An answer.
 #[derive(PartialEq, Eq, Debug)]
-pub struct Answer {
+pub(crate) struct Answer {
     /// The HTTP status.
     pub status: StatusCode,
     /// The header `Content-Type`.
@@ -58,7 +58,7 @@ enum Form {
 
 impl ZPages {
     /// `/flagz`.
-    pub fn flagz(&self, accept: &str) -> Answer {
+    pub(crate) fn flagz(&self, accept: &str) -> Answer {
         let flags = self.flags.clone().unwrap_or_default();
         let text = || {
             flags.iter().fold(header("flagz"), |mut text, (name, value)| {
@@ -70,7 +70,7 @@ impl ZPages {
     }
 
     /// `/statusz`, at this time.
-    pub fn statusz(&self, accept: &str, now: Timestamp) -> Answer {
+    pub(crate) fn statusz(&self, accept: &str, now: Timestamp) -> Answer {
         let up = now.duration_since(self.started).as_secs().max(0);
         let version = env!("CARGO_PKG_VERSION");
         let emulated = self.emulates;

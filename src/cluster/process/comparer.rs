@@ -5,31 +5,31 @@
 //!
 //! Source: `pkg/scheduler/backend/cache/debugger/comparer.go`.
 
-use crate::model::{Node, NodeId, Placement, PodInfo, PodKey, Resource, Snapshot, Symbol};
+use bayplan_model::{Node, NodeId, Placement, PodInfo, PodKey, Resource, Snapshot, Symbol};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// Differences between cache and API server: the kind of difference, and the object.
-pub type Mismatches = BTreeSet<(&'static str, String)>;
+pub(crate) type Mismatches = BTreeSet<(&'static str, String)>;
 
 /// The API server has a node that the cache lacks.
-pub const MISSED_NODES: &str = "missedNodes";
+pub(crate) const MISSED_NODES: &str = "missedNodes";
 /// The cache has a node that the API server lacks.
-pub const REDUNDANT_NODES: &str = "redundantNodes";
+pub(crate) const REDUNDANT_NODES: &str = "redundantNodes";
 /// A node differs.
-pub const CHANGED_NODES: &str = "changedNodes";
+pub(crate) const CHANGED_NODES: &str = "changedNodes";
 /// The sum of the requests on a node differs.
-pub const WRONG_SUMS: &str = "wrongSums";
+pub(crate) const WRONG_SUMS: &str = "wrongSums";
 /// The API server has a pod that the cache lacks.
-pub const MISSED_PODS: &str = "missedPods";
+pub(crate) const MISSED_PODS: &str = "missedPods";
 /// The cache has a pod that the API server lacks.
-pub const REDUNDANT_PODS: &str = "redundantPods";
+pub(crate) const REDUNDANT_PODS: &str = "redundantPods";
 /// A pod differs, or is on another node.
-pub const CHANGED_PODS: &str = "changedPods";
+pub(crate) const CHANGED_PODS: &str = "changedPods";
 
 /// Compares the cache with the objects of the API server.
-pub fn compare(cache: &Snapshot, nodes: &[Arc<Node>], pods: &[Arc<PodInfo>]) -> Mismatches {
+pub(crate) fn compare(cache: &Snapshot, nodes: &[Arc<Node>], pods: &[Arc<PodInfo>]) -> Mismatches {
     let mut found = Mismatches::new();
     let listed: FxHashMap<&Symbol, &Arc<Node>> = nodes.iter().map(|node| (&node.name, node)).collect();
     for node in nodes {
@@ -127,8 +127,8 @@ fn same_amounts(a: &Resource, b: &Resource) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::Change;
-    use crate::model::objects::{node, pod};
+    use bayplan_model::Change;
+    use bayplan_model::objects::{node, pod};
     use serde_json::json;
 
     fn a_node(name: &str, zone: &str) -> Arc<Node> {

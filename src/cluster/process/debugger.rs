@@ -7,14 +7,14 @@
 use super::comparer::{self, Mismatches, compare};
 use super::driver::Driver;
 use super::supervisor::{Supervisor, Task};
-use crate::cluster::api::client::{Api, ApiError};
-use crate::cluster::inputs::informers;
-use crate::cluster::inputs::objects::OfKind;
-use crate::cluster::inputs::watch::{self, Collection};
-use crate::model::objects::projection::Projection;
-use crate::model::objects::{node, pod};
-use crate::model::{Node, NodeId, NodeInfo, Object, PodInfo, Resource, Snapshot};
-use crate::scheduler::Scheduler;
+use crate::api::client::{Api, ApiError};
+use crate::inputs::informers;
+use crate::inputs::objects::OfKind;
+use crate::inputs::watch::{self, Collection};
+use bayplan_model::objects::projection::Projection;
+use bayplan_model::objects::{node, pod};
+use bayplan_model::{Node, NodeId, NodeInfo, Object, PodInfo, Resource, Snapshot};
+use bayplan_scheduler::Scheduler;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use std::time::Duration;
@@ -42,7 +42,7 @@ impl Picture {
 }
 
 /// Handles SIGUSR2 until the scheduler ends.
-pub fn start(supervisor: &Supervisor, api: Api, driver: Driver<Scheduler>) -> std::io::Result<()> {
+pub(crate) fn start(supervisor: &Supervisor, api: Api, driver: Driver<Scheduler>) -> std::io::Result<()> {
     // Registered at once, because without a handler the signal ends the process.
     let mut asked = signal(SignalKind::user_defined2())?;
     supervisor.spawn(Task::Debugger, async move {
@@ -181,8 +181,8 @@ fn amounts(of: &Resource) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cluster::inputs::objects::Slim;
-    use crate::cluster::inputs::watch::Watched;
+    use crate::inputs::objects::Slim;
+    use crate::inputs::watch::Watched;
 
     #[test]
     fn a_comparison_lists_no_annotations() {

@@ -3,8 +3,8 @@
 //! threads read the scheduler by sending a closure.
 
 use super::inbox::{Message, Queue};
-use crate::model::{Duration as Span, Time};
-use crate::scheduler::{Effect, Input};
+use bayplan_model::{Duration as Span, Time};
+use bayplan_scheduler::{Effect, Input};
 use futures::future::BoxFuture;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -57,12 +57,12 @@ impl Clock {
     }
 
     /// Starts at the present time of this wall clock, which returns microseconds since the Unix epoch.
-    pub fn with_wall(wall: fn() -> i64) -> Self {
+    pub(crate) fn with_wall(wall: fn() -> i64) -> Self {
         Self { base: Instant::now(), start: wall(), wall, offset: Span(0) }
     }
 
     /// The present time.
-    pub fn now(&self) -> Time {
+    pub(crate) fn now(&self) -> Time {
         let since = i64::try_from(self.base.elapsed().as_micros()).unwrap_or(i64::MAX);
         Time(self.start.saturating_add(since))
     }
@@ -111,12 +111,12 @@ pub struct Mailbox {
 
 impl Mailbox {
     /// Sends an input without waiting; returns whether the driver still runs.
-    pub fn input(&self, input: Input) -> bool {
+    pub(crate) fn input(&self, input: Input) -> bool {
         self.receiver.input(input)
     }
 
     /// Waits until the inbox has room, and sends an input; returns whether the driver still runs.
-    pub async fn input_with_room(&self, input: Input) -> bool {
+    pub(crate) async fn input_with_room(&self, input: Input) -> bool {
         self.receiver.room().await;
         self.receiver.input(input)
     }
@@ -169,12 +169,12 @@ impl<M: Machine> Driver<M> {
 
     /// Runs a closure on the driver's thread, between two steps and after all earlier messages; does
     /// not wait for it. It never runs if the driver has ended.
-    pub fn tell(&self, look: impl FnOnce(&mut M) + Send + 'static) {
+    pub(crate) fn tell(&self, look: impl FnOnce(&mut M) + Send + 'static) {
         self.queue.put(Message::Look(Box::new(look)));
     }
 
     /// Number of messages that wait for the driver.
-    pub fn inbox_depth(&self) -> usize {
+    pub(crate) fn inbox_depth(&self) -> usize {
         self.queue.depth()
     }
 
@@ -258,8 +258,8 @@ fn carry<M: Machine>(effects: &mut Vec<Effect>, outlet: &mut impl Outlet<M>, mac
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::framework::{ApiCall, Ticket};
-    use crate::model::{Duration as Span, Kind, ObjectKey};
+    use bayplan_framework::{ApiCall, Ticket};
+    use bayplan_model::{Duration as Span, Kind, ObjectKey};
     use std::sync::mpsc;
 
     /// Asks for a tick 20 ms after each `Synced`, and for one cycle after each tick.

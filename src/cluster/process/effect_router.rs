@@ -2,12 +2,12 @@
 //! log. Runs on the driver's thread and never waits.
 
 use super::driver::{Mailbox, Outlet};
-use crate::cluster::extender::ask::Asker;
-use crate::cluster::port::metrics::Metrics;
-use crate::cluster::writes::effects::{Effects, EventSink, FinishedCall, Replies};
-use crate::framework::{Answer, ApiCall, AttemptResult, CallError, ExtenderAsk, Ticket};
-use crate::model::{PodKey, Symbol, Time};
-use crate::scheduler::{Decision, DecisionRecord, Effect, Input, Scheduler};
+use crate::extender::ask::Asker;
+use crate::port::metrics::Metrics;
+use crate::writes::effects::{Effects, EventSink, FinishedCall, Replies};
+use bayplan_framework::{Answer, ApiCall, AttemptResult, CallError, ExtenderAsk, Ticket};
+use bayplan_model::{PodKey, Symbol, Time};
+use bayplan_scheduler::{Decision, DecisionRecord, Effect, Input, Scheduler};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -49,7 +49,7 @@ impl StartedAttempts {
 }
 
 /// Hands each effect to its receiver.
-pub struct EffectRouter {
+pub(crate) struct EffectRouter {
     effects: Effects,
     events: EventSink,
     metrics: Arc<Metrics>,
@@ -63,7 +63,7 @@ pub struct EffectRouter {
 
 /// Work outside of the scheduling thread that was begun and is not done.
 #[derive(Default)]
-pub struct InFlightCalls {
+pub(crate) struct InFlightCalls {
     /// The UIDs of pods that are being bound.
     bindings: Mutex<FxHashSet<Symbol>>,
     /// Questions to extenders about scores; `None` before the first.
@@ -76,26 +76,26 @@ fn lock<T>(of: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 
 impl InFlightCalls {
     /// Number of bindings in flight.
-    pub fn bindings(&self) -> usize {
+    pub(crate) fn bindings(&self) -> usize {
         lock(&self.bindings).len()
     }
 
     /// Number of extenders that are scoring nodes; `None` when none was ever asked to.
-    pub fn prioritizing(&self) -> Option<usize> {
+    pub(crate) fn prioritizing(&self) -> Option<usize> {
         lock(&self.prioritizing).as_ref().map(FxHashSet::len)
     }
 }
 
 impl EffectRouter {
     /// A router to these receivers.
-    pub fn new(effects: Effects, metrics: Arc<Metrics>, in_flight: Arc<InFlightCalls>) -> Self {
+    pub(crate) fn new(effects: Effects, metrics: Arc<Metrics>, in_flight: Arc<InFlightCalls>) -> Self {
         let events = effects.events();
         let (started, took) = (StartedAttempts::default(), Duration::ZERO);
         Self { effects, events, metrics, in_flight, extenders: None, started, took, suspended: None }
     }
 
     /// This router, which hands questions to extenders to `asker`.
-    pub fn asking(self, asker: Option<Asker>) -> Self {
+    pub(crate) fn asking(self, asker: Option<Asker>) -> Self {
         Self { extenders: asker, ..self }
     }
 
@@ -216,7 +216,7 @@ fn turns(call: &ApiCall, machine: &Scheduler) -> bool {
 }
 
 /// Sends answers to the driver, and counts the calls.
-pub struct Answers {
+pub(crate) struct Answers {
     /// The driver's mailbox.
     pub mailbox: Mailbox,
     /// Where calls are counted.

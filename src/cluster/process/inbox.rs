@@ -6,8 +6,8 @@
 //! The order of the states of one object stays, and the states that remain come no later than they
 //! would alone, so the scheduler ends in the same state as without joining.
 
-use crate::model::{Kind, Object, ObjectKey, Symbol};
-use crate::scheduler::Input;
+use bayplan_model::{Kind, Object, ObjectKey, Symbol};
+use bayplan_scheduler::Input;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -15,10 +15,10 @@ use std::time::Duration;
 use tokio::sync::Notify;
 
 /// Number of waiting updates from which on watches wait.
-pub const ROOM: usize = 8_192;
+pub(crate) const ROOM: usize = 8_192;
 
 /// A message to the scheduling thread; `L` is a closure that looks at the scheduler.
-pub enum Message<L> {
+pub(crate) enum Message<L> {
     /// An input.
     Input(Input),
     /// Look at the scheduler between two steps.
@@ -31,7 +31,7 @@ pub enum Message<L> {
 type Name = (Kind, Symbol, Symbol);
 
 /// Waiting messages.
-pub struct Queue<L> {
+pub(crate) struct Queue<L> {
     state: Mutex<State<L>>,
     arrived: Condvar,
     room: Notify,
@@ -71,7 +71,7 @@ impl<L> Queue<L> {
     }
 
     /// Adds a message; returns whether the queue is open.
-    pub fn put(&self, message: Message<L>) -> bool {
+    pub(crate) fn put(&self, message: Message<L>) -> bool {
         let mut state = self.state();
         if state.closed {
             return false;
@@ -83,7 +83,7 @@ impl<L> Queue<L> {
     }
 
     /// Waits until an update of an object has room, or the queue is closed.
-    pub async fn room(&self) {
+    pub(crate) async fn room(&self) {
         loop {
             let mut notified = std::pin::pin!(self.room.notified());
             // Register before the check, so that no change is missed.
@@ -100,7 +100,7 @@ impl<L> Queue<L> {
     }
 
     /// Moves up to `most` messages to `out`, in order.
-    pub fn take(&self, most: usize, out: &mut VecDeque<Message<L>>) {
+    pub(crate) fn take(&self, most: usize, out: &mut VecDeque<Message<L>>) {
         let mut state = self.state();
         let was_full = state.updates >= ROOM;
         while out.len() < most {
@@ -115,19 +115,19 @@ impl<L> Queue<L> {
     }
 
     /// Waits for a message, at most `patience`.
-    pub fn wait(&self, patience: Duration) {
+    pub(crate) fn wait(&self, patience: Duration) {
         let state = self.state();
         // Whether it timed out makes no difference.
         let _ = self.arrived.wait_timeout_while(state, patience, |state| state.depth == 0);
     }
 
     /// Number of waiting messages.
-    pub fn depth(&self) -> usize {
+    pub(crate) fn depth(&self) -> usize {
         self.state().depth
     }
 
     /// Drops all messages and takes no more.
-    pub fn close(&self) {
+    pub(crate) fn close(&self) {
         let mut state = self.state();
         state.closed = true;
         state.messages.clear();
@@ -233,10 +233,10 @@ fn uid(object: &Object) -> Symbol {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::framework::{Answer, Ticket};
-    use crate::model::Time;
-    use crate::scheduler::{Options, Scheduler};
-    use crate::testing::{Random, node, pod};
+    use bayplan_framework::{Answer, Ticket};
+    use bayplan_model::Time;
+    use bayplan_model::testing::{Random, node, pod};
+    use bayplan_scheduler::{Options, Scheduler};
     use std::collections::BTreeMap;
     use std::sync::Arc;
 
@@ -246,7 +246,7 @@ mod tests {
         let mut pod = pod(name).cpu("100m").build();
         let it = Arc::make_mut(&mut pod);
         it.uid = Symbol::new(&format!("{name}-{uid}"));
-        it.key = crate::model::PodKey(it.uid.clone());
+        it.key = bayplan_model::PodKey(it.uid.clone());
         it.resource_version = version.to_string().into();
         it.node_name = node.map(Symbol::new);
         Object::Pod(pod)
@@ -297,7 +297,7 @@ mod tests {
         }
     }
 
-    fn node_of(name: &str, cpu: &str) -> Arc<crate::model::Node> {
+    fn node_of(name: &str, cpu: &str) -> Arc<bayplan_model::Node> {
         node(name).cpu(cpu).memory("8Gi").build()
     }
 

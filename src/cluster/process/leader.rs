@@ -4,9 +4,9 @@
 //! another instance may take the lease. On a graceful end it releases the lease.
 
 use super::term::{Moment, Term};
-use crate::cluster::api::backoff::jitter;
-use crate::cluster::api::client::{Api, ApiError, JSON, Request};
-use crate::cluster::inputs::watch::rule;
+use crate::api::backoff::jitter;
+use crate::api::client::{Api, ApiError, JSON, Request};
+use crate::inputs::watch::rule;
 use http::Method;
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
@@ -50,7 +50,7 @@ impl Observed {
 }
 
 /// A candidate, and the leader once it has won.
-pub struct Election {
+pub(crate) struct Election {
     api: Api,
     settings: Settings,
     observed: Option<Observed>,
@@ -75,13 +75,13 @@ enum Attempt {
 
 impl Election {
     /// A candidate that has not seen the lease yet.
-    pub fn new(api: Api, settings: Settings) -> Self {
+    pub(crate) fn new(api: Api, settings: Settings) -> Self {
         Self { api, settings, observed: None, reported: String::new(), wrote: false }
     }
 
     /// Waits until this instance holds the lease. `waiting` receives the holder or the error,
     /// whenever that changes.
-    pub async fn acquire(&mut self, term: &Term, mut waiting: impl FnMut(&str)) {
+    pub(crate) async fn acquire(&mut self, term: &Term, mut waiting: impl FnMut(&str)) {
         loop {
             let began = Moment::now();
             match self.attempt().await {
@@ -116,7 +116,7 @@ impl Election {
 
     /// Renews the lease until it is lost; returns the reason. The lease is lost at the latest at
     /// the renew deadline, from which on `term` allows no more writes.
-    pub async fn hold(&mut self, term: &Term) -> String {
+    pub(crate) async fn hold(&mut self, term: &Term) -> String {
         let mut deadline = Instant::now() + self.settings.renew;
         let mut last = String::from("no answer");
         loop {
@@ -148,7 +148,7 @@ impl Election {
 
     /// Releases the lease, so that another instance can take it at once. It reads the lease first,
     /// because an attempt that was given up may have changed it.
-    pub async fn release(&mut self) {
+    pub(crate) async fn release(&mut self) {
         if !self.wrote {
             return;
         }
@@ -185,7 +185,7 @@ impl Election {
     }
 
     /// The name of the lease.
-    pub fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> &str {
         &self.settings.name
     }
 

@@ -1,7 +1,7 @@
 //! Logs as users of kube-scheduler know them: klog's lines with fields, or JSON. `-v` sets the
 //! level, which a PUT to `/debug/flags/v` changes.
 
-use crate::diag::escape;
+use bayplan_diag::escape;
 use std::fmt::{Debug, Write};
 use std::sync::OnceLock;
 use tracing::field::{Field, Visit};
@@ -28,7 +28,7 @@ pub enum Format {
 }
 
 /// The filter for a level of `-v`: 2 adds every decision, 5 the reasons, 8 the API requests.
-pub fn filter(verbosity: u8) -> String {
+pub(crate) fn filter(verbosity: u8) -> String {
     let ours = match verbosity {
         0 | 1 => "info",
         2..=4 => "debug",
@@ -72,7 +72,7 @@ pub fn start(verbosity: u8, modules: Vec<Module>, format: Format) {
 /// Sets the level of `-v`, given as text; the levels of single files stay. `Ok` and `Err` are what the caller reads.
 ///
 /// Source: `component-base/logs/logs.go`, `GlogSetter`.
-pub fn set_level(text: &str) -> Result<String, String> {
+pub(crate) fn set_level(text: &str) -> Result<String, String> {
     let level: u32 =
         text.parse().map_err(|_| format!("{text:?} is not a log level; send a number such as 4"))?;
     let Some(handle) = LEVEL.get() else { return Err("this process does not write its own log".into()) };
@@ -235,7 +235,7 @@ mod tests {
     #[test]
     fn what_somebody_else_wrote_is_escaped() {
         const HOSTILE: &str = "\u{1b}[2J\u{202e}\u{7f}\u{9b}\u{2028}x\ny";
-        let hostile = |c: char| crate::diag::escape::is_unsafe(c) && c != '\n';
+        let hostile = |c: char| bayplan_diag::escape::is_unsafe(c) && c != '\n';
         for json in [false, true] {
             let buffer = Buffer::default();
             let writer = buffer.clone();

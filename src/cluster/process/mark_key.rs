@@ -4,11 +4,11 @@
 
 use super::driver::Mailbox;
 use super::term::Term;
-use crate::cluster::api::client::{Api, ApiError, JSON, Request};
-use crate::cluster::inputs::watch::rule;
-use crate::model::MarkKey;
-use crate::scheduler::Input;
+use crate::api::client::{Api, ApiError, JSON, Request};
+use crate::inputs::watch::rule;
 use aws_lc_rs::rand;
+use bayplan_model::MarkKey;
+use bayplan_scheduler::Input;
 use http::Method;
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
@@ -40,7 +40,7 @@ enum NoKey {
 }
 
 /// A key that no other process knows; `None` if the system has no random numbers.
-pub(in crate::cluster) fn random() -> Option<MarkKey> {
+pub(crate) fn random() -> Option<MarkKey> {
     let mut bytes = [0; LENGTH];
     rand::fill(&mut bytes).ok()?;
     MarkKey::new(&bytes)
@@ -48,11 +48,11 @@ pub(in crate::cluster) fn random() -> Option<MarkKey> {
 
 /// Whether the key is known, or certainly is not for now.
 #[derive(Clone)]
-pub(in crate::cluster) struct Known(watch::Receiver<bool>);
+pub(crate) struct Known(watch::Receiver<bool>);
 
 impl Known {
     /// Waits until it is known whether there is a key, but not for ever.
-    pub(in crate::cluster) async fn settled(&mut self) {
+    pub(crate) async fn settled(&mut self) {
         if tokio::time::timeout(PATIENCE, self.0.wait_for(|known| *known)).await.is_err() {
             tracing::warn!("no answer about the Secret {SECRET} yet: pods are bound without it");
         }
@@ -61,15 +61,15 @@ impl Known {
 
 /// Finds the key and gives it to the scheduler.
 pub(super) struct Finder {
-    pub(in crate::cluster) api: Api,
-    pub(in crate::cluster) term: Term,
-    pub(in crate::cluster) namespace: String,
-    pub(in crate::cluster) mailbox: Mailbox,
+    pub(crate) api: Api,
+    pub(crate) term: Term,
+    pub(crate) namespace: String,
+    pub(crate) mailbox: Mailbox,
 }
 
 impl Finder {
     /// The finder's work, and where to learn of its end.
-    pub(in crate::cluster) fn start(self) -> (impl Future<Output = ()> + Send + 'static, Known) {
+    pub(crate) fn start(self) -> (impl Future<Output = ()> + Send + 'static, Known) {
         let (tell, known) = watch::channel(false);
         (self.run(tell), Known(known))
     }

@@ -3,11 +3,11 @@
 //! cluster reads it with the same right. A scheduler without such a namespace publishes nothing.
 
 use super::term::Term;
-use crate::cluster::api::client::{APPLY_PATCH, Api, ApiError, Request};
-use crate::cluster::inputs::list::listed;
-use crate::cluster::inputs::watch::{Collection, rule};
-use crate::cluster::policies::config_maps::{name_of, path_of, with_label};
-use crate::cluster::writes::calls::now_rfc3339;
+use crate::api::client::{APPLY_PATCH, Api, ApiError, Request};
+use crate::inputs::list::listed;
+use crate::inputs::watch::{Collection, rule};
+use crate::policies::config_maps::{name_of, path_of, with_label};
+use crate::writes::calls::now_rfc3339;
 use http::Method;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -37,18 +37,18 @@ const STALE: Duration = Duration::from_secs(900);
 #[derive(Clone, Debug)]
 pub(super) struct Publication {
     /// The namespace.
-    pub(in crate::cluster) namespace: String,
+    pub(crate) namespace: String,
     /// What tells it from those of other schedulers: the name of the lease, or of the first profile.
-    pub(in crate::cluster) of: String,
+    pub(crate) of: String,
     /// The identity of this instance.
-    pub(in crate::cluster) identity: String,
+    pub(crate) identity: String,
     /// The configuration, without keys of certificates.
-    pub(in crate::cluster) configuration: Value,
+    pub(crate) configuration: Value,
 }
 
 impl Publication {
     /// Publishes it whenever this instance leads, for ever.
-    pub(in crate::cluster) async fn follow(self, api: Api, term: Term) {
+    pub(crate) async fn follow(self, api: Api, term: Term) {
         let mut complained = false;
         loop {
             if !term.may_write() {
@@ -132,7 +132,7 @@ impl Published {
 }
 
 /// The configuration that runs, of those that were published in these namespaces; `None`: there is none.
-pub(in crate::cluster) async fn running(
+pub(crate) async fn running(
     api: &Api,
     namespaces: &[String],
 ) -> Result<Option<Running>, (Collection, ApiError)> {

@@ -4,10 +4,10 @@
 //! here: the code that needs one reports it.
 
 use super::leader;
-use crate::cluster::api::client::{Api, JSON, Request};
-use crate::cluster::inputs::watch::rule;
-use crate::framework::Need;
-use crate::model::{KINDS, Kind};
+use crate::api::client::{Api, JSON, Request};
+use crate::inputs::watch::rule;
+use bayplan_framework::Need;
+use bayplan_model::{KINDS, Kind};
 use http::Method;
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -55,7 +55,7 @@ impl Right {
     }
 
     /// The line for a shell that grants it to a user.
-    pub fn grant(&self, user: &str) -> String {
+    pub(crate) fn grant(&self, user: &str) -> String {
         let subject = match user.strip_prefix("system:serviceaccount:") {
             Some(account) => format!("--serviceaccount={}", quoted(account)),
             None => format!("--user={}", quoted(user)),
@@ -110,7 +110,7 @@ fn quoted(word: &str) -> String {
 
 /// What decides which rights are needed.
 #[derive(Clone, Debug, Default)]
-pub struct Wanted<'o> {
+pub(crate) struct Wanted<'o> {
     /// The kinds that plugins need.
     pub needs: &'o [Need],
     /// The namespaces of policies.
@@ -122,7 +122,7 @@ pub struct Wanted<'o> {
 }
 
 /// The rights without which no pod is scheduled.
-pub fn needed(wanted: &Wanted<'_>) -> Vec<Right> {
+pub(crate) fn needed(wanted: &Wanted<'_>) -> Vec<Right> {
     let is_needed = |kind: &Kind| {
         let by_plugin = wanted.needs.iter().any(|need| need.kind == *kind && !need.optional);
         by_plugin || matches!(kind, Kind::Pod | Kind::Node)
@@ -163,7 +163,7 @@ impl std::fmt::Display for Missing {
 }
 
 /// The missing ones of these rights. A right that cannot be reviewed counts as there.
-pub async fn missing(api: &Api, needed: &[Right]) -> Vec<Missing> {
+pub(crate) async fn missing(api: &Api, needed: &[Right]) -> Vec<Missing> {
     let mut found = Vec::new();
     for right in needed {
         let mut verbs = Vec::new();
@@ -201,13 +201,13 @@ async fn review(api: &Api, group: &str, kind: &str, spec: Value) -> Option<Value
 
 /// What the account lacks now. Clones share it.
 #[derive(Clone, Debug, Default)]
-pub struct Rights {
+pub(crate) struct Rights {
     missing: Arc<Mutex<Vec<Missing>>>,
 }
 
 impl Rights {
     /// Reviews these rights for ever, and says what changed.
-    pub async fn follow(self, api: Api, needed: Vec<Right>) {
+    pub(crate) async fn follow(self, api: Api, needed: Vec<Right>) {
         loop {
             let found = missing(&api, &needed).await;
             let pause = if found.is_empty() { LATER } else { AGAIN };
@@ -231,7 +231,7 @@ impl Rights {
     }
 
     /// Passes if nothing is missing; else what, with the lines that grant it.
-    pub fn complete(&self) -> Result<(), String> {
+    pub(crate) fn complete(&self) -> Result<(), String> {
         let missing = self.missing.lock().unwrap_or_else(PoisonError::into_inner);
         if missing.is_empty() {
             return Ok(());

@@ -14,27 +14,27 @@ use super::rights::{self, Missing, Rights};
 use super::stopwatch::Stopwatch;
 use super::supervisor::{self, Supervisor, Task, TaskEnded};
 use super::term::Term;
-use crate::cluster::api::client::{Api, ApiError, ConnectError, Request, Target};
-use crate::cluster::api::limiter::{Class, Limits};
-use crate::cluster::api::server_version::ServerVersion;
-use crate::cluster::extender::ask::{self, Asker, ExtenderError};
-use crate::cluster::extender::server::{self, ServerError};
-use crate::cluster::inputs::informers::Informers;
-use crate::cluster::policies::account::PolicyAccount;
-use crate::cluster::policies::compiled;
-use crate::cluster::policies::service::PolicyService;
-use crate::cluster::policies::source::{self, PolicySource, SourceError};
-use crate::cluster::policies::state::PolicyState;
-use crate::cluster::port::access::{Access, CacheTtl};
-use crate::cluster::port::metrics::Metrics;
-use crate::cluster::port::pages::{self, LeaderStatus};
-use crate::cluster::port::serve::{self, ServeError, Server};
-use crate::cluster::writes::effects::{self, Effects, EventSink};
-use crate::cluster::writes::statuses::{self, Statuses};
-use crate::framework::{Need, Probe};
-use crate::lang::analysis::cost::Size;
-use crate::model::{MarkKeys, Time};
-use crate::scheduler::{Effect, Input, Options as SchedulerOptions, Profiles, Scheduler};
+use crate::api::client::{Api, ApiError, ConnectError, Request, Target};
+use crate::api::limiter::{Class, Limits};
+use crate::api::server_version::ServerVersion;
+use crate::extender::ask::{self, Asker, ExtenderError};
+use crate::extender::server::{self, ServerError};
+use crate::inputs::informers::Informers;
+use crate::policies::account::PolicyAccount;
+use crate::policies::compiled;
+use crate::policies::service::PolicyService;
+use crate::policies::source::{self, PolicySource, SourceError};
+use crate::policies::state::PolicyState;
+use crate::port::access::{Access, CacheTtl};
+use crate::port::metrics::Metrics;
+use crate::port::pages::{self, LeaderStatus};
+use crate::port::serve::{self, ServeError, Server};
+use crate::writes::effects::{self, Effects, EventSink};
+use crate::writes::statuses::{self, Statuses};
+use bayplan_framework::{Need, Probe};
+use bayplan_lang::analysis::cost::Size;
+use bayplan_model::{MarkKeys, Time};
+use bayplan_scheduler::{Effect, Input, Options as SchedulerOptions, Profiles, Scheduler};
 use serde_json::Value;
 use std::convert::Infallible;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -43,7 +43,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
 /// Makes the profiles of the configuration with these policies.
-pub type MakeProfiles = Box<dyn Fn(&[compiled::Policy]) -> Result<Profiles, String> + Send + Sync>;
+pub(crate) type MakeProfiles = Box<dyn Fn(&[compiled::Policy]) -> Result<Profiles, String> + Send + Sync>;
 
 /// The options of a run.
 pub struct Options {
@@ -221,7 +221,7 @@ pub fn run(options: Options) -> Result<(), RunError> {
     // computations call `block_in_place`, and another thread takes over in the meantime.
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
-        .thread_stack_size(crate::lang::STACK)
+        .thread_stack_size(bayplan_lang::STACK)
         .enable_all()
         .build()
         .map_err(RunError::System)?;
@@ -560,7 +560,7 @@ impl Parts {
         let own = mark_key::random().ok_or_else(|| std::io::Error::other("the system has no random numbers"));
         let machine = Scheduler::new(SchedulerOptions {
             mark_keys: MarkKeys::of_process(own.map_err(RunError::System)?),
-            request_timeout: crate::model::Duration::from_millis(millis),
+            request_timeout: bayplan_model::Duration::from_millis(millis),
             window: self.calls.at_once * 4,
             ..options
         });

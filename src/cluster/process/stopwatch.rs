@@ -2,12 +2,12 @@
 //! take. Every framework in service and the API client report to it. As upstream, it times single
 //! plugins in one attempt of ten.
 
-use crate::cluster::api::client::Observer;
-use crate::cluster::port::metrics::Metrics;
-use crate::framework::{
+use crate::api::client::Observer;
+use crate::port::metrics::Metrics;
+use bayplan_framework::{
     ActionType, ClusterEvent, EventResource, Mark, Probe, QueueingHint, Tally, TimedPoint,
 };
-use crate::model::Symbol;
+use bayplan_model::Symbol;
 use http::Method;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::histogram::Histogram;
@@ -28,7 +28,7 @@ const VOLUME_STAGES: [(TimedPoint, &str); 3] =
     [(TimedPoint::Filter, "predicate"), (TimedPoint::Reserve, "assume"), (TimedPoint::PreBind, "bind")];
 
 /// Measures durations and writes them into metrics.
-pub struct Stopwatch {
+pub(crate) struct Stopwatch {
     metrics: Arc<Metrics>,
     base: Instant,
     attempts: AtomicU64,
@@ -66,12 +66,12 @@ impl Tally for Count {
 
 impl Stopwatch {
     /// Writes into these metrics.
-    pub fn new(metrics: Arc<Metrics>) -> Self {
+    pub(crate) fn new(metrics: Arc<Metrics>) -> Self {
         Self { metrics, base: Instant::now(), attempts: AtomicU64::new(0), samples: Mutex::default() }
     }
 
     /// Brings the counters of evaluations up to date, before the metrics are encoded.
-    pub fn settle(&self) {
+    pub(crate) fn settle(&self) {
         for (counter, count) in self.cached().evaluations.values() {
             counter.inc_by(count.0.load(Ordering::Relaxed).saturating_sub(counter.get()));
         }
@@ -183,7 +183,7 @@ impl Observer for Stopwatch {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::framework::EventObjects;
+    use bayplan_framework::EventObjects;
 
     #[test]
     fn durations_and_counts_have_the_names_of_upstream() {

@@ -72,7 +72,7 @@ pub struct Failures(mpsc::UnboundedReceiver<TaskEnded>);
 
 impl Failures {
     /// Waits for the first task that ends.
-    pub async fn next(&mut self) -> TaskEnded {
+    pub(crate) async fn next(&mut self) -> TaskEnded {
         match self.0.recv().await {
             Some(ended) => ended,
             // Every supervisor is gone, and with it the process.
@@ -89,7 +89,7 @@ impl Supervisor {
     }
 
     /// Starts a task that runs as long as the process. Its end is a failure, also without a panic.
-    pub fn spawn(&self, task: Task, work: impl Future<Output = ()> + Send + 'static) {
+    pub(crate) fn spawn(&self, task: Task, work: impl Future<Output = ()> + Send + 'static) {
         let ended = self.ended.clone();
         tokio::spawn(async move {
             let work = async {
@@ -104,9 +104,13 @@ impl Supervisor {
 
     /// Starts a thread that runs as long as the process. Its end is a failure, also without a
     /// panic.
-    pub fn spawn_thread(&self, task: Task, work: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
+    pub(crate) fn spawn_thread(
+        &self,
+        task: Task,
+        work: impl FnOnce() + Send + 'static,
+    ) -> std::io::Result<()> {
         let ended = self.ended.clone();
-        let builder = std::thread::Builder::new().name(task.name().into()).stack_size(crate::lang::STACK);
+        let builder = std::thread::Builder::new().name(task.name().into()).stack_size(bayplan_lang::STACK);
         builder.spawn(move || {
             let done = catch_unwind(AssertUnwindSafe(|| {
                 panic_if_asked(task);
@@ -126,7 +130,7 @@ fn why(done: Result<(), Box<dyn Any + Send>>) -> String {
 }
 
 /// The message of a panic.
-pub fn message(panic: &(dyn Any + Send)) -> String {
+pub(crate) fn message(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no message".into())
 }

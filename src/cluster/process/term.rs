@@ -14,7 +14,7 @@ use std::time::Duration;
 /// It is measured by a clock that goes on while the machine is suspended: a leader that wakes up an
 /// hour later must not write before it has renewed its lease.
 #[derive(Clone, Debug)]
-pub struct Term {
+pub(crate) struct Term {
     /// Milliseconds since the machine was started; 0: no term, the largest value: no end.
     until: Arc<AtomicU64>,
 }
@@ -28,11 +28,11 @@ const CLOCK: ClockId = ClockId::Monotonic;
 /// An instant of the clock by which terms are measured: milliseconds since the machine was started,
 /// suspension included.
 #[derive(Clone, Copy, Debug)]
-pub struct Moment(u64);
+pub(crate) struct Moment(u64);
 
 impl Moment {
     /// The present instant.
-    pub fn now() -> Self {
+    pub(crate) fn now() -> Self {
         let time = clock_gettime(CLOCK);
         let seconds = u64::try_from(time.tv_sec).unwrap_or_default();
         let millis = u64::try_from(time.tv_nsec).unwrap_or_default() / 1_000_000;
@@ -42,29 +42,29 @@ impl Moment {
 
 impl Term {
     /// No term: no writes are allowed.
-    pub fn none() -> Self {
+    pub(crate) fn none() -> Self {
         Self { until: Arc::new(AtomicU64::new(0)) }
     }
 
     /// A term without end, for an instance that runs without election.
-    pub fn endless() -> Self {
+    pub(crate) fn endless() -> Self {
         Self { until: Arc::new(AtomicU64::new(u64::MAX)) }
     }
 
     /// Extends the term to `length` after the moment at which the renewal began: the machine may have
     /// been suspended before the answer came.
-    pub fn extend(&self, began: Moment, length: Duration) {
+    pub(crate) fn extend(&self, began: Moment, length: Duration) {
         let until = began.0.saturating_add(u64::try_from(length.as_millis()).unwrap_or(u64::MAX));
         self.until.store(until.min(u64::MAX - 1), Ordering::SeqCst);
     }
 
     /// Ends the term.
-    pub fn end(&self) {
+    pub(crate) fn end(&self) {
         self.until.store(0, Ordering::SeqCst);
     }
 
     /// Whether a write may start now.
-    pub fn may_write(&self) -> bool {
+    pub(crate) fn may_write(&self) -> bool {
         let until = self.until.load(Ordering::SeqCst);
         until == u64::MAX || Moment::now().0 < until
     }

@@ -1,15 +1,15 @@
 //! One [`ApiCall`] as one request, and the meaning of its answer. Called by `effects`, which
 //! decides when and how often to send it.
 
-use crate::cluster::api::client;
-use crate::cluster::api::client::{APPLY_PATCH, Api, ApiError, MERGE_PATCH, Request, STRATEGIC_MERGE_PATCH};
-use crate::cluster::api::limiter::LONGEST;
-use crate::cluster::inputs::kinds::KnownResources;
-use crate::cluster::inputs::objects;
-use crate::cluster::inputs::watch::rule;
-use crate::cluster::policies::account::PolicyAccount;
-use crate::framework::{Answer, ApiCall, CallError, Part};
-use crate::model::{self, Kind, ObjectKey, PodMarks, Symbol};
+use crate::api::client;
+use crate::api::client::{APPLY_PATCH, Api, ApiError, MERGE_PATCH, Request, STRATEGIC_MERGE_PATCH};
+use crate::api::limiter::LONGEST;
+use crate::inputs::kinds::KnownResources;
+use crate::inputs::objects;
+use crate::inputs::watch::rule;
+use crate::policies::account::PolicyAccount;
+use bayplan_framework::{Answer, ApiCall, CallError, Part};
+use bayplan_model::{self as model, Kind, ObjectKey, PodMarks, Symbol};
 use http::Method;
 use k8s_openapi::api::core::v1::{Binding, ObjectReference};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// The path of an object.
-pub fn path_of(key: &ObjectKey) -> String {
+pub(crate) fn path_of(key: &ObjectKey) -> String {
     key.kind.row().map(|row| row.path_of(&key.namespace, &key.name)).unwrap_or_default()
 }
 
@@ -38,7 +38,7 @@ async fn found_path(api: &Api, known: &KnownResources, key: &ObjectKey) -> Resul
 
 /// What a call is made with.
 #[derive(Clone, Copy)]
-pub struct Ways<'w> {
+pub(crate) struct Ways<'w> {
     /// The API server.
     pub api: &'w Api,
     /// The resources of kinds that policies look up.
@@ -49,7 +49,7 @@ pub struct Ways<'w> {
 
 /// Makes the request of a call. The server has `limit` for a write, which is shorter than our own
 /// limit, so that lost answers are rare.
-pub async fn make(
+pub(crate) async fn make(
     Ways { api, known, policies }: Ways<'_>,
     call: &ApiCall,
     transition: bool,
@@ -135,7 +135,7 @@ pub(super) fn right_of(call: &ApiCall) -> String {
 
 /// A write of the status of an object other than a pod, as a JSON merge patch.
 #[derive(Clone, PartialEq, Debug)]
-pub struct StatusPatch {
+pub(crate) struct StatusPatch {
     /// The path of the object.
     pub path: String,
     /// The object's UID: another one under the same name is not written.
@@ -145,7 +145,7 @@ pub struct StatusPatch {
 }
 
 /// The field manager of the status of objects other than pods.
-pub const STATUS_MANAGER: &str = "bayplan-status";
+pub(crate) const STATUS_MANAGER: &str = "bayplan-status";
 
 /// Sends a status.
 pub(super) async fn patch_status(
@@ -186,12 +186,12 @@ fn pause(pause: Duration) -> model::Duration {
 }
 
 /// The reply to a call that was not sent, with the reason.
-pub fn unsent(message: String) -> CallError {
+pub(crate) fn unsent(message: String) -> CallError {
     CallError::Retry { after: pause(RETRY), message }
 }
 
 /// The meaning of an error for the scheduler: whether the call may have taken effect.
-pub fn meaning(error: &ApiError) -> CallError {
+pub(crate) fn meaning(error: &ApiError) -> CallError {
     match error {
         ApiError::Status { code: code @ (408 | 500..=599), message, .. } => {
             CallError::Unknown(format!("the API server answered {code}: {message}"))
@@ -272,7 +272,7 @@ async fn read(api: &Api, key: &ObjectKey) -> Result<Answer, ApiError> {
 }
 
 /// The present time as `metav1.Time`.
-pub fn now_rfc3339() -> String {
+pub(crate) fn now_rfc3339() -> String {
     let now = jiff::Timestamp::now();
     jiff::Timestamp::from_second(now.as_second()).unwrap_or(now).to_string()
 }

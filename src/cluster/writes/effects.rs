@@ -6,14 +6,14 @@
 use super::calls::{self, StatusPatch};
 use super::events::{Events, QUEUE};
 use super::window::Window;
-use crate::cluster::api::client::{Api, ApiError, Request};
-use crate::cluster::api::limiter::{Class, Limits};
-use crate::cluster::inputs::kinds::KnownResources;
-use crate::cluster::policies::account::PolicyAccount;
-use crate::cluster::process::supervisor::{Supervisor, Task};
-use crate::cluster::process::term::Term;
-use crate::framework::{Answer, ApiCall, CallError, EventRecord, Ticket};
-use crate::model::{ObjectKey, Symbol};
+use crate::api::client::{Api, ApiError, Request};
+use crate::api::limiter::{Class, Limits};
+use crate::inputs::kinds::KnownResources;
+use crate::policies::account::PolicyAccount;
+use crate::process::supervisor::{Supervisor, Task};
+use crate::process::term::Term;
+use bayplan_framework::{Answer, ApiCall, CallError, EventRecord, Ticket};
+use bayplan_model::{ObjectKey, Symbol};
 use futures::future::BoxFuture;
 use futures::stream::{FuturesUnordered, StreamExt};
 use std::collections::VecDeque;
@@ -25,7 +25,7 @@ use tokio::time::Instant;
 
 /// The settings of calls.
 #[derive(Clone)]
-pub struct Settings {
+pub(crate) struct Settings {
     /// Maximum number of requests in flight; each takes a connection.
     pub at_once: usize,
     /// Time limit of the API server for a write about a pod; shorter than `leaseDuration -
@@ -37,14 +37,14 @@ pub struct Settings {
 
 impl Settings {
     /// The usual settings.
-    pub fn new(policies: PolicyAccount) -> Self {
+    pub(crate) fn new(policies: PolicyAccount) -> Self {
         Self { at_once: 32, write_timeout: Duration::from_secs(4), policies }
     }
 }
 
 /// A finished call, for metrics.
 #[derive(Clone, Debug)]
-pub struct FinishedCall {
+pub(crate) struct FinishedCall {
     /// `bind`, `patch`, `read`, `delete` or `extender::ask`.
     pub kind: &'static str,
     /// The pod.
@@ -54,7 +54,7 @@ pub struct FinishedCall {
 }
 
 /// Receives the replies.
-pub trait Replies: Send + Sync + 'static {
+pub(crate) trait Replies: Send + Sync + 'static {
     /// The reply to a call.
     fn reply(&self, ticket: Ticket, result: Result<Answer, CallError>);
     /// A call finished.
@@ -80,14 +80,14 @@ enum Command {
 
 /// Sends calls. Clones share the window.
 #[derive(Clone)]
-pub struct Effects {
+pub(crate) struct Effects {
     commands: mpsc::UnboundedSender<Command>,
     backlog: Arc<Backlog>,
 }
 
 /// Sends events, through the window of the calls.
 #[derive(Clone)]
-pub struct EventSink {
+pub(crate) struct EventSink {
     commands: mpsc::UnboundedSender<Command>,
     backlog: Arc<Backlog>,
 }
@@ -114,7 +114,7 @@ impl Backlog {
 impl Effects {
     /// Starts the task that sends calls and events; it ends with the last clone. `host` is this
     /// instance's host name.
-    pub fn start(
+    pub(crate) fn start(
         supervisor: &Supervisor,
         api: &Api,
         term: Term,
@@ -149,24 +149,24 @@ impl Effects {
 
     /// Queues a call, which gets one reply. `transition`: the patch changes the status of the pod's
     /// condition, so its transition time is the present time.
-    pub fn call(&self, ticket: Ticket, call: ApiCall, transition: bool) {
+    pub(crate) fn call(&self, ticket: Ticket, call: ApiCall, transition: bool) {
         let _ = self.commands.send(Command::Call(Job { ticket, call, transition }));
     }
 
     /// Writes the status of an object other than a pod; waits for its turn and for the answer.
-    pub async fn patch_status(&self, patch: StatusPatch) -> Result<Answer, CallError> {
+    pub(crate) async fn patch_status(&self, patch: StatusPatch) -> Result<Answer, CallError> {
         let (tell, told) = oneshot::channel();
         let _ = self.commands.send(Command::Status((patch, tell)));
         told.await.unwrap_or_else(|_| Err(calls::unsent("the scheduler ends".into())))
     }
 
     /// The queue of events.
-    pub fn events(&self) -> EventSink {
+    pub(crate) fn events(&self) -> EventSink {
         EventSink { commands: self.commands.clone(), backlog: Arc::clone(&self.backlog) }
     }
 
     /// Waits until no call is open, for at most `patience`; returns whether that happened.
-    pub async fn drain(&self, patience: Duration) -> bool {
+    pub(crate) async fn drain(&self, patience: Duration) -> bool {
         let (tell, told) = oneshot::channel();
         let _ = self.commands.send(Command::Drain(tell));
         matches!(tokio::time::timeout(patience, told).await, Ok(Ok(())))
@@ -175,7 +175,7 @@ impl Effects {
 
 impl EventSink {
     /// Queues an event; never waits. An event that finds no room is dropped.
-    pub fn send(&self, event: EventRecord) {
+    pub(crate) fn send(&self, event: EventRecord) {
         if self.backlog.len() >= QUEUE {
             self.backlog.overflowed.fetch_add(1, Ordering::Relaxed);
             return;
@@ -186,12 +186,12 @@ impl EventSink {
 
     /// The number of events that will never be written: they found no room, or the API server did not
     /// take them.
-    pub fn dropped(&self) -> u64 {
+    pub(crate) fn dropped(&self) -> u64 {
         self.backlog.overflowed.load(Ordering::Relaxed) + self.backlog.given_up.load(Ordering::Relaxed)
     }
 
     /// Waits until all queued events are written, at most `patience`. Drops the others.
-    pub async fn drain(&self, patience: Duration) {
+    pub(crate) async fn drain(&self, patience: Duration) {
         let until = Instant::now() + patience;
         while self.backlog.len() > 0 && Instant::now() < until {
             tokio::time::sleep(Duration::from_millis(10)).await;
@@ -475,7 +475,7 @@ fn log(kind: &str, pod: &ObjectKey, call: &ApiCall, error: &CallError) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cluster::api::client::Target;
+    use crate::api::client::Target;
 
     struct Record(mpsc::UnboundedSender<Result<Answer, CallError>>);
 
@@ -502,7 +502,7 @@ mod tests {
             replier,
         );
         let pod = ObjectKey {
-            kind: crate::model::Kind::Pod,
+            kind: bayplan_model::Kind::Pod,
             namespace: "n".into(),
             name: "p".into(),
             uid: Symbol::default(),

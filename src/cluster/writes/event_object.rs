@@ -1,8 +1,8 @@
 //! An event as the object that the API server gets (`events.k8s.io/v1`), with the fields that
 //! client-go's recorder sets. `events` decides when to write it.
 
-use crate::framework::{EventRecord, EventType};
-use crate::model::{Kind, KindRow, ObjectKey, Time};
+use bayplan_framework::{EventRecord, EventType};
+use bayplan_model::{Kind, KindRow, ObjectKey, Time};
 use k8s_openapi::api::core::v1::ObjectReference;
 use k8s_openapi::api::events::v1::Event;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
@@ -46,7 +46,7 @@ fn reference(object: &ObjectKey) -> ObjectReference {
 }
 
 /// The namespace of events about an object: events about objects without a namespace are in `default`.
-pub(in crate::cluster) fn namespace_of(object: &ObjectKey) -> &str {
+pub(crate) fn namespace_of(object: &ObjectKey) -> &str {
     if object.namespace.is_empty() { "default" } else { &object.namespace }
 }
 
@@ -85,15 +85,15 @@ mod tests {
 
     #[test]
     fn an_event_has_the_fields_that_upstream_writes() {
-        let pod = crate::model::ObjectKey {
-            kind: crate::model::Kind::Pod,
+        let pod = bayplan_model::ObjectKey {
+            kind: bayplan_model::Kind::Pod,
             namespace: "shop".into(),
             name: "web-1".into(),
             uid: "u-1".into(),
         };
         let event = EventRecord {
             result: None,
-            key: crate::model::PodKey("u-1".into()),
+            key: bayplan_model::PodKey("u-1".into()),
             pod,
             related: None,
             scheduler: "bayplan".into(),

@@ -4,11 +4,11 @@
 //! for its retry without holding up other pods. `effects` sends the requests.
 
 use super::event_object::{event_object, micro_time, namespace_of};
-use crate::cluster::api::backoff::delay_before;
-use crate::cluster::api::client::{ApiError, JSON, MERGE_PATCH, Request};
-use crate::cluster::inputs::watch::rule;
-use crate::framework::EventRecord;
-use crate::model::{Symbol, Time};
+use crate::api::backoff::delay_before;
+use crate::api::client::{ApiError, JSON, MERGE_PATCH, Request};
+use crate::inputs::watch::rule;
+use bayplan_framework::EventRecord;
+use bayplan_model::{Symbol, Time};
 use http::Method;
 use k8s_openapi::api::events::v1::EventSeries;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
@@ -81,7 +81,7 @@ struct Lane {
 }
 
 /// The waiting events.
-pub(in crate::cluster) struct Events {
+pub(crate) struct Events {
     host: String,
     /// The user in whose name events of policies are written.
     policies: String,
@@ -103,7 +103,7 @@ pub(in crate::cluster) struct Events {
 
 impl Events {
     /// No events. `host` is this instance's host name.
-    pub(in crate::cluster) fn new(host: &str) -> Self {
+    pub(crate) fn new(host: &str) -> Self {
         Self {
             host: host.to_owned(),
             policies: String::new(),
@@ -124,17 +124,17 @@ impl Events {
     }
 
     /// The number of events that are not written yet.
-    pub(in crate::cluster) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.len
     }
 
     /// The number of events that were given up so far.
-    pub(in crate::cluster) fn given_up(&self) -> u64 {
+    pub(crate) fn given_up(&self) -> u64 {
         self.given_up
     }
 
     /// Whether an event can be written now.
-    pub(in crate::cluster) fn is_ready(&self) -> bool {
+    pub(crate) fn is_ready(&self) -> bool {
         !self.ready.is_empty()
     }
 
@@ -144,7 +144,7 @@ impl Events {
     }
 
     /// Makes events ready whose retry is due.
-    pub(in crate::cluster) fn wake(&mut self, now: Instant) {
+    pub(crate) fn wake(&mut self, now: Instant) {
         while let Some((at, pod)) = self.retries.pop_first() {
             if at > now {
                 self.retries.insert((at, pod));
@@ -155,7 +155,7 @@ impl Events {
     }
 
     /// Takes an event.
-    pub(in crate::cluster) fn push(&mut self, event: EventRecord, now: Instant) {
+    pub(crate) fn push(&mut self, event: EventRecord, now: Instant) {
         let (key, at) = (key_of(&event), event.at);
         if let Some(lane) = self.lanes.get_mut(&key.0) {
             // The one that is being written is fixed.
@@ -228,7 +228,7 @@ impl Events {
     }
 
     /// The request of the next event, with its pod; [`Events::answered`] gets the answer.
-    pub(in crate::cluster) fn next(&mut self, now: Instant) -> Option<(Symbol, Request)> {
+    pub(crate) fn next(&mut self, now: Instant) -> Option<(Symbol, Request)> {
         while let Some(pod) = self.ready.pop_front() {
             let Some(lane) = self.lanes.get_mut(&pod) else { continue };
             let Some(pending) = lane.waiting.front() else { continue };
@@ -253,7 +253,7 @@ impl Events {
     }
 
     /// Handles the answer to the request of a pod's first event.
-    pub(in crate::cluster) fn answered(&mut self, pod: &Symbol, answer: Result<(), ApiError>, now: Instant) {
+    pub(crate) fn answered(&mut self, pod: &Symbol, answer: Result<(), ApiError>, now: Instant) {
         let Some(lane) = self.lanes.get_mut(pod) else { return };
         let (Some(count), Some(pending)) = (lane.open.take(), lane.waiting.front_mut()) else { return };
         let error = match answer {
@@ -332,7 +332,7 @@ impl Events {
 
     /// Forgets finished series, and writes the counts of those that are finished or were not written
     /// for long.
-    pub(in crate::cluster) fn sweep(&mut self, now: Instant) {
+    pub(crate) fn sweep(&mut self, now: Instant) {
         let mut stale = Vec::new();
         self.series.retain(|key, series| {
             let done = now.saturating_duration_since(series.last) > FINISH;
@@ -385,8 +385,8 @@ fn collection(event: &EventRecord) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::framework::EventType;
-    use crate::model::{Kind, ObjectKey, PodKey};
+    use bayplan_framework::EventType;
+    use bayplan_model::{Kind, ObjectKey, PodKey};
     use serde_json::Value;
 
     fn event(pod: &str, reason: &'static str, at: i64) -> EventRecord {

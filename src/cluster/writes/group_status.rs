@@ -3,20 +3,20 @@
 //! module, which neither waits nor sends.
 
 use super::status_writer::{Name, Status};
-use crate::cluster::inputs::watch::Watched;
+use crate::inputs::watch::Watched;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The label by which a pod names its group, which is in its namespace.
-pub(in crate::cluster) const LABEL: &str = "scheduling.x-k8s.io/pod-group";
+pub(crate) const LABEL: &str = "scheduling.x-k8s.io/pod-group";
 /// The fields of the status that are written.
 pub(super) const FIELDS: &[&str] =
     &["phase", "occupiedBy", "running", "succeeded", "failed", "scheduleStartTime"];
 
 /// A pod as the API server gives it, as far as its group has to know it.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-pub(in crate::cluster) struct Pod {
+pub(crate) struct Pod {
     #[serde(default)]
     metadata: Metadata,
     #[serde(default)]
@@ -173,7 +173,7 @@ impl Groups {
     }
 
     /// A PodGroup was added or changed.
-    pub(in crate::cluster) fn put(&mut self, name: &Name, object: &Value, status: Status) {
+    pub(crate) fn put(&mut self, name: &Name, object: &Value, status: Status) {
         let min_member = object.pointer("/spec/minMember").and_then(Value::as_i64).unwrap_or(1).max(1);
         // Another one under the same name has no beginning yet, and no status either.
         let known = self.groups.remove(name).filter(|known| known.status.is_empty() || !status.is_empty());
@@ -183,7 +183,7 @@ impl Groups {
     }
 
     /// A PodGroup was deleted.
-    pub(in crate::cluster) fn remove(&mut self, name: &Name) {
+    pub(crate) fn remove(&mut self, name: &Name) {
         self.groups.remove(name);
     }
 

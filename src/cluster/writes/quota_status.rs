@@ -2,9 +2,9 @@
 //! the one by which a policy decides. `statuses` calls this module, which neither waits nor sends.
 
 use super::status_writer::{Name, Status};
-use crate::lang::types::value::named_resources;
-use crate::model::{Generation, Quantity, Resource};
-use crate::scheduler::Scheduler;
+use bayplan_lang::types::value::named_resources;
+use bayplan_model::{Generation, Quantity, Resource};
+use bayplan_scheduler::Scheduler;
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -46,12 +46,12 @@ impl std::fmt::Display for LedgerName {
 }
 
 /// A state of the cluster and of the policies in service: sums of the same state are the same.
-pub(in crate::cluster) type State = (Generation, u64);
+pub(crate) type State = (Generation, u64);
 /// The sums of namespaces.
 pub(super) type Sums = BTreeMap<String, Resource>;
 
 /// The present sums of these namespaces with their state; no sums if the state is still `known`, or why there are none.
-pub(in crate::cluster) fn sums(
+pub(crate) fn sums(
     of: &Scheduler,
     ledger: &LedgerName,
     namespaces: &BTreeSet<String>,
@@ -93,19 +93,19 @@ pub(super) struct Quotas {
 
 impl Quotas {
     /// A quota was added or changed.
-    pub(in crate::cluster) fn put(&mut self, name: &Name, object: &Value) {
+    pub(crate) fn put(&mut self, name: &Name, object: &Value) {
         let lists = ["/spec/min", "/spec/max"].into_iter().filter_map(|path| object.pointer(path));
         let named = lists.filter_map(Value::as_object).flat_map(Map::keys).cloned().collect();
         self.named.insert(name.clone(), named);
     }
 
     /// A quota was deleted.
-    pub(in crate::cluster) fn remove(&mut self, name: &Name) {
+    pub(crate) fn remove(&mut self, name: &Name) {
         self.named.remove(name);
     }
 
     /// The namespaces that have a quota.
-    pub(in crate::cluster) fn namespaces(&self) -> BTreeSet<String> {
+    pub(crate) fn namespaces(&self) -> BTreeSet<String> {
         self.named.keys().map(|(namespace, _)| namespace.clone()).collect()
     }
 
@@ -114,7 +114,7 @@ impl Quotas {
     ///
     /// Source: `scheduler-plugins/pkg/controllers/elasticquota_controller.go`, `newZeroUsed`: resources that the quota
     /// names are in `used` even when nothing is used of them.
-    pub(in crate::cluster) fn statuses(&self, sums: &Sums) -> Vec<(Name, Option<Status>)> {
+    pub(crate) fn statuses(&self, sums: &Sums) -> Vec<(Name, Option<Status>)> {
         let mut last = None;
         let status = |(name, named): (&Name, &BTreeSet<String>)| {
             let is_first = last.replace(name.0.clone()).as_ref() != Some(&name.0);

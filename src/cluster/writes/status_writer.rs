@@ -4,18 +4,18 @@
 //! server does not keep, because its kind has no such field, is not written twice. `statuses` calls this module, which
 //! neither waits nor sends.
 
-use crate::cluster::api::backoff::delay_before;
-use crate::framework::{Answer, CallError};
-use crate::model::at_or_above;
+use crate::api::backoff::delay_before;
+use bayplan_framework::{Answer, CallError};
+use bayplan_model::at_or_above;
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 use tokio::time::Instant;
 
 /// Namespace and name of an object.
-pub(in crate::cluster) type Name = (String, String);
+pub(crate) type Name = (String, String);
 /// The fields of a status that we write.
-pub(in crate::cluster) type Status = Map<String, Value>;
+pub(crate) type Status = Map<String, Value>;
 
 /// The pause between two writes of an object.
 pub(super) const PAUSE: Duration = Duration::from_secs(1);
@@ -26,20 +26,20 @@ const LONGEST_FORBIDDEN: Duration = Duration::from_secs(5);
 
 /// An object as the watch shows it.
 #[derive(Clone, Debug, PartialEq)]
-pub(in crate::cluster) struct Seen {
-    pub(in crate::cluster) uid: String,
-    pub(in crate::cluster) version: String,
+pub(crate) struct Seen {
+    pub(crate) uid: String,
+    pub(crate) version: String,
     /// Of the fields that we write, those that there are.
-    pub(in crate::cluster) status: Status,
+    pub(crate) status: Status,
 }
 
 /// A write that goes out now.
 #[derive(Clone, Debug, PartialEq)]
-pub(in crate::cluster) struct Write {
-    pub(in crate::cluster) name: Name,
-    pub(in crate::cluster) uid: String,
+pub(crate) struct Write {
+    pub(crate) name: Name,
+    pub(crate) uid: String,
     /// The fields that differ, as a JSON merge patch.
-    pub(in crate::cluster) changes: Value,
+    pub(crate) changes: Value,
 }
 
 /// What is known of an object.
@@ -71,7 +71,7 @@ pub(super) struct StatusWriter {
 
 impl StatusWriter {
     /// The watch shows an object.
-    pub(in crate::cluster) fn see(&mut self, name: &Name, seen: Seen, now: Instant) {
+    pub(crate) fn see(&mut self, name: &Name, seen: Seen, now: Instant) {
         match self.entries.get_mut(name) {
             Some(entry) if entry.seen.uid == seen.uid => {
                 entry.seen = seen;
@@ -86,14 +86,14 @@ impl StatusWriter {
     }
 
     /// An object was deleted.
-    pub(in crate::cluster) fn gone(&mut self, name: &Name) {
+    pub(crate) fn gone(&mut self, name: &Name) {
         if let Some(Entry { due: Some(at), .. }) = self.entries.remove(name) {
             self.due.remove(&(at, name.clone()));
         }
     }
 
     /// The status that an object should have; `None`: it stays as it is.
-    pub(in crate::cluster) fn want(&mut self, name: &Name, wanted: Option<Status>, now: Instant) {
+    pub(crate) fn want(&mut self, name: &Name, wanted: Option<Status>, now: Instant) {
         if let Some(entry) = self.entries.get_mut(name) {
             entry.wanted = wanted;
             self.plan(name, now);
@@ -101,12 +101,12 @@ impl StatusWriter {
     }
 
     /// The objects that are known.
-    pub(in crate::cluster) fn names(&self) -> impl Iterator<Item = &Name> {
+    pub(crate) fn names(&self) -> impl Iterator<Item = &Name> {
         self.entries.keys()
     }
 
     /// The next write, which goes out now; or when to ask again, if nothing changes.
-    pub(in crate::cluster) fn next(&mut self, now: Instant) -> Result<Write, Option<Instant>> {
+    pub(crate) fn next(&mut self, now: Instant) -> Result<Write, Option<Instant>> {
         let Some((at, name)) = self.due.first().cloned() else { return Err(None) };
         let at = self.forbidden.1.map_or(at, |until| until.max(at));
         if at > now {
@@ -123,12 +123,7 @@ impl StatusWriter {
     }
 
     /// The answer to a write.
-    pub(in crate::cluster) fn answered(
-        &mut self,
-        write: &Write,
-        answer: &Result<Answer, CallError>,
-        now: Instant,
-    ) {
+    pub(crate) fn answered(&mut self, write: &Write, answer: &Result<Answer, CallError>, now: Instant) {
         let forbidden = matches!(answer, Err(CallError::Refused { code: 403, .. }));
         if forbidden {
             let pause = delay_before(self.forbidden.0, PAUSE, LONGEST_FORBIDDEN);
@@ -321,7 +316,7 @@ mod tests {
         }
         assert!(pauses[3] >= PAUSE * 8 && pauses[3] <= LONGEST * 2, "{pauses:?}");
         let write = writer.next(now).unwrap();
-        let after = crate::model::Duration::from_seconds(200);
+        let after = bayplan_model::Duration::from_seconds(200);
         writer.answered(&write, &Err(CallError::Retry { after, message: String::new() }), now);
         let again = writer.next(now).unwrap_err().unwrap();
         assert!(again - now >= Duration::from_secs(200), "as long as the server asks");

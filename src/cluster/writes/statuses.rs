@@ -12,15 +12,15 @@ use super::effects::Effects;
 use super::group_status::{self, Groups, LABEL, Pod};
 use super::quota_status::{self, LedgerName, Quotas, State, Sums};
 use super::status_writer::{Name, PAUSE, Seen, Status, StatusWriter, Write};
-use crate::cluster::api::client::Api;
-use crate::cluster::inputs::informers::Informers;
-use crate::cluster::inputs::watch::{self, Collection, Update, Watched, encode, rule};
-use crate::cluster::port::metrics::Metrics;
-use crate::cluster::process::driver::Driver;
-use crate::cluster::process::term::Term;
-use crate::framework::{Answer, CallError};
-use crate::model::objects::projection::Projection;
-use crate::scheduler::Scheduler;
+use crate::api::client::Api;
+use crate::inputs::informers::Informers;
+use crate::inputs::watch::{self, Collection, Update, Watched, encode, rule};
+use crate::port::metrics::Metrics;
+use crate::process::driver::Driver;
+use crate::process::term::Term;
+use bayplan_framework::{Answer, CallError};
+use bayplan_model::objects::projection::Projection;
+use bayplan_scheduler::Scheduler;
 use futures::future::{BoxFuture, join_all};
 use futures::stream::{FuturesUnordered, StreamExt};
 use serde_json::Value;
@@ -54,12 +54,12 @@ impl Settings {
     }
 
     /// Whether there is nothing to do.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
     /// The rules of a role that it needs.
-    pub fn rights(&self) -> Vec<String> {
+    pub(crate) fn rights(&self) -> Vec<String> {
         let kinds = [(self.pod_groups, &POD_GROUPS), (self.elastic_quotas.is_some(), &ELASTIC_QUOTAS)];
         kinds.into_iter().filter(|(asked, _)| *asked).flat_map(|(_, kind)| kind.rights()).collect()
     }
@@ -252,19 +252,19 @@ type Ended = (bool, Write, Result<Answer, CallError>);
 const OPEN: usize = 32;
 
 /// Writes statuses.
-pub(in crate::cluster) struct Statuses {
-    pub(in crate::cluster) settings: Settings,
-    pub(in crate::cluster) api: Api,
-    pub(in crate::cluster) effects: Effects,
-    pub(in crate::cluster) driver: Driver<Scheduler>,
-    pub(in crate::cluster) informers: Informers,
-    pub(in crate::cluster) metrics: Arc<Metrics>,
-    pub(in crate::cluster) term: Term,
+pub(crate) struct Statuses {
+    pub(crate) settings: Settings,
+    pub(crate) api: Api,
+    pub(crate) effects: Effects,
+    pub(crate) driver: Driver<Scheduler>,
+    pub(crate) informers: Informers,
+    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) term: Term,
 }
 
 impl Statuses {
     /// Watches and writes for ever.
-    pub(in crate::cluster) async fn run(self) {
+    pub(crate) async fn run(self) {
         for rule in self.settings.rights() {
             tracing::info!("the status of other objects is written; the role needs this rule: {rule}");
         }

@@ -6,7 +6,7 @@
 //! bindings and patches share its tokens. A class that the server throttles gets a narrower part of the
 //! window, which widens again call by call. `effects` calls this module, which neither waits nor sends.
 
-use crate::cluster::api::limiter::{CLASSES, Class, Limits};
+use crate::api::limiter::{CLASSES, Class, Limits};
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -46,7 +46,7 @@ pub(super) struct Window {
 
 impl Window {
     /// A window of this many requests.
-    pub(in crate::cluster) fn new(at_once: usize) -> Self {
+    pub(crate) fn new(at_once: usize) -> Self {
         let part = Part { open: 0, width: at_once as f64, halved: None };
         Self {
             at_once,
@@ -64,7 +64,7 @@ impl Window {
 
     /// Opens a request of the class that goes next, of those with a waiting call. `Err`: none may go
     /// now; a limit may admit one at that instant.
-    pub(in crate::cluster) fn next(
+    pub(crate) fn next(
         &mut self,
         limits: &Limits,
         now: Instant,
@@ -154,7 +154,7 @@ impl Window {
     }
 
     /// A request ended that was open for `took`; `throttled`: the server answered 429.
-    pub(in crate::cluster) fn closed(&mut self, class: Class, now: Instant, took: Duration, throttled: bool) {
+    pub(crate) fn closed(&mut self, class: Class, now: Instant, took: Duration, throttled: bool) {
         let most = self.at_once as f64;
         let part = &mut self.parts[class as usize];
         part.open = part.open.saturating_sub(1);

@@ -10,13 +10,13 @@
 use super::compiled::waits_for;
 use super::store::{Compiled, Held, Store, Version};
 use super::verdict::{ObjectName, Problem, Texts, Verdict};
-use crate::lang::analysis::load::Load;
+use bayplan_lang::analysis::load::Load;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// What an override makes of a policy.
 #[derive(Clone, Debug)]
-pub enum Override<P> {
+pub(crate) enum Override<P> {
     /// The policy has no effect; the policy in a form without effect.
     Suspended(P),
     /// An older text of the policy is in service.
@@ -24,10 +24,10 @@ pub enum Override<P> {
 }
 
 /// The override of a policy, and its words.
-pub type Overridden<P> = Option<(Override<P>, String)>;
+pub(crate) type Overridden<P> = Option<(Override<P>, String)>;
 
 /// The conditions under which texts serve.
-pub struct Terms<'a, P> {
+pub(crate) struct Terms<'a, P> {
     /// What a policy reads and cannot have now, with the way out.
     pub unmet: &'a dyn Fn(&P) -> Option<String>,
     /// The override of a policy of an object, and its words.
@@ -58,7 +58,7 @@ pub enum Origin {
 
 /// A policy in service.
 #[derive(Clone, Debug)]
-pub struct Served<P> {
+pub(crate) struct Served<P> {
     /// The object that has it.
     pub object: ObjectName,
     /// The policy.
@@ -69,7 +69,7 @@ pub struct Served<P> {
 
 /// What is in service after a change.
 #[derive(Clone, Debug)]
-pub struct Service<P> {
+pub(crate) struct Service<P> {
     /// The policies, older objects first; stand-ins last.
     pub policies: Vec<Served<P>>,
     /// The verdict of each object, by name.
@@ -97,7 +97,7 @@ impl<P> Default for Service<P> {
 
 impl<P> Service<P> {
     /// What tells two sets apart: object, name, revision and origin of each policy.
-    pub fn key(&self) -> Vec<(ObjectName, String, String, Origin)> {
+    pub(crate) fn key(&self) -> Vec<(ObjectName, String, String, Origin)> {
         let of = |it: &Served<P>| {
             (it.object.clone(), it.compiled.name.clone(), it.compiled.revision.clone(), it.origin)
         };
@@ -125,7 +125,7 @@ impl<P: Clone> Store<P> {
     /// The policies in service. Of two policies with the same name, and of two with `queue by`, the one stays that is in
     /// service; where neither is, the one of the older object comes into service. Of objects that exceed the limits together the newest
     /// are refused.
-    pub fn service(&self, terms: &Terms<'_, P>) -> Service<P> {
+    pub(crate) fn service(&self, terms: &Terms<'_, P>) -> Service<P> {
         let mut by_age: Vec<_> = self.objects.iter().collect();
         by_age.sort_by(|(left, a), (right, b)| (&a.age, left).cmp(&(&b.age, right)));
         let mut service = Service::default();
@@ -189,7 +189,7 @@ impl<P: Clone> Store<P> {
 
     /// The objects whose present text came into service with this choice and did not serve before,
     /// newest first.
-    pub fn newcomers(&self, service: &Service<P>) -> Vec<ObjectName> {
+    pub(crate) fn newcomers(&self, service: &Service<P>) -> Vec<ObjectName> {
         let came = |(name, held): &(&ObjectName, &Held<P>)| {
             let served = held.serving.as_ref().map(|version| &version.hash);
             service.chosen.get(*name).is_some_and(|chosen| Some(chosen) != served)

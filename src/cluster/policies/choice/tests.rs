@@ -1,8 +1,8 @@
 //! Tests of the choice: which text of each object is in service, on toy policies.
 
 use super::*;
-use crate::cluster::policies::store::{Compile, Standing};
-use crate::cluster::policies::verdict::{Texts, hash};
+use crate::policies::store::{Compile, Standing};
+use crate::policies::verdict::{Texts, hash};
 
 /// A text is `name` and words: `queue` orders the queue, `reads` needs something that may be
 /// missing, `heavy` costs 60. Anything with `!` does not compile, and `?` makes the compiler panic.

@@ -1,6 +1,6 @@
 //! The only room that talks to the API server (feature `cluster`): watches, calls, events, the
 //! lease, policies from ConfigMaps, health and metrics. It drives the
-//! [`Scheduler`](crate::scheduler) on one thread and makes no scheduling decisions.
+//! [`Scheduler`](bayplan_scheduler) on one thread and makes no scheduling decisions.
 
 pub mod api;
 pub mod inputs;
