@@ -1,6 +1,6 @@
 //! The JSON schema of policy documents, from the table of their fields. `bayplan schema` prints it.
 
-use bayplan_lang::language::documents::{DOCUMENT, FieldDef, MOST_WEIGHT, ObjectDef, Shape};
+use bayplan_lang::language::documents::{DOCUMENT, FieldDef, Form, MOST_WEIGHT, ObjectDef, Shape};
 use serde_json::{Map, Value, json};
 
 /// The schema of `kind: SchedulingPolicy`, draft 2020-12.
@@ -24,11 +24,10 @@ fn object(of: &'static ObjectDef, defs: &mut Map<String, Value>) -> Value {
         }
         properties.insert(field.name.to_owned(), value);
     }
-    let in_a_form = |name: &str| of.forms.iter().any(|form| form.contains(&name));
     let required: Vec<&str> = of
         .fields
         .iter()
-        .filter(|field| field.needed && !in_a_form(field.name))
+        .filter(|field| field.needed && !of.is_of_a_form(field.name))
         .map(|field| field.name)
         .collect();
     let mut schema = json!({
@@ -44,11 +43,11 @@ fn object(of: &'static ObjectDef, defs: &mut Map<String, Value>) -> Value {
 }
 
 /// A form: what it needs, and without the fields of the others.
-fn one_form(of: &ObjectDef, form: &[&str]) -> Value {
+fn one_form(of: &ObjectDef, form: &Form) -> Value {
     let needed: Vec<&str> = of
         .fields
         .iter()
-        .filter(|field| field.needed && form.contains(&field.name))
+        .filter(|field| field.needed && form.fields.contains(&field.name))
         .map(|field| field.name)
         .collect();
     let others: Vec<Value> = of

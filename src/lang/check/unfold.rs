@@ -6,8 +6,8 @@
 
 use crate::language::limits::{MOST_EXPRESSIONS_OF_ALL, MOST_POLICIES};
 use crate::syntax::ast::{
-    self, Block, BlockKind, Expr, ExprKind, Reason, StatementKind, Template, TemplatePart, Text, TypeExpr,
-    TypeExprKind,
+    self, Block, BlockKind, Expr, ExprKind, Part, Reason, StatementKind, Template, TemplatePart, Text,
+    TypeExpr, TypeExprKind,
 };
 use bayplan_diag::with_commas;
 use bayplan_diag::{Diagnostic, Span, codes};
@@ -229,7 +229,7 @@ impl<'a> Unfold<'a> {
             StatementKind::Source(of) => self.whole(&of.value),
             StatementKind::Param(of) => self.whole(&of.default),
             StatementKind::Applies(of) => of.when.as_ref().map_or(0, |when| self.whole(when)),
-            StatementKind::Gate(of) => self.reason(&of.reason).saturating_add(self.whole(&of.when)),
+            StatementKind::Gate(_) => self.parts(&kind.parts()),
             StatementKind::Queue(keys) => {
                 keys.iter().fold(0, |all, key| all.saturating_add(self.whole(&key.value)))
             }
@@ -261,33 +261,9 @@ impl<'a> Unfold<'a> {
                     self.names.insert(of.name.text.clone(), Named::Measured(kept));
                     parts
                 }
-                BlockKind::Require(of) => {
-                    let reason = of.reason.as_ref().map_or(0, |reason| self.reason(reason));
-                    self.whole(&of.condition).saturating_add(reason)
-                }
-                BlockKind::Reject(of) => self.reason(&of.reason).saturating_add(self.optional(&of.when)),
-                BlockKind::Only(of) => self.whole(&of.nodes).saturating_add(self.optional(&of.when)),
-                BlockKind::Give(of) | BlockKind::Add(of) => {
-                    self.whole(&of.value).saturating_add(self.optional(&of.when))
-                }
-                BlockKind::Wait(of) => {
-                    let reason = self.reason(&of.reason);
-                    self.whole(&of.patience).saturating_add(self.whole(&of.until)).saturating_add(reason)
-                }
-                BlockKind::Release(of) => self.reason(&of.reason).saturating_add(self.optional(&of.when)),
-                BlockKind::Activate(of) => self.optional(&of.when),
-                BlockKind::Remember(of) => self.whole(&of.value).saturating_add(self.optional(&of.when)),
-                BlockKind::Write(of) => self.whole(&of.value).saturating_add(self.optional(&of.when)),
-                BlockKind::Event(of) => self.template(&of.text).saturating_add(self.optional(&of.when)),
-                BlockKind::Victim(of) | BlockKind::Protect(of) => self.whole(&of.when),
-                BlockKind::Never(of) => self.reason(&of.reason).saturating_add(self.optional(&of.when)),
-                BlockKind::Guard(of) => {
-                    let reason = of.reason.as_ref().map_or(0, |reason| self.reason(reason));
-                    self.whole(&of.condition).saturating_add(reason)
-                }
                 BlockKind::Mode(of) => self.optional(&of.when),
                 BlockKind::Except(of) => self.optional(&of.when),
-                BlockKind::Broken(_) => 0,
+                kind => self.parts(&kind.parts()),
             };
             let of_mode = self.mode(statement.mode.as_ref());
             all = all.saturating_add(parts).saturating_add(of_mode);
@@ -299,6 +275,18 @@ impl<'a> Unfold<'a> {
             };
         }
         all
+    }
+
+    /// The parts of a statement that its row has.
+    fn parts(&mut self, parts: &ast::Parts<'a>) -> u64 {
+        parts.iter().fold(0, |all: u64, (_, part)| {
+            all.saturating_add(match part {
+                Part::Expr(expr) => self.whole(expr),
+                Part::Reason(reason) => self.reason(reason),
+                Part::Template(text) => self.template(text),
+                Part::Name(_) | Part::Text(_) | Part::Type(_) | Part::Flag | Part::Word(_) => 0,
+            })
+        })
     }
 
     /// The condition of a mode that a statement says beside its own parts.

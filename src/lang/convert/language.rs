@@ -3,7 +3,7 @@
 use super::expressions::{To, Writer};
 use super::remarks::{Comments, Remarks};
 use super::{NoTwin, Types, literals};
-use crate::language::statements::RESERVED;
+use crate::language::statements::{PartDef, PartKind, RESERVED, StatementId};
 use crate::syntax::ast::*;
 use bayplan_diag::{Source, Span};
 
@@ -106,11 +106,6 @@ impl LanguageWriter<'_> {
                 let when = self.when(applies.when.as_ref());
                 self.line(&format!("applies{all}{when}"));
             }
-            StatementKind::Gate(gate) => {
-                let (reason, when) = (self.reason(&gate.reason), self.expr(&gate.when));
-                let mode = self.mode_before(statement.mode.as_ref());
-                self.line(&format!("gate {mode}{reason} when {when}"));
-            }
             StatementKind::Queue(keys) => {
                 let keys: Vec<String> = keys
                     .iter()
@@ -127,14 +122,19 @@ impl LanguageWriter<'_> {
                 let mode = self.mode(mode);
                 self.line(&mode);
             }
-            StatementKind::Except(except) => self.except(except),
-            StatementKind::Prefilter(block) => self.block_by_mode("prefilter", block, statement.span),
-            StatementKind::Reserve(block) => self.block("reserve", block, statement.span),
-            StatementKind::Permit(block) => self.block_by_mode("permit", block, statement.span),
-            StatementKind::Preempt(block) => self.block_by_mode("preempt", block, statement.span),
-            StatementKind::BeforeBind(block) => self.block("before bind", block, statement.span),
-            StatementKind::AfterBind(block) => self.block("after bind", block, statement.span),
-            StatementKind::AfterFailure(block) => self.block("after failure", block, statement.span),
+            StatementKind::Reserve(block)
+            | StatementKind::BeforeBind(block)
+            | StatementKind::AfterBind(block)
+            | StatementKind::AfterFailure(block) => {
+                let words = statement.kind.id().map_or("", |id| id.def().words);
+                self.block(words, block, statement.span);
+            }
+            StatementKind::Prefilter(block)
+            | StatementKind::Permit(block)
+            | StatementKind::Preempt(block) => {
+                let words = statement.kind.id().map_or("", |id| id.def().words);
+                self.block_by_mode(words, block, statement.span);
+            }
             StatementKind::Filter(filter) => {
                 let mode = statement.mode.as_ref();
                 self.block_in_mode(
@@ -145,11 +145,6 @@ impl LanguageWriter<'_> {
                 );
             }
             StatementKind::Score(score) => self.score(score, statement.span, statement.mode.as_ref()),
-            StatementKind::Prefer(prefer) => {
-                let (weight, when) = (self.expr(&prefer.weight), self.expr(&prefer.when));
-                let mode = self.mode_before(statement.mode.as_ref());
-                self.line(&format!("prefer {mode}{weight} when {when}"));
-            }
             StatementKind::Let(of) => self.declared_let(of),
             StatementKind::Param(param) => {
                 let name = self.name(&param.name);
@@ -162,18 +157,10 @@ impl LanguageWriter<'_> {
                 let default = self.expr(&param.default);
                 self.line(&format!("param {name}{declared}{} = {default}", range.unwrap_or_default()));
             }
-            StatementKind::Group(group) => {
-                let (name, condition) = (self.name(&group.name), self.expr(&group.condition));
-                self.line(&format!("group {name} = {} in pods where {condition}", group.variable.text));
-            }
             StatementKind::Ledger(ledger) => {
                 let (name, key) = (self.name(&ledger.name), self.expr(&ledger.key));
                 let head = format!("ledger {name}: {} by {key}", type_text(&ledger.declared));
                 self.block(&head, &ledger.block, statement.span);
-            }
-            StatementKind::Memo(memo) => {
-                let (name, key, ttl) = (self.name(&memo.name), self.expr(&memo.key), self.expr(&memo.ttl));
-                self.line(&format!("memo {name}: {} by {key} ttl {ttl}", type_text(&memo.declared)));
             }
             StatementKind::Source(source) => {
                 let name = self.name(&source.name);
@@ -183,10 +170,41 @@ impl LanguageWriter<'_> {
                 let args: Vec<String> = args.collect();
                 self.line(&format!("source {name} = {}({})", call.function.text, args.join(", ")));
             }
-            _ => self
-                .without
-                .push(NoTwin::new(statement.span, "the policy language has nothing for this field")),
+            kind => {
+                let mode = statement.mode.as_ref().map(|mode| self.mode(mode));
+                self.by_its_row(kind.id(), mode, &kind.parts(), statement.span);
+            }
         }
+    }
+
+    /// A statement whose row has its parts, with its mode in front of them.
+    fn by_its_row(&mut self, id: Option<StatementId>, mode: Option<String>, parts: &Parts<'_>, span: Span) {
+        let Some(def) = id.map(StatementId::def).filter(|def| !def.parts.is_empty()) else {
+            self.without.push(NoTwin::new(span, "the policy language has nothing for this field"));
+            return;
+        };
+        let mut line = def.words.to_owned();
+        line.extend(mode.map(|mode| format!(" {mode}")));
+        for PartDef { key, before, kind } in def.parts {
+            let Some((_, part)) = parts.iter().find(|(known, _)| known == key) else { continue };
+            let text = match part {
+                Part::Expr(expr) => self.expr(expr),
+                Part::Reason(reason) => self.reason(reason),
+                Part::Name(name) if *kind == PartKind::Declared => self.name(name),
+                Part::Name(name) => name.text.to_string(),
+                Part::Text(text) => literals::quoted(&text.text),
+                Part::Template(text) => format!("\"{}\"", self.template(text)),
+                Part::Type(declared) => type_text(declared),
+                Part::Flag => String::new(),
+                Part::Word(word) => (*word).to_owned(),
+            };
+            let mark = before.starts_with(|first: char| first.is_ascii_punctuation() && first != '=');
+            for word in [*before, &text].into_iter().filter(|word| !word.is_empty()) {
+                line.push_str(if mark && word == *before { "" } else { " " });
+                line.push_str(word);
+            }
+        }
+        self.line(&line);
     }
 
     /// `mode M [when E [else M]] [until DATE]`
@@ -196,18 +214,6 @@ impl LanguageWriter<'_> {
             mode.otherwise.as_ref().map(|word| format!(" else {}", word.text)).unwrap_or_default();
         let until = mode.until.as_ref().map(|day| format!(" until {}", day.text)).unwrap_or_default();
         format!("mode {}{when}{otherwise}{until}", mode.mode.text)
-    }
-
-    /// The mode of a statement without a block, in front of its parts.
-    fn mode_before(&mut self, mode: Option<&Mode>) -> String {
-        mode.map(|mode| self.mode(mode) + " ").unwrap_or_default()
-    }
-
-    fn except(&mut self, except: &Except) {
-        let when = self.when(except.when.as_ref());
-        let because = literals::quoted(&except.because.text);
-        let rule = except.target.as_ref().map(|rule| format!("{} ", rule.text)).unwrap_or_default();
-        self.line(&format!("except {rule}until {} because {because}{when}", except.until.text));
     }
 
     fn declared_let(&mut self, of: &Let) {
@@ -273,79 +279,7 @@ impl LanguageWriter<'_> {
             }
             match &inner.kind {
                 BlockKind::Let(of) => self.declared_let(of),
-                BlockKind::Require(require) => {
-                    let condition = self.expr(&require.condition);
-                    let reason =
-                        require.reason.as_ref().map(|reason| format!(" else {}", self.reason(reason)));
-                    self.line(&format!("require {condition}{}", reason.unwrap_or_default()));
-                }
-                BlockKind::Reject(reject) => {
-                    let (reason, when) = (self.reason(&reject.reason), self.when(reject.when.as_ref()));
-                    self.line(&format!("reject {reason}{when}"));
-                }
-                BlockKind::Only(only) => {
-                    let (nodes, when) = (self.expr(&only.nodes), self.when(only.when.as_ref()));
-                    self.line(&format!("only nodes {nodes}{when}"));
-                }
-                BlockKind::Give(give) => {
-                    let (value, when) = (self.expr(&give.value), self.when(give.when.as_ref()));
-                    self.line(&format!("give {value}{when}"));
-                }
-                BlockKind::Add(add) => {
-                    let (value, when) = (self.expr(&add.value), self.when(add.when.as_ref()));
-                    self.line(&format!("add {value}{when}"));
-                }
-                BlockKind::Wait(wait) => {
-                    let patience = self.expr(&wait.patience);
-                    let group =
-                        wait.group.as_ref().map(|group| format!(" for {}", group.text)).unwrap_or_default();
-                    let (until, reason) = (self.expr(&wait.until), self.reason(&wait.reason));
-                    self.line(&format!("wait {patience}{group} until {until} else {reason}"));
-                }
-                BlockKind::Write(write) => {
-                    let (verb, object) = (write.verb.word(), &write.object.text);
-                    let (value, when) = (self.expr(&write.value), self.when(write.when.as_ref()));
-                    self.line(&format!("{verb} {object} {value}{when}"));
-                }
-                BlockKind::Event(of) => {
-                    let (text, when) = (self.template(&of.text), self.when(of.when.as_ref()));
-                    let kind = if of.warning { "warning" } else { "normal" };
-                    let reason = literals::quoted(&of.reason.text);
-                    self.line(&format!("event {} {kind} {reason} \"{text}\"{when}", of.object.text));
-                }
-                BlockKind::Release(of) => {
-                    let (reason, when) = (self.reason(&of.reason), self.when(of.when.as_ref()));
-                    self.line(&format!("release {} {reason}{when}", of.group.text));
-                }
-                BlockKind::Activate(of) => {
-                    let when = self.when(of.when.as_ref());
-                    self.line(&format!("activate {}{when}", of.group.text));
-                }
-                BlockKind::Remember(of) => {
-                    let (value, when) = (self.expr(&of.value), self.when(of.when.as_ref()));
-                    self.line(&format!("remember {} = {value}{when}", of.memo.text));
-                }
-                BlockKind::Victim(of) => {
-                    let when = self.expr(&of.when);
-                    let all = if of.to_all_pods.is_some() { " to all pods" } else { "" };
-                    self.line(&format!("victim {}{all} when {when}", of.variable.text));
-                }
-                BlockKind::Protect(of) => {
-                    let when = self.expr(&of.when);
-                    self.line(&format!("protect {} when {when}", of.variable.text));
-                }
-                BlockKind::Never(never) => {
-                    let (reason, when) = (self.reason(&never.reason), self.when(never.when.as_ref()));
-                    self.line(&format!("never {reason}{when}"));
-                }
-                BlockKind::Guard(guard) => {
-                    let condition = self.expr(&guard.condition);
-                    let reason = guard.reason.as_ref().map(|reason| format!(" else {}", self.reason(reason)));
-                    self.line(&format!("guard {condition}{}", reason.unwrap_or_default()));
-                }
-                _ => self
-                    .without
-                    .push(NoTwin::new(inner.span, "the policy language has nothing for this field")),
+                kind => self.by_its_row(kind.id(), None, &kind.parts(), inner.span),
             }
         }
         self.close();

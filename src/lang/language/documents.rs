@@ -3,7 +3,7 @@
 //! `syntax::document` reads documents by this table, `bayplan schema` prints the JSON schema of it, and the
 //! docs list it.
 
-use super::statements::StatementId;
+use super::statements::{Naming, StatementId};
 
 /// The version of the language of this release.
 pub const LANGUAGE_VERSION: i64 = 1;
@@ -27,9 +27,26 @@ pub struct ObjectDef {
     pub name: &'static str,
     /// Its fields, in the order in which `convert` writes them.
     pub fields: &'static [FieldDef],
-    /// The forms of which it has one. The first field of a form tells that it is this form; the others are
-    /// allowed beside that one only. Fields that are in no form are allowed in all.
-    pub forms: &'static [&'static [&'static str]],
+    /// The forms of which it has one. Fields that are in no form are allowed in all.
+    pub forms: &'static [Form],
+    /// The statement that it is, where it has no forms.
+    pub statement: Option<StatementId>,
+}
+
+/// A form of a map.
+#[derive(Debug)]
+pub struct Form {
+    /// The statement that it is.
+    pub statement: Option<StatementId>,
+    /// Its fields. The first one tells that it is this form; the others are allowed beside that one only.
+    pub fields: &'static [&'static str],
+}
+
+impl Form {
+    /// The field that tells that it is this form.
+    pub fn key(&self) -> &'static str {
+        self.fields.first().copied().unwrap_or_default()
+    }
 }
 
 /// A field of a map.
@@ -105,17 +122,51 @@ impl ObjectDef {
 
     /// The fields that tell its forms apart.
     pub fn keys(&self) -> impl Iterator<Item = &'static str> {
-        self.forms.iter().filter_map(|form| form.first().copied())
+        self.forms.iter().map(Form::key)
     }
 
     /// Whether a form allows a field.
-    pub fn takes(&self, form: &[&str], field: &str) -> bool {
-        form.contains(&field) || !self.forms.iter().any(|other| other.contains(&field))
+    pub fn takes(&self, form: &Form, field: &str) -> bool {
+        form.fields.contains(&field) || !self.is_of_a_form(field)
     }
+
+    /// Whether a field belongs to a form.
+    pub fn is_of_a_form(&self, field: &str) -> bool {
+        self.forms.iter().any(|form| form.fields.contains(&field))
+    }
+
+    /// Whether it may be a statement.
+    pub fn has(&self, id: StatementId) -> bool {
+        self.statement == Some(id) || self.forms.iter().any(|form| form.statement == Some(id))
+    }
+
+    /// The statement that a map is which has the given fields.
+    pub fn statement(&self, has: impl Fn(&str) -> bool) -> Option<StatementId> {
+        self.forms.iter().find(|form| has(form.key())).map_or(self.statement, |form| form.statement)
+    }
+}
+
+/// The field of `spec` that holds the statements of a row, as a list.
+pub(crate) fn list_of(id: StatementId) -> Option<&'static str> {
+    let holds = |field: &&FieldDef| field.statement == Some(id) && matches!(field.shape, Shape::List(_));
+    SPEC.fields.iter().find(holds).map(|field| field.name)
+}
+
+/// The fields of `spec` whose items declare names: expressions write them in front of these names, as in `params.NAME`.
+pub(crate) fn spaces() -> impl Iterator<Item = &'static str> {
+    let declares = |id: &StatementId| id.def().naming == Naming::Declares;
+    SPEC.fields
+        .iter()
+        .filter(move |field| field.statement.as_ref().is_some_and(declares))
+        .map(|field| field.name)
 }
 
 const fn field(name: &'static str, shape: Shape, doc: &'static str) -> FieldDef {
     FieldDef { name, shape, needed: false, statement: None, doc }
+}
+
+const fn form(statement: StatementId, fields: &'static [&'static str]) -> Form {
+    Form { statement: Some(statement), fields }
 }
 
 const fn needed(name: &'static str, shape: Shape, doc: &'static str) -> FieldDef {
@@ -151,6 +202,7 @@ const REJECT: FieldDef = needed("reject", Shape::Reason, "The reason of a refusa
 /// A policy.
 pub static DOCUMENT: ObjectDef = ObjectDef {
     name: KIND,
+    statement: None,
     forms: &[],
     fields: &[
         needed("apiVersion", Shape::Word(&[API_VERSION]), "The version of this format."),
@@ -162,6 +214,7 @@ pub static DOCUMENT: ObjectDef = ObjectDef {
 
 static METADATA: ObjectDef = ObjectDef {
     name: "metadata",
+    statement: None,
     forms: &[],
     fields: &[
         needed("name", Shape::Name, "The name of the policy, which is a plugin of that name."),
@@ -177,6 +230,7 @@ static METADATA: ObjectDef = ObjectDef {
 /// What a policy does.
 pub static SPEC: ObjectDef = ObjectDef {
     name: "spec",
+    statement: None,
     forms: &[],
     fields: &[
         field(
@@ -288,8 +342,10 @@ pub static SPEC: ObjectDef = ObjectDef {
     ],
 };
 
-static EXCEPTION: ObjectDef = ObjectDef {
+/// An exception.
+pub(crate) static EXCEPTION: ObjectDef = ObjectDef {
     name: "exception",
+    statement: Some(StatementId::Except),
     forms: &[],
     fields: &[
         field(
@@ -305,6 +361,7 @@ static EXCEPTION: ObjectDef = ObjectDef {
 
 static PARAM: ObjectDef = ObjectDef {
     name: "param",
+    statement: Some(StatementId::Param),
     forms: &[],
     fields: &[
         needed("name", Shape::Identifier, "Its name: `params.NAME`."),
@@ -321,6 +378,7 @@ static PARAM: ObjectDef = ObjectDef {
 
 static VARIABLE: ObjectDef = ObjectDef {
     name: "variable",
+    statement: Some(StatementId::Let),
     forms: &[],
     fields: &[
         needed("name", Shape::Identifier, "Its name: `variables.NAME`."),
@@ -334,10 +392,12 @@ static VARIABLE: ObjectDef = ObjectDef {
     ],
 };
 
-static MISSING: ObjectDef = ObjectDef { name: "missing", forms: &[], fields: &[REJECT, WITH, RESOLVABLE] };
+static MISSING: ObjectDef =
+    ObjectDef { name: "missing", statement: None, forms: &[], fields: &[REJECT, WITH, RESOLVABLE] };
 
 static GROUP: ObjectDef = ObjectDef {
     name: "group",
+    statement: Some(StatementId::Group),
     forms: &[],
     fields: &[
         needed("name", Shape::Identifier, "Its name: `groups.NAME`."),
@@ -347,6 +407,7 @@ static GROUP: ObjectDef = ObjectDef {
 
 static LEDGER: ObjectDef = ObjectDef {
     name: "ledger",
+    statement: Some(StatementId::Ledger),
     forms: &[],
     fields: &[
         needed("name", Shape::Identifier, "Its name: `ledgers.NAME[KEY]`."),
@@ -362,6 +423,7 @@ static LEDGER: ObjectDef = ObjectDef {
 
 static MEMO: ObjectDef = ObjectDef {
     name: "memo",
+    statement: Some(StatementId::Memo),
     forms: &[],
     fields: &[
         needed("name", Shape::Identifier, "Its name: `memos.NAME`."),
@@ -375,14 +437,17 @@ static MEMO: ObjectDef = ObjectDef {
     ],
 };
 
-static ADD: ObjectDef = ObjectDef {
+/// What pods add to a ledger.
+pub(crate) static ADD: ObjectDef = ObjectDef {
     name: "amount of a ledger",
+    statement: Some(StatementId::Add),
     forms: &[],
     fields: &[needed("value", Shape::Expression, "What the pod adds."), WHEN],
 };
 
 static SOURCE: ObjectDef = ObjectDef {
     name: "source",
+    statement: Some(StatementId::Source),
     forms: &[],
     fields: &[
         needed("name", Shape::Identifier, "Its name: `sources.NAME[node.name]`."),
@@ -393,6 +458,7 @@ static SOURCE: ObjectDef = ObjectDef {
 
 static GATE: ObjectDef = ObjectDef {
     name: "gate",
+    statement: Some(StatementId::Gate),
     forms: &[],
     fields: &[
         needed("reason", Shape::Reason, "Why the pod stays out of the queue."),
@@ -408,6 +474,7 @@ static GATE: ObjectDef = ObjectDef {
 
 static QUEUE_KEY: ObjectDef = ObjectDef {
     name: "key of the queue",
+    statement: None,
     forms: &[],
     fields: &[
         needed("expression", Shape::Expression, "What is compared."),
@@ -421,7 +488,11 @@ static QUEUE_KEY: ObjectDef = ObjectDef {
 
 static PREFILTER: ObjectDef = ObjectDef {
     name: "statement of `prefilter`",
-    forms: &[&["reject", "with", "resolvable"], &["onlyNodes"]],
+    statement: None,
+    forms: &[
+        form(StatementId::Reject, &["reject", "with", "resolvable"]),
+        form(StatementId::Only, &["onlyNodes"]),
+    ],
     fields: &[
         REJECT,
         needed("onlyNodes", Shape::Expression, "The names of the nodes to look at."),
@@ -435,9 +506,14 @@ static PREFILTER: ObjectDef = ObjectDef {
     ],
 };
 
-static FILTER: ObjectDef = ObjectDef {
+/// A filter.
+pub(crate) static FILTER: ObjectDef = ObjectDef {
     name: "filter",
-    forms: &[&["expression", "reason", "with", "resolvable"], &["rules"]],
+    statement: Some(StatementId::Filter),
+    forms: &[
+        Form { statement: None, fields: &["expression", "reason", "with", "resolvable"] },
+        Form { statement: None, fields: &["rules"] },
+    ],
     fields: &[
         needed("name", Shape::Name, "Its name, one of a kind in the policy."),
         needed("expression", Shape::Expression, "The node passes if it holds."),
@@ -452,9 +528,14 @@ static FILTER: ObjectDef = ObjectDef {
     ],
 };
 
-static RULE: ObjectDef = ObjectDef {
+/// A rule of a filter.
+pub(crate) static RULE: ObjectDef = ObjectDef {
     name: "rule of a filter",
-    forms: &[&["require", "else"], &["reject", "when"]],
+    statement: None,
+    forms: &[
+        form(StatementId::Require, &["require", "else"]),
+        form(StatementId::Reject, &["reject", "when"]),
+    ],
     fields: &[
         needed("require", Shape::Expression, "The node passes if it holds."),
         field("else", Shape::Reason, "The reason when it does not hold."),
@@ -468,7 +549,8 @@ static RULE: ObjectDef = ObjectDef {
 
 static SCORE: ObjectDef = ObjectDef {
     name: "score",
-    forms: &[&["expression"], &["gives"]],
+    statement: Some(StatementId::Score),
+    forms: &[Form { statement: None, fields: &["expression"] }, Form { statement: None, fields: &["gives"] }],
     fields: &[
         needed("name", Shape::Name, "Its name, one of a kind in the policy."),
         field("weight", Shape::Weight, "A whole number from 1; 1 if it is missing."),
@@ -487,14 +569,17 @@ static SCORE: ObjectDef = ObjectDef {
     ],
 };
 
-static GIVE: ObjectDef = ObjectDef {
+/// A value of a score.
+pub(crate) static GIVE: ObjectDef = ObjectDef {
     name: "value of a score",
+    statement: Some(StatementId::Give),
     forms: &[],
     fields: &[needed("value", Shape::Expression, "The value of the node."), WHEN],
 };
 
 static PREFER: ObjectDef = ObjectDef {
     name: "preference",
+    statement: Some(StatementId::Prefer),
     forms: &[],
     fields: &[
         needed("weight", Shape::Weight, "A whole number from 1."),
@@ -508,7 +593,12 @@ static PREFER: ObjectDef = ObjectDef {
 
 static RESERVE: ObjectDef = ObjectDef {
     name: "statement of `reserve`",
-    forms: &[&["reject", "with", "resolvable", "onError"], &["annotate", "set"], &["label", "set"]],
+    statement: None,
+    forms: &[
+        form(StatementId::Reject, &["reject", "with", "resolvable", "onError"]),
+        form(StatementId::Annotate, &["annotate", "set"]),
+        form(StatementId::Label, &["label", "set"]),
+    ],
     fields: &[
         REJECT,
         needed("annotate", Shape::Identifier, "The object that gets annotations: `pod`."),
@@ -523,7 +613,13 @@ static RESERVE: ObjectDef = ObjectDef {
 
 static PREEMPT: ObjectDef = ObjectDef {
     name: "statement of `preempt`",
-    forms: &[&["victim", "toAllPods"], &["protect"], &["never", "when", "with"], &["guard", "else", "with"]],
+    statement: None,
+    forms: &[
+        form(StatementId::Victim, &["victim", "toAllPods"]),
+        form(StatementId::Protect, &["protect"]),
+        form(StatementId::Never, &["never", "when", "with"]),
+        form(StatementId::Guard, &["guard", "else", "with"]),
+    ],
     fields: &[
         needed("victim", Shape::Expression, "Whether the pod `v` may be evicted."),
         field(
@@ -546,7 +642,11 @@ static PREEMPT: ObjectDef = ObjectDef {
 
 static PERMIT: ObjectDef = ObjectDef {
     name: "statement of `permit`",
-    forms: &[&["reject", "when"], &["wait", "for", "until", "else"]],
+    statement: None,
+    forms: &[
+        form(StatementId::Reject, &["reject", "when"]),
+        form(StatementId::Wait, &["wait", "for", "until", "else"]),
+    ],
     fields: &[
         REJECT,
         WHEN,
@@ -583,7 +683,12 @@ const ACTIVATE: FieldDef =
 
 static BEFORE_BIND: ObjectDef = ObjectDef {
     name: "statement of `beforeBind`",
-    forms: &[&["annotate", "set"], &["label", "set"], &["patch", "fields"]],
+    statement: None,
+    forms: &[
+        form(StatementId::Annotate, &["annotate", "set"]),
+        form(StatementId::Label, &["label", "set"]),
+        form(StatementId::Patch, &["patch", "fields"]),
+    ],
     fields: &[ANNOTATE, LABEL, SET, PATCH, FIELDS, WHEN],
 };
 
@@ -596,13 +701,14 @@ const REMEMBERED: FieldDef = needed(
 
 static AFTER_BIND: ObjectDef = ObjectDef {
     name: "statement of `afterBind`",
+    statement: None,
     forms: &[
-        &["annotate", "set"],
-        &["label", "set"],
-        &["patch", "fields"],
-        &["event", "type", "reason", "text"],
-        &["activate"],
-        &["remember", "value"],
+        form(StatementId::Annotate, &["annotate", "set"]),
+        form(StatementId::Label, &["label", "set"]),
+        form(StatementId::Patch, &["patch", "fields"]),
+        form(StatementId::Event, &["event", "type", "reason", "text"]),
+        form(StatementId::Activate, &["activate"]),
+        form(StatementId::Remember, &["remember", "value"]),
     ],
     fields: &[
         ANNOTATE,
@@ -627,7 +733,12 @@ static AFTER_BIND: ObjectDef = ObjectDef {
 
 static AFTER_FAILURE: ObjectDef = ObjectDef {
     name: "statement of `afterFailure`",
-    forms: &[&["release", "reason", "with", "resolvable"], &["activate"], &["remember", "value"]],
+    statement: None,
+    forms: &[
+        form(StatementId::Release, &["release", "reason", "with", "resolvable"]),
+        form(StatementId::Activate, &["activate"]),
+        form(StatementId::Remember, &["remember", "value"]),
+    ],
     fields: &[
         needed("release", Shape::Identifier, "The group whose members that wait at permit are refused."),
         needed("reason", Shape::Reason, "The reason of the refusal."),

@@ -7,7 +7,7 @@
 use super::Rule;
 pub(super) use super::nodes::Node;
 use super::nodes::Nodes;
-use crate::language::statements::{Naming, beginning_with};
+use crate::language::statements::{Naming, PartDef, PartKind, StatementId, beginning_with};
 use crate::syntax::ast::*;
 use crate::syntax::tokens::{Kind, Scan, Token};
 use bayplan_diag::{Code, Diagnostic, Source, SourceId, Span, codes};
@@ -185,10 +185,7 @@ impl<'a> Builder<'a> {
     fn statement_kind(&mut self, pair: Node<'_>) -> Built<StatementKind> {
         Ok(match pair.rule() {
             Rule::applies => StatementKind::Applies(self.applies(pair)?),
-            Rule::gate => {
-                let (reason, when) = self.reason_and_when(pair)?;
-                StatementKind::Gate(Gate { reason, when })
-            }
+            Rule::gate => self.by_its_parts(StatementId::Gate, pair, StatementKind::of)?,
             Rule::queue => StatementKind::Queue(self.queue(pair)?),
             Rule::prefilter => StatementKind::Prefilter(self.block(pair)?),
             Rule::filter => {
@@ -196,10 +193,10 @@ impl<'a> Builder<'a> {
                 StatementKind::Filter(Filter { name, block: self.block(pair)? })
             }
             Rule::score => StatementKind::Score(self.score(pair)?),
-            Rule::prefer => StatementKind::Prefer(self.prefer(pair)?),
+            Rule::prefer => self.by_its_parts(StatementId::Prefer, pair, StatementKind::of)?,
             Rule::preempt => StatementKind::Preempt(self.block(pair)?),
             Rule::ledger => StatementKind::Ledger(self.ledger(pair)?),
-            Rule::memo => StatementKind::Memo(self.memo(pair)?),
+            Rule::memo => self.by_its_parts(StatementId::Memo, pair, StatementKind::of)?,
             Rule::permit => StatementKind::Permit(self.block(pair)?),
             Rule::reserve => StatementKind::Reserve(self.block(pair)?),
             Rule::before => StatementKind::BeforeBind(self.block(pair)?),
@@ -212,7 +209,7 @@ impl<'a> Builder<'a> {
             Rule::typedef => StatementKind::Type(self.typedef(pair)?),
             Rule::def => StatementKind::Def(self.def(pair)?),
             Rule::param => StatementKind::Param(self.param(pair)?),
-            Rule::group => StatementKind::Group(self.group(pair)?),
+            Rule::group => self.by_its_parts(StatementId::Group, pair, StatementKind::of)?,
             Rule::source => {
                 let (name, value, _) = self.named_value(pair)?;
                 StatementKind::Source(SourceDecl { name, value })
@@ -237,12 +234,6 @@ impl<'a> Builder<'a> {
             }
         }
         Ok(applies)
-    }
-
-    fn reason_and_when(&mut self, pair: Node<'_>) -> Built<(Reason, Expr)> {
-        let parts = self.parts(pair)?;
-        let (reason, when) = (parts.reason, parts.when);
-        Ok((self.need(reason, parts.span)?, self.need(when, parts.span)?))
     }
 
     /// `queue by [asc|desc] E, …`
@@ -301,13 +292,6 @@ impl<'a> Builder<'a> {
         Ok(Expr { kind, span })
     }
 
-    /// `prefer N when E`
-    fn prefer(&mut self, pair: Node<'_>) -> Built<Prefer> {
-        let weight = self.number_or_name(pair)?;
-        let parts = self.parts(pair)?;
-        Ok(Prefer { weight, when: self.need(parts.when, parts.span)? })
-    }
-
     /// `ledger NAME: T by K { … }`
     fn ledger(&mut self, pair: Node<'_>) -> Built<Ledger> {
         let block = self.block(pair)?;
@@ -319,19 +303,6 @@ impl<'a> Builder<'a> {
             declared: self.need(parts.declared, span)?,
             key: self.need(exprs.next(), span)?,
             block,
-        })
-    }
-
-    /// `memo NAME: T by K ttl D`
-    fn memo(&mut self, pair: Node<'_>) -> Built<Memo> {
-        let parts = self.parts(pair)?;
-        let span = parts.span;
-        let mut exprs = parts.exprs.into_iter();
-        Ok(Memo {
-            name: self.need(parts.names.into_iter().next(), span)?,
-            declared: self.need(parts.declared, span)?,
-            key: self.need(exprs.next(), span)?,
-            ttl: self.need(exprs.next(), span)?,
         })
     }
 
@@ -397,18 +368,6 @@ impl<'a> Builder<'a> {
         Ok(Param { name, declared, range, default })
     }
 
-    /// `group NAME = p in pods where E`
-    fn group(&mut self, pair: Node<'_>) -> Built<Group> {
-        let parts = self.parts(pair)?;
-        let span = parts.span;
-        let mut names = parts.names.into_iter();
-        Ok(Group {
-            name: self.need(names.next(), span)?,
-            variable: self.need(names.next(), span)?,
-            condition: self.need(parts.exprs.into_iter().next(), span)?,
-        })
-    }
-
     /// `mode M [when E [else M]] [until DATE]`
     fn mode(&mut self, pair: Node<'_>) -> Built<Mode> {
         let otherwise = pair.parts().find(|part| part.rule() == Rule::otherwise);
@@ -429,15 +388,11 @@ impl<'a> Builder<'a> {
         self.mode(part).ok()
     }
 
-    /// `except [RULE] until DATE because "…" [when E]`
     fn except(&mut self, pair: Node<'_>) -> Built<Except> {
-        let parts = self.parts(pair)?;
-        Ok(Except {
-            target: parts.rule_name,
-            until: self.need(parts.date, parts.span)?,
-            because: self.need(parts.string, parts.span)?,
-            when: parts.when,
-        })
+        let span = self.place(&pair);
+        let except = self.by_its_parts(StatementId::Except, pair, StatementKind::of)?;
+        let except = if let StatementKind::Except(except) = except { Some(except) } else { None };
+        self.need(except, span)
     }
 
     // ---- blocks
@@ -471,85 +426,70 @@ impl<'a> Builder<'a> {
     }
 
     fn block_kind(&mut self, pair: Node<'_>) -> Built<BlockKind> {
-        let rule = pair.rule();
-        match rule {
+        match pair.rule() {
             Rule::let_ => return Ok(BlockKind::Let(self.let_(pair)?)),
             Rule::mode => return Ok(BlockKind::Mode(self.mode(pair)?)),
             Rule::except_ | Rule::except_item => return Ok(BlockKind::Except(self.except(pair)?)),
             _ => {}
         }
-        let inner = pair.parts();
+        let id = beginning_with(first_word(pair.text())).find(|id| id.def().stands_in_a_block());
+        match id {
+            Some(id) => self.by_its_parts(id, pair, BlockKind::of),
+            None => {
+                let span = self.tight(&pair);
+                self.refuse(&codes::SYNTAX, span, "a block has no such statement", None)
+            }
+        }
+    }
+
+    /// A statement whose row has its parts: each is the next one of its kind in the text.
+    fn by_its_parts<K>(
+        &mut self,
+        id: StatementId,
+        pair: Node<'_>,
+        of: fn(StatementId, Given) -> Option<K>,
+    ) -> Built<K> {
+        let (mut given, mut templates) = (Given::default(), Vec::new());
+        for part in pair.parts().filter(|part| part.rule() == Rule::template) {
+            templates.push(self.template(&part)?);
+        }
         let parts = self.parts(pair)?;
-        let span = parts.span;
-        let (when, reason) = (parts.when, parts.reason);
-        let mut exprs = parts.exprs.into_iter();
-        let mut names = parts.names.into_iter();
-        Ok(match rule {
-            Rule::require => {
-                BlockKind::Require(Require { condition: self.need(exprs.next(), span)?, reason })
-            }
-            Rule::guard => BlockKind::Guard(Require { condition: self.need(exprs.next(), span)?, reason }),
-            Rule::reject => BlockKind::Reject(Reject { reason: self.need(reason, span)?, when }),
-            Rule::never => BlockKind::Never(Reject { reason: self.need(reason, span)?, when }),
-            Rule::only => BlockKind::Only(Only { nodes: self.need(exprs.next(), span)?, when }),
-            Rule::give => BlockKind::Give(Give { value: self.need(exprs.next(), span)?, when }),
-            Rule::add => BlockKind::Add(Give { value: self.need(exprs.next(), span)?, when }),
-            Rule::victim | Rule::protect => {
-                let variable = self.need(names.next(), span)?;
-                let to_all_pods =
-                    inner.filter(|part| part.rule() == Rule::all_pods).map(|part| self.place(&part)).next();
-                let victim = Victim { variable, to_all_pods, when: self.need(when, span)? };
-                if rule == Rule::victim { BlockKind::Victim(victim) } else { BlockKind::Protect(victim) }
-            }
-            Rule::wait => BlockKind::Wait(Wait {
-                patience: self.need(exprs.next(), span)?,
-                group: names.next(),
-                until: self.need(exprs.next(), span)?,
-                reason: self.need(reason, span)?,
-            }),
-            Rule::write => {
-                let mut verb = WriteVerb::Annotate;
-                for part in inner {
-                    match part.rule() {
-                        Rule::k_label => verb = WriteVerb::Label,
-                        Rule::k_patch => verb = WriteVerb::Patch,
-                        _ => {}
-                    }
+        let (mut exprs, mut names) = (parts.exprs.into_iter(), parts.names.into_iter());
+        let (mut when, mut reason, mut string) = (parts.when, parts.reason, parts.string);
+        let (mut date, mut declared, mut templates) = (parts.date, parts.declared, templates.into_iter());
+        for PartDef { key, before, kind } in id.def().parts {
+            match kind {
+                PartKind::Expression if *before == "when" => {
+                    given.exprs.extend(when.take().map(|when| (*key, when)));
                 }
-                let object = self.need(names.next(), span)?;
-                BlockKind::Write(Write { verb, object, value: self.need(exprs.next(), span)?, when })
-            }
-            Rule::event => {
-                let mut warning = false;
-                let mut text = None;
-                for part in inner {
-                    match part.rule() {
-                        Rule::warning => warning = true,
-                        Rule::template => text = Some(self.template(&part)?),
-                        _ => {}
-                    }
+                PartKind::Expression | PartKind::Optional | PartKind::Duration | PartKind::Map => {
+                    given.exprs.extend(exprs.next().map(|expr| (*key, expr)));
                 }
-                BlockKind::Event(Event {
-                    object: self.need(names.next(), span)?,
-                    warning,
-                    reason: self.need(parts.string, span)?,
-                    text: self.need(text, span)?,
-                    when,
-                })
+                PartKind::Weight => given.exprs.push((key, self.number_or_name(pair)?)),
+                PartKind::Reason => given.reasons.extend(reason.take().map(|reason| (*key, reason))),
+                PartKind::Declared | PartKind::Name | PartKind::Object | PartKind::Variable(_) => {
+                    given.names.extend(names.next().map(|name| (*key, name)));
+                }
+                PartKind::Day => given.names.extend(date.take().map(|day| (*key, day))),
+                PartKind::Text => given.texts.extend(string.take().map(|text| (*key, text))),
+                PartKind::Template => given.templates.extend(templates.next().map(|text| (*key, text))),
+                PartKind::Type => given.types.extend(declared.take().map(|declared| (*key, declared))),
+                PartKind::Flag => {
+                    let written = pair.parts().find(|part| part.rule() == Rule::all_pods);
+                    given.flags.extend(written.map(|part| (*key, self.place(&part))));
+                }
+                PartKind::Word(words) => {
+                    // An object may have one of them as its name.
+                    let written = |word: &&'static str| {
+                        pair.parts().any(|part| part.rule() != Rule::ident && part.text() == *word)
+                    };
+                    given
+                        .words
+                        .extend(words.iter().copied().find(|word| written(word)).map(|word| (*key, word)));
+                }
             }
-            Rule::remember => BlockKind::Remember(Remember {
-                memo: self.need(names.next(), span)?,
-                value: self.need(exprs.next(), span)?,
-                when,
-            }),
-            Rule::release => BlockKind::Release(Release {
-                group: self.need(names.next(), span)?,
-                reason: self.need(reason, span)?,
-                when,
-            }),
-            Rule::activate => BlockKind::Activate(Activate { group: self.need(names.next(), span)?, when }),
-            _ => return self.refuse(&codes::SYNTAX, span, "a block has no such statement", None),
-        })
+        }
+        self.need(of(id, given), parts.span)
     }
 
     /// `[resolvable|unresolvable] "text" [with { name: E, … }]`
@@ -644,11 +584,11 @@ impl<'a> Builder<'a> {
 
     /// The parts of a statement by their kind, each kind in the order of the text. Blocks, details and
     /// parameters are not looked into.
-    fn parts(&mut self, pair: Node<'_>) -> Built<Parts> {
-        let mut parts = Parts { span: self.tight(&pair), ..Parts::default() };
+    fn parts(&mut self, pair: Node<'_>) -> Built<ByKind> {
+        let mut parts = ByKind { span: self.tight(&pair), ..ByKind::default() };
         for part in pair.parts() {
             match part.rule() {
-                Rule::ident | Rule::name => parts.names.push(self.name(&part)),
+                Rule::ident | Rule::name | Rule::rule_name => parts.names.push(self.name(&part)),
                 Rule::expr => parts.exprs.push(self.expression(part)?),
                 Rule::map => parts.exprs.push(self.map_expression(part)?),
                 Rule::when => parts.when = Some(self.inner_expr(part)?),
@@ -656,7 +596,6 @@ impl<'a> Builder<'a> {
                 Rule::type_ => parts.declared = Some(self.type_(part)?),
                 Rule::string => parts.string = Some(self.string(&part)?),
                 Rule::date => parts.date = Some(self.name(&part)),
-                Rule::rule_name => parts.rule_name = Some(self.name(&part)),
                 _ => {}
             }
         }
@@ -666,9 +605,7 @@ impl<'a> Builder<'a> {
     /// The placeholder for a statement that could not be built: its word, and its name if it
     /// declares one.
     fn broken(&self, pair: &Node<'_>) -> Broken {
-        let text = pair.text();
-        let end = text.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(text.len());
-        let word = text.get(..end).unwrap_or("");
+        let word = first_word(pair.text());
         let declares = beginning_with(word).any(|id| id.def().naming == Naming::Declares);
         let mut inner = pair.parts();
         let name = if declares { inner.find(|part| part.rule() == Rule::ident) } else { None };
@@ -681,8 +618,14 @@ impl<'a> Builder<'a> {
     }
 }
 
+/// The word that a statement begins with.
+fn first_word(text: &str) -> &str {
+    let end = text.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(text.len());
+    text.get(..end).unwrap_or("")
+}
+
 #[derive(Default)]
-struct Parts {
+struct ByKind {
     span: Span,
     names: Vec<Name>,
     exprs: Vec<Expr>,
@@ -691,5 +634,4 @@ struct Parts {
     declared: Option<TypeExpr>,
     string: Option<StringLiteral>,
     date: Option<Name>,
-    rule_name: Option<Name>,
 }

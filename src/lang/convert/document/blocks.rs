@@ -5,6 +5,8 @@ use crate::convert::expressions::{Writer, Written, inner, macro_variables};
 use crate::convert::remarks::Comments;
 use crate::convert::yaml::{self, Item, Node};
 use crate::convert::{NoTwin, absent};
+use crate::language::documents::{FILTER, FieldDef, ObjectDef, RULE, SPEC, Shape};
+use crate::language::statements::{PartKind, StatementId};
 use crate::syntax::ast::*;
 use bayplan_diag::Span;
 
@@ -15,28 +17,17 @@ impl PolicyWriter<'_, '_> {
         let rules = self.without_lets(&filter.block)?;
         let mode = mode_in(&filter.block);
         if let [BlockStatement { kind: BlockKind::Require(require), span: inner, .. }] = rules.as_slice() {
-            put(&mut fields, "expression", &self.cel(&require.condition)?);
-            if let Some(reason) = &require.reason {
-                self.reason(&mut fields, "reason", reason)?;
-            }
+            let renamed = [("require", "expression"), ("else", "reason")];
+            let parts = require.parts("require");
+            fields.extend(self.fields_of(StatementId::Require, &parts, &FILTER, &renamed)?);
             self.put_mode(&mut fields, mode)?;
             let comments = self.remarks.take(span).with(self.remarks.take(*inner));
             return self.add_with("filters", comments, fields);
         }
         let mut items = Vec::new();
         for rule in rules {
-            let mut inner = Fields::new();
-            match &rule.kind {
-                BlockKind::Require(require) => {
-                    put(&mut inner, "require", &self.cel(&require.condition)?);
-                    if let Some(reason) = &require.reason {
-                        self.reason(&mut inner, "else", reason)?;
-                    }
-                }
-                BlockKind::Reject(reject) => self.reject(&mut inner, reject)?,
-                _ => return Err(NoTwin::new(rule.span, "documents have nothing for this statement")),
-            }
-            items.push(Item { comments: self.remarks.take(rule.span), fields: inner });
+            let fields = self.block_fields(rule, &RULE)?;
+            items.push(Item { comments: self.remarks.take(rule.span), fields });
         }
         fields.push(("rules".to_owned(), Node::List(items)));
         self.put_mode(&mut fields, mode)?;
@@ -143,7 +134,7 @@ impl PolicyWriter<'_, '_> {
         let mut left_out: Vec<String> = Vec::new();
         for statement in gives {
             let BlockKind::Give(give) = &statement.kind else {
-                return Err(NoTwin::new(statement.span, "documents have nothing for this statement"));
+                return Err(NoTwin::new(statement.span, NOTHING));
             };
             if is_none(&give.value) {
                 match &give.when {
@@ -171,15 +162,92 @@ impl PolicyWriter<'_, '_> {
         Ok(())
     }
 
-    fn write(&mut self, fields: &mut Fields, write: &Write) -> Result<(), NoTwin> {
-        put(fields, write.verb.word(), &self.object(&write.object)?);
-        let set = self.written(&write.value)?;
-        let key = if write.verb == WriteVerb::Patch { "fields" } else { "set" };
-        fields.push((key.to_owned(), Node::Map(set)));
-        if let Some(when) = &write.when {
-            put(fields, "when", &self.cel(when)?);
+    /// The fields of a statement, by its row, in the order of the map that holds them. `renamed` has the parts for which
+    /// this map has other fields, with these.
+    pub(super) fn fields_of(
+        &mut self,
+        id: StatementId,
+        parts: &Parts<'_>,
+        of: &ObjectDef,
+        renamed: &[(&str, &str)],
+    ) -> Result<Fields, NoTwin> {
+        let mut fields = Fields::new();
+        for def in id.def().parts {
+            let Some((_, part)) = parts.iter().find(|(key, _)| *key == def.key) else { continue };
+            let other = renamed.iter().find(|(part, _)| *part == def.key);
+            let key = other.map_or(def.key, |(_, field)| field);
+            match (part, def.kind) {
+                (Part::Expr(value), PartKind::Map) => {
+                    fields.push((key.to_owned(), Node::Map(self.written(value)?)));
+                }
+                (Part::Expr(value), PartKind::Duration) => put(&mut fields, key, &self.duration(value)?),
+                (Part::Expr(value), PartKind::Optional) => {
+                    let mut writer = self.writer();
+                    let absent = matches!(value.kind, ExprKind::Literal(Literal::None));
+                    let text = match absent || writer.may_be_absent(value) {
+                        true => absent::optional(&mut writer, value)?,
+                        false => writer.expr(value)?,
+                    };
+                    put(&mut fields, key, &text);
+                }
+                (Part::Expr(value), _) => {
+                    put(&mut fields, key, &self.expression_of(id, parts, value)?);
+                    unquote(&mut fields, key, value);
+                }
+                (Part::Reason(reason), _) => self.reason(&mut fields, key, reason)?,
+                (Part::Name(_), PartKind::Variable(_)) => {}
+                (Part::Name(name), PartKind::Object) => put(&mut fields, key, &self.object(name)?),
+                (Part::Name(name), _) => put(&mut fields, key, &name.text),
+                (Part::Text(text), _) => put(&mut fields, key, &text.text),
+                (Part::Template(text), _) => put(&mut fields, key, &self.template(text)?),
+                (Part::Type(declared), _) => put(&mut fields, key, &self.type_text(declared)),
+                (Part::Flag, _) => put_raw(&mut fields, key, true),
+                (Part::Word(word), PartKind::Word([first, _])) if *word == first => {}
+                (Part::Word(word), _) => put(&mut fields, key, word),
+            }
         }
-        Ok(())
+        fields.sort_by_key(|(key, _)| of.fields.iter().position(|field| field.name == key));
+        Ok(fields)
+    }
+
+    /// An expression of a statement, whose pod has the variable of documents there.
+    fn expression_of(&self, id: StatementId, parts: &Parts<'_>, value: &Expr) -> Written {
+        let mut writer = match id {
+            StatementId::Group => Writer { in_group: true, ..Writer::new(self.to) },
+            _ => self.writer(),
+        };
+        for def in id.def().parts {
+            let PartKind::Variable(ours) = def.kind else { continue };
+            if let Some((_, Part::Name(theirs))) = parts.iter().find(|(key, _)| *key == def.key)
+                && *theirs.text != *ours
+            {
+                if macro_variables(value).iter().any(|name| **name == *ours) {
+                    let why = format!(
+                        "documents call this pod `{ours}`, and a macro of the condition has that name"
+                    );
+                    return Err(NoTwin::new(value.span, why));
+                }
+                writer.instead.insert(theirs.text.clone(), ours.to_owned());
+            }
+            // Macros that are written for it have other variables.
+            writer.bound.push(Text::from(ours));
+        }
+        writer.expr(value)
+    }
+
+    /// The fields of a statement of a block, of which the map has forms.
+    pub(super) fn block_fields(
+        &mut self,
+        statement: &BlockStatement,
+        of: &ObjectDef,
+    ) -> Result<Fields, NoTwin> {
+        let id = statement.kind.id().filter(|id| !id.def().parts.is_empty());
+        let known = |id: &StatementId| of.has(*id);
+        match id {
+            Some(id) if known(&id) => self.fields_of(id, &statement.kind.parts(), of, &[]),
+            Some(id) => Err(NoTwin::new(statement.span, elsewhere(id))),
+            None => Err(NoTwin::new(statement.span, NOTHING)),
+        }
     }
 
     /// The keys and values of a write.
@@ -208,123 +276,28 @@ impl PolicyWriter<'_, '_> {
         Ok(set)
     }
 
-    fn when(&mut self, fields: &mut Fields, when: Option<&Expr>) -> Result<(), NoTwin> {
-        if let Some(when) = when {
-            put(fields, "when", &self.cel(when)?);
-        }
-        Ok(())
-    }
-
     pub(super) fn block(&mut self, block: &Block, field: &'static str) -> Result<(), NoTwin> {
+        let Some(Shape::List(of)) = SPEC.field(field).map(|field| field.shape) else { return Ok(()) };
         for statement in self.without_lets(block)? {
-            let mut fields = Fields::new();
-            match &statement.kind {
-                BlockKind::Reject(reject) => self.reject(&mut fields, reject)?,
-                BlockKind::Event(_) if field != "afterBind" => {
-                    return Err(NoTwin::new(statement.span, "documents have events in `afterBind` only"));
-                }
-                BlockKind::Release(_) if field != "afterFailure" => {
-                    return Err(NoTwin::new(
-                        statement.span,
-                        "documents release groups in `afterFailure` only",
-                    ));
-                }
-                BlockKind::Event(of) => {
-                    put(&mut fields, "event", &self.object(&of.object)?);
-                    if of.warning {
-                        put(&mut fields, "type", "warning");
-                    }
-                    put(&mut fields, "reason", &of.reason.text);
-                    let text = self.template(&of.text)?;
-                    put(&mut fields, "text", &text);
-                    self.when(&mut fields, of.when.as_ref())?;
-                }
-                BlockKind::Release(of) => {
-                    put(&mut fields, "release", &of.group.text);
-                    self.reason(&mut fields, "reason", &of.reason)?;
-                    self.when(&mut fields, of.when.as_ref())?;
-                }
-                BlockKind::Activate(of) => {
-                    put(&mut fields, "activate", &of.group.text);
-                    self.when(&mut fields, of.when.as_ref())?;
-                }
-                BlockKind::Remember(of) => {
-                    put(&mut fields, "remember", &of.memo.text);
-                    let mut writer = self.writer();
-                    let forgets = matches!(of.value.kind, ExprKind::Literal(Literal::None));
-                    let value = match forgets || writer.may_be_absent(&of.value) {
-                        true => absent::optional(&mut writer, &of.value)?,
-                        false => writer.expr(&of.value)?,
-                    };
-                    put(&mut fields, "value", &value);
-                    self.when(&mut fields, of.when.as_ref())?;
-                }
-                BlockKind::Only(only) => {
-                    put(&mut fields, "onlyNodes", &self.cel(&only.nodes)?);
-                    if let Some(when) = &only.when {
-                        put(&mut fields, "when", &self.cel(when)?);
-                    }
-                }
-                BlockKind::Wait(wait) => {
-                    put(&mut fields, "wait", &self.duration(&wait.patience)?);
-                    if let Some(group) = &wait.group {
-                        put(&mut fields, "for", &group.text);
-                    }
-                    put(&mut fields, "until", &self.cel(&wait.until)?);
-                    self.reason(&mut fields, "else", &wait.reason)?;
-                }
-                BlockKind::Write(write) => self.write(&mut fields, write)?,
-                BlockKind::Victim(of) => {
-                    put(&mut fields, "victim", &self.victim(of)?);
-                    if of.to_all_pods.is_some() {
-                        fields.push(("toAllPods".to_owned(), Node::Scalar("true".to_owned())));
-                    }
-                }
-                BlockKind::Protect(of) => put(&mut fields, "protect", &self.victim(of)?),
-                BlockKind::Never(never) => {
-                    self.reason(&mut fields, "never", &never.reason)?;
-                    if let Some(when) = &never.when {
-                        let text = self.cel(when)?;
-                        fields.insert(1, ("when".to_owned(), Node::Scalar(yaml::scalar(&text))));
-                    }
-                }
-                BlockKind::Guard(guard) => {
-                    put(&mut fields, "guard", &self.cel(&guard.condition)?);
-                    if let Some(reason) = &guard.reason {
-                        self.reason(&mut fields, "else", reason)?;
-                    }
-                }
-                _ => return Err(NoTwin::new(statement.span, "documents have nothing for this statement")),
-            }
+            let mut fields = self.block_fields(statement, of)?;
             self.put_mode(&mut fields, mode_in(block))?;
             self.add(field, statement.span, fields);
         }
         Ok(())
     }
+}
 
-    /// The condition of `victim` or `protect`, in which the pod is `v`.
-    fn victim(&self, of: &Victim) -> Written {
-        let mut writer = self.writer();
-        if *of.variable.text != *"v" {
-            if macro_variables(&of.when).iter().any(|name| **name == *"v") {
-                let why = "the pod that may be evicted is `v` in documents, and a macro of the condition has that name";
-                return Err(NoTwin::new(of.when.span, why));
-            }
-            writer.instead.insert(of.variable.text.clone(), "v".to_owned());
-        }
-        // Macros that are written for it have other variables.
-        writer.bound.push(Text::from("v"));
-        writer.expr(&of.when)
-    }
+/// There is no such field.
+pub(super) const NOTHING: &str = "documents have nothing for this statement";
 
-    fn reject(&mut self, fields: &mut Fields, reject: &Reject) -> Result<(), NoTwin> {
-        self.reason(fields, "reject", &reject.reason)?;
-        if let Some(when) = &reject.when {
-            let text = self.cel(when)?;
-            let when = ("when".to_owned(), Node::Scalar(yaml::scalar(&text)));
-            fields.insert(1, when);
-        }
-        Ok(())
+/// Which fields of a document have a statement that this one has not.
+fn elsewhere(id: StatementId) -> String {
+    let has = |field: &&FieldDef| matches!(field.shape, Shape::List(of) if of.has(id));
+    let fields: Vec<String> =
+        SPEC.fields.iter().filter(has).map(|field| format!("`{}`", field.name)).collect();
+    match fields.as_slice() {
+        [] => NOTHING.to_owned(),
+        fields => format!("documents have `{}` in {} only", id.def().words, fields.join(" and ")),
     }
 }
 

@@ -1,9 +1,10 @@
 //! What a policy declares: params, variables, groups, ledgers, memos, sources.
 
 use super::{Fields, PolicyWriter, put, unquote};
-use crate::convert::expressions::{To, Writer, macro_variables};
+use crate::convert::expressions::To;
 use crate::convert::yaml::{self, Item, Node};
 use crate::convert::{NoTwin, absent, literals};
+use crate::language::documents::ADD;
 use crate::syntax::ast::*;
 use bayplan_diag::Span;
 
@@ -67,23 +68,6 @@ impl PolicyWriter<'_, '_> {
         Ok(())
     }
 
-    pub(super) fn group(&mut self, group: &Group, span: Span) -> Result<(), NoTwin> {
-        let mut writer = Writer { in_group: true, ..Writer::new(self.to) };
-        if *group.variable.text != *"p" {
-            if macro_variables(&group.condition).iter().any(|name| **name == *"p") {
-                let why =
-                    "the pod of a group is `p` in documents, and a macro of the condition has that name";
-                return Err(NoTwin::new(group.condition.span, why));
-            }
-            writer.instead.insert(group.variable.text.clone(), "p".to_owned());
-        }
-        let mut fields = Fields::new();
-        put(&mut fields, "name", &group.name.text);
-        put(&mut fields, "expression", &writer.expr(&group.condition)?);
-        self.add("groups", span, fields);
-        Ok(())
-    }
-
     pub(super) fn ledger(&mut self, ledger: &Ledger, span: Span) -> Result<(), NoTwin> {
         let mut fields = Fields::new();
         put(&mut fields, "name", &ledger.name.text);
@@ -92,24 +76,11 @@ impl PolicyWriter<'_, '_> {
         unquote(&mut fields, "by", &ledger.key);
         let mut items = Vec::new();
         for statement in self.without_lets(&ledger.block)? {
-            let BlockKind::Add(add) = &statement.kind else {
-                return Err(NoTwin::new(statement.span, "documents have nothing for this statement"));
-            };
-            items.push(self.value_when(add, statement.span)?);
+            let fields = self.block_fields(statement, &ADD)?;
+            items.push(Item { comments: self.remarks.take(statement.span), fields });
         }
         fields.push(("adds".to_owned(), Node::List(items)));
         self.add("ledgers", span, fields);
-        Ok(())
-    }
-
-    pub(super) fn memo(&mut self, memo: &Memo, span: Span) -> Result<(), NoTwin> {
-        let mut fields = Fields::new();
-        put(&mut fields, "name", &memo.name.text);
-        put(&mut fields, "type", &self.type_text(&memo.declared));
-        put(&mut fields, "by", &self.cel(&memo.key)?);
-        unquote(&mut fields, "by", &memo.key);
-        put(&mut fields, "ttl", &self.duration(&memo.ttl)?);
-        self.add("memos", span, fields);
         Ok(())
     }
 
@@ -138,17 +109,6 @@ impl PolicyWriter<'_, '_> {
         }
         self.add("sources", span, fields);
         Ok(())
-    }
-
-    /// `value` and `when` of a statement.
-    fn value_when(&mut self, of: &Give, span: Span) -> Result<Item, NoTwin> {
-        let mut fields = Fields::new();
-        put(&mut fields, "value", &self.cel(&of.value)?);
-        unquote(&mut fields, "value", &of.value);
-        if let Some(when) = &of.when {
-            put(&mut fields, "when", &self.cel(when)?);
-        }
-        Ok(Item { comments: self.remarks.take(span), fields })
     }
 }
 

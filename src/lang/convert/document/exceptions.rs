@@ -1,7 +1,9 @@
 //! Exceptions: documents have those of the policy and of its rules in one field, each with the name of its rule.
 
 use super::{Fields, NoTwin, PolicyWriter, put};
-use crate::syntax::ast::{BlockKind, Except, Item, ItemKind, Policy, Statement, StatementKind};
+use crate::language::documents::EXCEPTION;
+use crate::language::statements::StatementId;
+use crate::syntax::ast::{BlockKind, Except, Item, ItemKind, Parts, Policy, Statement, StatementKind};
 use bayplan_diag::Span;
 use std::mem::discriminant;
 
@@ -70,14 +72,9 @@ impl PolicyWriter<'_, '_> {
         span: Span,
     ) -> Result<(), NoTwin> {
         let mut fields = Fields::new();
-        if let Some(rule) = rule {
-            put(&mut fields, "rule", rule);
-        }
-        put(&mut fields, "until", &except.until.text);
-        put(&mut fields, "because", &except.because.text);
-        if let Some(when) = &except.when {
-            put(&mut fields, "when", &self.cel(when)?);
-        }
+        rule.iter().for_each(|rule| put(&mut fields, "rule", rule));
+        let parts: Parts<'_> = except.parts().into_iter().filter(|(key, _)| *key != "rule").collect();
+        fields.extend(self.fields_of(StatementId::Except, &parts, &EXCEPTION, &[])?);
         self.add("exceptions", span, fields);
         Ok(())
     }

@@ -8,7 +8,7 @@ use super::expressions::{To, Writer, Written};
 use super::remarks::Remarks;
 use super::yaml::{self, Item, Node};
 use super::{NoTwin, Types, literals};
-use crate::language::documents::{API_VERSION, KIND, SPEC};
+use crate::language::documents::{self, API_VERSION, FieldDef, KIND, SPEC, Shape};
 use crate::syntax::ast::{self, *};
 use crate::uses::UsedFile;
 use bayplan_diag::{Source, Span};
@@ -97,7 +97,7 @@ pub(super) fn write(
                 without.push(NoTwin::new(item.span, text));
             }
             ItemKind::Broken(_) => {
-                without.push(NoTwin::new(item.span, "documents have nothing for this statement"));
+                without.push(NoTwin::new(item.span, blocks::NOTHING));
             }
         }
     }
@@ -114,31 +114,12 @@ fn declare<'a>(
 ) {
     for statement in &policy.statements {
         match &statement.kind {
-            StatementKind::Param(of) => {
-                spaces.insert(of.name.text.clone(), "params");
+            StatementKind::Def(of) => drop(defs.insert(of.name.text.clone(), of)),
+            StatementKind::Type(of) => drop(aliases.insert(of.name.text.clone(), &of.value)),
+            kind => {
+                let space = kind.id().and_then(documents::list_of);
+                spaces.extend(kind.declares().cloned().zip(space));
             }
-            StatementKind::Let(of) => {
-                spaces.insert(of.name.text.clone(), "variables");
-            }
-            StatementKind::Group(of) => {
-                spaces.insert(of.name.text.clone(), "groups");
-            }
-            StatementKind::Ledger(of) => {
-                spaces.insert(of.name.text.clone(), "ledgers");
-            }
-            StatementKind::Memo(of) => {
-                spaces.insert(of.name.text.clone(), "memos");
-            }
-            StatementKind::Source(of) => {
-                spaces.insert(of.name.text.clone(), "sources");
-            }
-            StatementKind::Def(of) => {
-                defs.insert(of.name.text.clone(), of);
-            }
-            StatementKind::Type(of) => {
-                aliases.insert(of.name.text.clone(), &of.value);
-            }
-            _ => {}
         }
     }
 }
@@ -244,14 +225,6 @@ impl PolicyWriter<'_, '_> {
                 self.above_of(span);
                 self.policy_mode(mode)?;
             }
-            StatementKind::Gate(gate) => {
-                let mut fields = Fields::new();
-                self.reason(&mut fields, "reason", &gate.reason)?;
-                let at = fields.iter().position(|(key, _)| key != "reason").unwrap_or(fields.len());
-                fields.insert(at, ("when".to_owned(), Node::Scalar(yaml::scalar(&self.cel(&gate.when)?))));
-                self.put_mode(&mut fields, statement.mode.as_ref())?;
-                self.add("gates", span, fields);
-            }
             StatementKind::Queue(keys) => {
                 for (at, key) in keys.iter().enumerate() {
                     let mut fields = Fields::new();
@@ -263,59 +236,37 @@ impl PolicyWriter<'_, '_> {
                     self.add("queueBy", place, fields);
                 }
             }
-            StatementKind::Prefilter(block) => {
-                self.above_of(span);
-                self.inside(|this| this.block(block, "prefilter"))?;
-            }
-            StatementKind::Reserve(block) => {
-                self.above_of(span);
-                self.block(block, "reserve")?;
-            }
-            StatementKind::Permit(block) => {
-                self.above_of(span);
-                self.inside(|this| this.block(block, "permit"))?;
-            }
-            StatementKind::Preempt(block) => {
-                self.above_of(span);
-                self.inside(|this| this.block(block, "preempt"))?;
-            }
-            StatementKind::BeforeBind(block) => {
-                self.above_of(span);
-                self.inside(|this| this.block(block, "beforeBind"))?;
-            }
-            StatementKind::AfterBind(block) => {
-                self.above_of(span);
-                self.inside(|this| this.block(block, "afterBind"))?;
-            }
-            StatementKind::AfterFailure(block) => {
-                self.above_of(span);
-                self.inside(|this| this.block(block, "afterFailure"))?;
-            }
             StatementKind::Filter(filter) => self.inside(|this| this.filter(filter, span))?,
             StatementKind::Score(score) => self.inside(|this| this.score(score, span))?,
-            StatementKind::Prefer(prefer) => {
-                let mut fields = Fields::new();
-                put(&mut fields, "weight", &self.cel(&prefer.weight)?);
-                put(&mut fields, "when", &self.cel(&prefer.when)?);
-                unquote(&mut fields, "weight", &prefer.weight);
-                self.put_mode(&mut fields, statement.mode.as_ref())?;
-                self.add("prefer", span, fields);
-            }
             StatementKind::Let(of) => self.variable(of, span)?,
             // Written out where they are used.
             StatementKind::Def(_) | StatementKind::Type(_) => self.above_of(span),
             StatementKind::Param(param) => self.param(param, span)?,
-            StatementKind::Group(group) => self.group(group, span)?,
             StatementKind::Ledger(ledger) => self.ledger(ledger, span)?,
-            StatementKind::Memo(memo) => self.memo(memo, span)?,
             StatementKind::Source(source) => self.source(source, span)?,
             StatementKind::Except(except) => {
                 let rule = except.target.as_ref().map(|rule| &*rule.text);
                 self.exception(except, rule, span)?;
             }
-            _ => return Err(NoTwin::new(span, "documents have nothing for this statement")),
+            kind => self.by_its_row(statement, kind)?,
         }
         self.exceptions_in(statement)
+    }
+
+    /// A statement whose row says where it goes: an item of a list, or a block that is a list.
+    fn by_its_row(&mut self, statement: &Statement, kind: &StatementKind) -> Result<(), NoTwin> {
+        let list = kind.id().and_then(|id| Some((id, SPEC.field(documents::list_of(id)?)?)));
+        let Some((id, FieldDef { name, shape: Shape::List(of), .. })) = list else {
+            return Err(NoTwin::new(statement.span, blocks::NOTHING));
+        };
+        if let Some(block) = kind.block() {
+            self.above_of(statement.span);
+            return self.inside(|this| this.block(block, name));
+        }
+        let mut fields = self.fields_of(id, &kind.parts(), of, &[])?;
+        self.put_mode(&mut fields, statement.mode.as_ref())?;
+        self.add(name, statement.span, fields);
+        Ok(())
     }
 
     /// Writes a block, whose lets are known inside only.

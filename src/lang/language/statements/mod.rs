@@ -8,10 +8,12 @@ mod blocks;
 mod clauses;
 mod items;
 mod names;
+mod parts;
 mod policy;
 
 pub use clauses::{CLAUSES, Clause, RESERVED};
 pub use names::Names;
+pub use parts::{PartDef, PartKind};
 
 /// A row of the table.
 #[derive(Debug)]
@@ -30,6 +32,8 @@ pub struct StatementDef {
     pub naming: Naming,
     /// Its expression follows the word directly, as in `give E`.
     pub expression_first: bool,
+    /// Its parts, in the order of the policy language; none where a language has a form of its own for it.
+    pub parts: &'static [PartDef],
     /// The names that its expressions see; none: those that the block around it sees.
     pub sees: Option<Names>,
     /// What it means, in a sentence or two.
@@ -70,6 +74,7 @@ impl StatementDef {
         syntax: "",
         naming: Naming::None,
         expression_first: false,
+        parts: &[],
         sees: None,
         doc: "",
         example: "",

@@ -1,6 +1,6 @@
 //! Rows of the statements of a policy that run at an extension point.
 
-use super::{Names, Naming, StatementDef};
+use super::{Names, Naming, StatementDef, parts};
 
 pub(super) static APPLIES: StatementDef = StatementDef {
     words: "applies when",
@@ -34,6 +34,7 @@ pub(super) static GATE: StatementDef = StatementDef {
             .and(Names::MEMOS)
             .and(Names::ANY_OBJECT),
     ),
+    parts: parts::GATE,
     doc: "Keeps the pod out of the scheduling queue while the condition holds. It reserves nothing: a condition over a \
           ledger belongs in `prefilter` too.",
     example: r#"/// Starts batch pods at night only.
@@ -119,6 +120,7 @@ pub(super) static PREFER: StatementDef = StatementDef {
     rule: "prefer",
     syntax: "prefer [mode MODE …] N when E",
     sees: Some(Names::PER_NODE),
+    parts: parts::PREFER,
     doc: "A score of weight N that gives 100 to nodes for which the condition holds, and 0 to others.",
     example: r#"/// Prefers nodes with a fast disk.
 policy fast-disk {
@@ -174,6 +176,7 @@ pub(super) static MEMO: StatementDef = StatementDef {
     syntax: "memo NAME: T by KEY ttl D",
     naming: Naming::Declares,
     sees: Some(Names::OF_POD.and(Names::GROUPS).and(Names::MEMOS).and(Names::ANY_OBJECT)),
+    parts: parts::MEMO,
     doc: "The value last remembered for the pod's key, for a constant time; absent without one. `0s` is off. It is in memory \
           only: a restart forgets it. At most 100,000 keys are kept; beyond them the value that ends first goes.",
     example: r#"/// Schedules jobs later whose pods found no node in the last ten minutes.

@@ -198,6 +198,14 @@ impl WriteVerb {
             WriteVerb::Patch => "patch",
         }
     }
+
+    /// The field of documents for its map.
+    pub(super) fn value_key(self) -> &'static str {
+        match self {
+            WriteVerb::Patch => "fields",
+            WriteVerb::Annotate | WriteVerb::Label => "set",
+        }
+    }
 }
 
 /// `event X normal|warning "Reason" "text" [when C]`

@@ -10,6 +10,7 @@ mod blocks;
 mod expressions;
 mod items;
 mod names;
+mod parts;
 mod statements;
 mod types;
 
@@ -25,6 +26,7 @@ pub use items::{Def, Dialect, Except, File, Item, ItemKind, OnError, Policy, Typ
 pub use names::{
     Allow, Broken, Comment, CommentKind, Doc, Name, StringLiteral, Template, TemplatePart, Text,
 };
+pub(crate) use parts::{Given, Part, Parts};
 pub use statements::{
     Applies, Bound, Detail, Filter, Gate, Group, Ledger, Let, Memo, Missing, Mode, Normalize, Param, Prefer,
     QueueKey, Reason, Resolvable, Score, SourceDecl, Statement, StatementKind,

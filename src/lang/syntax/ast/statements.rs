@@ -3,7 +3,7 @@
 use super::blocks::Block;
 use super::expressions::{Expr, Literal};
 use super::items::{Def, Except, OnError, TypeItem};
-use super::names::{Broken, Doc, Name, Template};
+use super::names::{Broken, Doc, Name, Template, Text};
 use super::types::TypeExpr;
 use crate::language::statements::StatementId;
 use bayplan_diag::Span;
@@ -105,6 +105,21 @@ impl StatementKind {
             StatementKind::Except(_) => StatementId::Except,
             StatementKind::Broken(_) => return None,
         })
+    }
+
+    /// The name that expressions use, of a statement that declares one.
+    pub(crate) fn declares(&self) -> Option<&Text> {
+        match self {
+            StatementKind::Param(of) => Some(&of.name.text),
+            StatementKind::Let(of) => Some(&of.name.text),
+            StatementKind::Group(of) => Some(&of.name.text),
+            StatementKind::Ledger(of) => Some(&of.name.text),
+            StatementKind::Memo(of) => Some(&of.name.text),
+            StatementKind::Source(of) => Some(&of.name.text),
+            StatementKind::Def(of) => Some(&of.name.text),
+            StatementKind::Type(of) => Some(&of.name.text),
+            _ => None,
+        }
     }
 
     /// The block of a statement that has one.

@@ -1,25 +1,25 @@
-//! Statements with a block: `filters`, `scores`, `ledgers`, `prefilter`, `preempt`, `reserve` and `permit`.
+//! Statements by their rows, and those with a block: `filters`, `scores`, `ledgers`, `prefilter`, `permit` and so on.
 
 use super::read::Reader;
 use super::values::Node;
+use crate::language::documents::{ADD, GIVE, ObjectDef, RULE};
+use crate::language::statements::{PartDef, PartKind, StatementId};
 use crate::syntax::ast::*;
 use bayplan_diag::Span;
 use bayplan_yaml::TreeValue;
 
-/// Reads one statement of a block.
-type ReadOne = fn(&mut Reader<'_>, Node<'_>) -> Option<BlockKind>;
-
 impl Reader<'_> {
-    /// A list as a block, an item a statement.
-    pub(super) fn block(&mut self, list: Node<'_>, span: Span, read: ReadOne) -> Block {
+    /// A list as a block, an item a statement of one of the forms.
+    pub(super) fn block(&mut self, list: Node<'_>, span: Span, of: &ObjectDef) -> Block {
         let items = self.items(list);
-        Block { statements: items.into_iter().map(|item| self.block_statement(item, read)).collect(), span }
+        Block { statements: items.into_iter().map(|item| self.block_statement(item, of)).collect(), span }
     }
 
-    fn block_statement(&mut self, item: Node<'_>, read: ReadOne) -> BlockStatement {
+    fn block_statement(&mut self, item: Node<'_>, of: &ObjectDef) -> BlockStatement {
         let span = self.places.whole(item.tree);
         let before = self.said.len();
-        let kind = read(self, item);
+        let id = of.statement(|key| self.get(item, key).is_some());
+        let kind = id.and_then(|id| BlockKind::of(id, self.given(item, id, &[])));
         let mode = self.mode(item);
         let kind = kind.filter(|_| self.said.len() == before);
         let broken = || BlockKind::Broken(Broken { word: Text::from(""), declares: None });
@@ -32,69 +32,57 @@ impl Reader<'_> {
         }
     }
 
-    /// A condition that may be missing; the outer `None` is a mistake.
-    fn when(&mut self, item: Node<'_>) -> Option<Option<Expr>> {
-        match self.get(item, "when") {
-            Some(when) => self.expression(when).map(Some),
-            None => Some(None),
-        }
-    }
-
-    fn reject(&mut self, item: Node<'_>) -> Option<BlockKind> {
-        let when = self.when(item);
-        let reason = self.reason(item, "reject")?;
-        Some(BlockKind::Reject(Reject { reason, when: when? }))
-    }
-
-    pub(super) fn prefilter_statement(&mut self, item: Node<'_>) -> Option<BlockKind> {
-        let Some(nodes) = self.get(item, "onlyNodes") else { return self.reject(item) };
-        let nodes = self.expression(nodes);
-        let when = self.when(item)?;
-        Some(BlockKind::Only(Only { nodes: nodes?, when }))
-    }
-
-    pub(super) fn reserve_statement(&mut self, item: Node<'_>) -> Option<BlockKind> {
-        match self.write(item) {
-            Some(write) => write,
-            None => self.reject(item),
-        }
-    }
-
-    /// A statement of `beforeBind` or `afterBind`.
-    pub(super) fn act(&mut self, item: Node<'_>) -> Option<BlockKind> {
-        if let Some(write) = self.write(item) {
-            return write;
-        }
-        let when = self.when(item);
-        if let Some(group) = self.get(item, "activate") {
-            return Some(BlockKind::Activate(Activate { group: self.name(group)?, when: when? }));
-        }
-        if let Some(memo) = self.get(item, "remember") {
-            return self.remember(item, memo, when?);
-        }
-        let object = self.get(item, "event").and_then(|object| self.name(object));
-        let warning = self.entry(item, "type").is_some_and(|entry| entry.value.as_str() == Some("warning"));
-        let reason = self.get(item, "reason").and_then(|reason| {
-            let text = Text::from(reason.tree.as_str()?);
-            Some(StringLiteral { text, span: self.places.whole(reason.tree) })
+    /// The parts of a statement, by its row. `renamed` has the parts for which this map has other fields, with these.
+    pub(super) fn given(&mut self, item: Node<'_>, id: StatementId, renamed: &[(&str, &str)]) -> Given {
+        let mut given = Given::default();
+        let parts = id.def().parts;
+        let variable = parts.iter().find_map(|part| match part.kind {
+            PartKind::Variable(name) => Some((part.key, name)),
+            _ => None,
         });
-        let text = self.get(item, "text").and_then(|text| self.template(text));
-        Some(BlockKind::Event(Event { object: object?, warning, reason: reason?, text: text?, when: when? }))
-    }
-
-    /// A write, if the item is one; the inner `None` is a mistake.
-    fn write(&mut self, item: Node<'_>) -> Option<Option<BlockKind>> {
-        let verbs = [WriteVerb::Annotate, WriteVerb::Label, WriteVerb::Patch];
-        let (object, verb) = verbs.into_iter().find_map(|verb| Some((self.get(item, verb.word())?, verb)))?;
-        Some(self.write_to(item, object, verb))
-    }
-
-    fn write_to(&mut self, item: Node<'_>, object: Node<'_>, verb: WriteVerb) -> Option<BlockKind> {
-        let object = self.name(object);
-        let set = self.get(item, if verb == WriteVerb::Patch { "fields" } else { "set" })?;
-        let value = self.written(set)?;
-        let when = self.when(item)?;
-        Some(BlockKind::Write(Write { verb, object: object?, value, when }))
+        // A variable of the policy of this name is hidden here.
+        let hidden = variable.and_then(|(_, name)| self.names.declared.remove_entry(name));
+        for PartDef { key, kind, .. } in parts {
+            let other = renamed.iter().find(|(part, _)| part == key);
+            let field = other.map_or(*key, |(_, field)| field);
+            let Some(node) = self.get(item, field) else { continue };
+            match *kind {
+                PartKind::Expression | PartKind::Optional | PartKind::Weight => {
+                    given.exprs.extend(self.expression(node).map(|expr| (*key, expr)));
+                }
+                PartKind::Duration => given.exprs.extend(self.duration(node).map(|expr| (*key, expr))),
+                PartKind::Map => given.exprs.extend(self.written(node).map(|expr| (*key, expr))),
+                PartKind::Reason => {
+                    given.reasons.extend(self.reason(item, field).map(|reason| (*key, reason)));
+                }
+                PartKind::Declared | PartKind::Name | PartKind::Object => {
+                    given.names.extend(self.name(node).map(|name| (*key, name)));
+                }
+                PartKind::Variable(_) => {}
+                PartKind::Day => given.names.extend(self.day(item, field).map(|day| (*key, day))),
+                PartKind::Text => {
+                    let span = self.places.whole(node.tree);
+                    let text = node.tree.as_str().map(Text::from);
+                    given.texts.extend(text.map(|text| (*key, StringLiteral { text, span })));
+                }
+                PartKind::Template => {
+                    given.templates.extend(self.template(node).map(|text| (*key, text)));
+                }
+                PartKind::Type => given.types.extend(self.declared(node).map(|of| (*key, of))),
+                PartKind::Flag => given.flags.extend(self.flag(item, field).map(|span| (*key, span))),
+                PartKind::Word(words) => {
+                    let written = words.into_iter().find(|word| node.tree.as_str() == Some(word));
+                    given.words.extend(written.map(|word| (*key, word)));
+                }
+            }
+        }
+        self.names.declared.extend(hidden);
+        if let Some((key, name)) = variable
+            && let Some((_, about)) = given.exprs.first()
+        {
+            given.names.push((key, Name { text: Text::from(name), span: about.span }));
+        }
+        given
     }
 
     /// A map of keys and values, which may be maps.
@@ -114,76 +102,16 @@ impl Reader<'_> {
         Some(Expr { kind: ExprKind::Map(entries), span: self.places.whole(set.tree) })
     }
 
-    pub(super) fn permit_statement(&mut self, item: Node<'_>) -> Option<BlockKind> {
-        let Some(patience) = self.get(item, "wait") else { return self.reject(item) };
-        let patience = self.duration(patience);
-        let group = match self.get(item, "for") {
-            Some(group) => Some(self.name(group)?),
-            None => None,
-        };
-        let until = self.get(item, "until").and_then(|until| self.expression(until));
-        let reason = self.reason(item, "else")?;
-        Some(BlockKind::Wait(Wait { patience: patience?, group, until: until?, reason }))
-    }
-
-    /// The pod that may be evicted is `v`.
-    pub(super) fn preempt_statement(&mut self, item: Node<'_>) -> Option<BlockKind> {
-        for key in ["victim", "protect"] {
-            let Some(node) = self.get(item, key) else { continue };
-            // A variable of this name is hidden here.
-            let hidden = self.names.declared.remove_entry("v");
-            let when = self.expression(node);
-            self.names.declared.extend(hidden);
-            let when = when?;
-            let all = self.entry(item, "toAllPods");
-            let all = all.filter(|entry| matches!(entry.value.value, TreeValue::Bool(true)));
-            let to_all_pods = all.map(|entry| self.places.entry(entry));
-            let variable = Name { text: Text::from("v"), span: when.span };
-            let victim = Victim { variable, to_all_pods, when };
-            return Some(if key == "victim" {
-                BlockKind::Victim(victim)
-            } else {
-                BlockKind::Protect(victim)
-            });
-        }
-        if self.get(item, "guard").is_some() {
-            return match self.require(item, "guard", "else")? {
-                BlockKind::Require(guard) => Some(BlockKind::Guard(guard)),
-                other => Some(other),
-            };
-        }
-        let when = self.when(item);
-        let reason = self.reason(item, "never")?;
-        Some(BlockKind::Never(Reject { reason, when: when? }))
-    }
-
-    pub(super) fn failure_statement(&mut self, item: Node<'_>) -> Option<BlockKind> {
-        let when = self.when(item);
-        if let Some(group) = self.get(item, "activate") {
-            return Some(BlockKind::Activate(Activate { group: self.name(group)?, when: when? }));
-        }
-        if let Some(memo) = self.get(item, "remember") {
-            return self.remember(item, memo, when?);
-        }
-        let group = self.get(item, "release").and_then(|group| self.name(group));
-        let reason = self.reason(item, "reason")?;
-        Some(BlockKind::Release(Release { group: group?, reason, when: when? }))
-    }
-
-    fn remember(&mut self, item: Node<'_>, memo: Node<'_>, when: Option<Expr>) -> Option<BlockKind> {
-        let memo = self.name(memo);
-        let value = self.get(item, "value").and_then(|value| self.expression(value));
-        Some(BlockKind::Remember(Remember { memo: memo?, value: value?, when }))
-    }
-
     /// A filter of one expression, or of rules.
     pub(super) fn filter(&mut self, item: Node<'_>, span: Span) -> Option<StatementKind> {
         let block = match self.get(item, "rules") {
-            Some(rules) => {
-                let within = self.places.whole(rules.tree);
-                Some(self.block(rules, within, |reader, item| reader.rule(item)))
+            Some(rules) => Some(self.block(rules, self.places.whole(rules.tree), &RULE)),
+            None => {
+                let renamed = [("require", "expression"), ("else", "reason")];
+                let given = self.given(item, StatementId::Require, &renamed);
+                let kind = BlockKind::of(StatementId::Require, given);
+                kind.map(|kind| self.alone(item, kind, span))
             }
-            None => self.require(item, "expression", "reason").map(|kind| self.alone(item, kind, span)),
         };
         let name = self.name(self.get(item, "name")?)?;
         Some(StatementKind::Filter(Filter { name, block: block? }))
@@ -198,32 +126,14 @@ impl Reader<'_> {
         Block { statements: vec![statement], span }
     }
 
-    fn require(&mut self, item: Node<'_>, key: &str, reason: &str) -> Option<BlockKind> {
-        let condition = self.get(item, key).and_then(|condition| self.expression(condition));
-        let reason = match self.get(item, reason) {
-            Some(_) => Some(self.reason(item, reason)?),
-            None => None,
-        };
-        Some(BlockKind::Require(Require { condition: condition?, reason }))
-    }
-
-    fn rule(&mut self, item: Node<'_>) -> Option<BlockKind> {
-        match self.get(item, "require") {
-            Some(_) => self.require(item, "require", "else"),
-            None => self.reject(item),
-        }
-    }
-
     /// A score of one expression, or of several values with conditions.
     pub(super) fn score(&mut self, item: Node<'_>, span: Span) -> Option<StatementKind> {
         let block = match self.get(item, "gives") {
-            Some(gives) => {
-                let within = self.places.whole(gives.tree);
-                Some(self.block(gives, within, |reader, item| reader.give(item)))
-            }
+            Some(gives) => Some(self.block(gives, self.places.whole(gives.tree), &GIVE)),
             None => {
-                let value = self.get(item, "expression").and_then(|value| self.expression(value));
-                value.map(|value| self.alone(item, BlockKind::Give(Give { value, when: None }), span))
+                let given = self.given(item, StatementId::Give, &[("value", "expression")]);
+                let kind = BlockKind::of(StatementId::Give, given);
+                kind.map(|kind| self.alone(item, kind, span))
             }
         };
         let weight = match self.get(item, "weight") {
@@ -239,9 +149,7 @@ impl Reader<'_> {
             };
             Some((how, self.places.entry(entry)))
         });
-        let reversed = self.entry(item, "reversed");
-        let reversed = reversed.filter(|entry| matches!(entry.value.value, TreeValue::Bool(true)));
-        let reversed = reversed.map(|entry| self.places.entry(entry));
+        let reversed = self.flag(item, "reversed");
         let name = self.name(self.get(item, "name")?)?;
         Some(StatementKind::Score(Score { name, weight, normalize, reversed, block: block? }))
     }
@@ -249,13 +157,8 @@ impl Reader<'_> {
     /// A ledger with what pods add to it.
     pub(super) fn ledger(&mut self, item: Node<'_>) -> Option<StatementKind> {
         let key = self.get(item, "by").and_then(|by| self.expression(by));
-        let block = self.get(item, "adds").map(|adds| {
-            let within = self.places.whole(adds.tree);
-            self.block(adds, within, |reader, item| match reader.give(item)? {
-                BlockKind::Give(add) => Some(BlockKind::Add(add)),
-                other => Some(other),
-            })
-        });
+        let adds = self.get(item, "adds");
+        let block = adds.map(|adds| self.block(adds, self.places.whole(adds.tree), &ADD));
         let declared = self.declared(self.get(item, "type")?)?;
         let name = self.name(self.get(item, "name")?)?;
         Some(StatementKind::Ledger(Ledger { name, declared, key: key?, block: block? }))
@@ -275,11 +178,5 @@ impl Reader<'_> {
         let function = Name { text: Text::from("metrics"), span };
         let value = Expr { kind: ExprKind::Call(Call { function, args: args? }), span };
         Some(StatementKind::Source(SourceDecl { name, value }))
-    }
-
-    fn give(&mut self, item: Node<'_>) -> Option<BlockKind> {
-        let value = self.get(item, "value").and_then(|value| self.expression(value));
-        let when = self.when(item)?;
-        Some(BlockKind::Give(Give { value: value?, when }))
     }
 }

@@ -4,14 +4,12 @@
 //! them. What would then mean something else is refused: a name without its prefix, and a variable of a macro that
 //! would hide it. Two declarations of one name are refused by the checker.
 
+use crate::language::documents::spaces;
 use crate::language::macros;
 use crate::syntax::ast::*;
 use bayplan_diag::suggest::Effort;
 use bayplan_diag::{Diagnostic, Span, codes};
 use std::collections::BTreeMap;
-
-/// The prefixes of names.
-const SPACES: [&str; 6] = ["params", "variables", "groups", "ledgers", "memos", "sources"];
 
 /// The variables of the language.
 const OURS: [&str; 6] = ["pod", "node", "ns", "nodes", "pods", "nominated"];
@@ -115,7 +113,7 @@ impl<'a> Resolver<'a> {
     /// The prefix that an expression is.
     fn space(&self, object: &Expr) -> Option<&'static str> {
         let ExprKind::Name(name) = &object.kind else { return None };
-        let known = SPACES.into_iter().find(|space| **name == **space)?;
+        let known = spaces().find(|space| **name == **space)?;
         (!self.bound.contains(name)).then_some(known)
     }
 
@@ -171,7 +169,7 @@ impl<'a> Resolver<'a> {
         }
         if OURS.contains(&&**name) {
             self.uses.node |= **name == *"node";
-        } else if let Some(space) = SPACES.iter().find(|space| **name == ***space) {
+        } else if let Some(space) = spaces().find(|space| **name == **space) {
             let message = format!("`{space}` is not a value");
             let help = format!("write `{space}.NAME`");
             self.said.push(Diagnostic::new(&codes::UNKNOWN_NAME, span, message).with_help(help));

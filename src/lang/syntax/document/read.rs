@@ -8,7 +8,8 @@ use super::node_variables;
 use super::place::Places;
 use super::scalars::Scalar;
 use super::values::Node;
-use crate::language::documents::{DESCRIPTION, LANGUAGE_VERSION, MODES, SPEC};
+use crate::language::documents::{self, DESCRIPTION, LANGUAGE_VERSION, MODES, ObjectDef, SPEC, Shape};
+use crate::language::statements::StatementId;
 use crate::syntax::ast::*;
 use bayplan_diag::{Diagnostic, Span, codes};
 use bayplan_yaml::{Tree, TreeEntry, TreeValue};
@@ -94,10 +95,7 @@ impl<'a> Reader<'a> {
         let Some(spec) = self.get(root, "spec") else { return policy };
         policy.version = self.version(spec);
         policy.on_error = self.on_error(spec).map_or(OnError::default(), |(on_error, _)| on_error);
-        policy.strict = self
-            .entry(spec, "strict")
-            .filter(|entry| matches!(entry.value.value, TreeValue::Bool(true)))
-            .map(|entry| self.places.entry(entry));
+        policy.strict = self.flag(spec, "strict");
         self.declare(spec);
         let mut drafts = Vec::new();
         if let TreeValue::Map(entries) = &spec.tree.value {
@@ -144,7 +142,7 @@ impl<'a> Reader<'a> {
             let word = entry.value.as_str().filter(|word| MODES.contains(word))?;
             Some(Name { text: Text::from(word), span: self.places.entry(entry) })
         });
-        let until = self.mode_until(node);
+        let until = self.day(node, "modeUntil");
         if let Some(entry) = self.entry(node, "enforceWhen") {
             let when = self.expression(self.get(node, "enforceWhen")?)?;
             let mode = Name { text: Text::from("enforce"), span: self.places.entry(entry) };
@@ -166,15 +164,9 @@ impl<'a> Reader<'a> {
         first.is_some_and(|first| *first == *entry.key)
     }
 
-    /// `modeUntil` of a map.
-    fn mode_until(&self, node: Node<'_>) -> Option<Name> {
-        let entry = self.entry(node, "modeUntil")?;
-        Some(Name { text: Text::from(entry.value.as_str()?), span: self.places.entry(entry) })
-    }
-
     /// Registers the names that the policy declares.
     fn declare(&mut self, spec: Node<'_>) {
-        for space in ["params", "variables", "groups", "ledgers", "memos", "sources"] {
+        for space in documents::spaces() {
             let Some(entry) = self.entry(spec, space) else { continue };
             if !matches!(entry.value.value, TreeValue::List(_) | TreeValue::Null) {
                 self.names.open.push(space);
@@ -210,57 +202,20 @@ impl<'a> Reader<'a> {
                 read.push(self.statement(whole, None, |this| this.mode(spec).map(StatementKind::Mode)));
             }
             "queueBy" => read.push(self.statement(whole, None, |this| this.queue(node))),
-            "prefilter" => read.push(self.statement(whole, None, |this| {
-                Some(StatementKind::Prefilter(
-                    this.block(node, whole, |reader, item| reader.prefilter_statement(item)),
-                ))
-            })),
-            "reserve" => read.push(self.statement(whole, None, |this| {
-                Some(StatementKind::Reserve(
-                    this.block(node, whole, |reader, item| reader.reserve_statement(item)),
-                ))
-            })),
-            "beforeBind" => read.push(self.statement(whole, None, |this| {
-                Some(StatementKind::BeforeBind(this.block(node, whole, |reader, item| reader.act(item))))
-            })),
-            "afterBind" => read.push(self.statement(whole, None, |this| {
-                Some(StatementKind::AfterBind(this.block(node, whole, |reader, item| reader.act(item))))
-            })),
-            "afterFailure" => read.push(self.statement(whole, None, |this| {
-                Some(StatementKind::AfterFailure(
-                    this.block(node, whole, |reader, item| reader.failure_statement(item)),
-                ))
-            })),
-            "preempt" => read.push(self.statement(whole, None, |this| {
-                Some(StatementKind::Preempt(
-                    this.block(node, whole, |reader, item| reader.preempt_statement(item)),
-                ))
-            })),
-            "permit" => read.push(self.statement(whole, None, |this| {
-                Some(StatementKind::Permit(
-                    this.block(node, whole, |reader, item| reader.permit_statement(item)),
-                ))
-            })),
-            "params" | "variables" | "groups" | "ledgers" | "memos" | "sources" | "gates" | "filters"
-            | "scores" | "prefer" | "exceptions" => {
-                for item in self.items(node) {
-                    let span = self.places.whole(item.tree);
-                    read.push(self.statement(span, Some(item), |this| match def.name {
-                        "params" => this.param(item),
-                        "variables" => this.variable(item),
-                        "groups" => this.group(item),
-                        "ledgers" => this.ledger(item),
-                        "memos" => this.memo(item),
-                        "sources" => this.source(item),
-                        "gates" => this.gate(item),
-                        "filters" => this.filter(item, span),
-                        "scores" => this.score(item, span),
-                        "exceptions" => this.exception(item),
-                        _ => this.prefer(item),
-                    }));
+            _ => {
+                match (def.shape, def.statement) {
+                    (Shape::List(ObjectDef { statement: Some(id), .. }), _) => {
+                        for item in self.items(node) {
+                            let span = self.places.whole(item.tree);
+                            read.push(self.statement(span, Some(item), |this| this.item(item, *id, span)));
+                        }
+                    }
+                    (Shape::List(of), Some(id)) => read.push(self.statement(whole, None, |this| {
+                        StatementKind::of_block(id, this.block(node, whole, of))
+                    })),
+                    _ => {}
                 }
             }
-            _ => {}
         }
         drafts.extend(read.into_iter().map(|(statement, uses)| Draft { statement, uses, field: def.name }));
     }
@@ -295,12 +250,35 @@ impl<'a> Reader<'a> {
         (Statement { doc: None, kind, span, on_error, mode }, uses)
     }
 
-    // ---- statements without a block
+    /// An item of a list of statements.
+    fn item(&mut self, item: Node<'_>, id: StatementId, span: Span) -> Option<StatementKind> {
+        match id {
+            StatementId::Param => self.param(item),
+            StatementId::Let => self.variable(item),
+            StatementId::Ledger => self.ledger(item),
+            StatementId::Source => self.source(item),
+            StatementId::Filter => self.filter(item, span),
+            StatementId::Score => self.score(item, span),
+            _ => StatementKind::of(id, self.given(item, id, &[])),
+        }
+    }
+
+    /// The place of a field that is `true`.
+    pub(super) fn flag(&self, node: Node<'_>, key: &str) -> Option<Span> {
+        let entry = self.entry(node, key)?;
+        matches!(entry.value.value, TreeValue::Bool(true)).then(|| self.places.entry(entry))
+    }
+
+    /// A day, as it is written.
+    pub(super) fn day(&self, node: Node<'_>, key: &str) -> Option<Name> {
+        let entry = self.entry(node, key)?;
+        Some(Name { text: Text::from(entry.value.as_str()?), span: self.places.entry(entry) })
+    }
+
+    // ---- statements that documents write in a form of their own
 
     fn applies(&mut self, spec: Node<'_>) -> Option<StatementKind> {
-        let all = self.entry(spec, "appliesToAllPods");
-        let all = all.filter(|entry| matches!(entry.value.value, TreeValue::Bool(true)));
-        let to_all_pods = all.map(|entry| self.places.entry(entry));
+        let to_all_pods = self.flag(spec, "appliesToAllPods");
         let when = match self.get(spec, "appliesWhen") {
             Some(node) => Some(self.expression(node)?),
             None => None,
@@ -375,46 +353,6 @@ impl<'a> Reader<'a> {
         Some(StatementKind::Let(Let { name, declared, value, missing }))
     }
 
-    fn group(&mut self, item: Node<'_>) -> Option<StatementKind> {
-        let name = self.name(self.get(item, "name")?)?;
-        let condition = self.expression(self.get(item, "expression")?)?;
-        let variable = Name { text: Text::from("p"), span: condition.span.at_start() };
-        Some(StatementKind::Group(Group { name, variable, condition }))
-    }
-
-    fn memo(&mut self, item: Node<'_>) -> Option<StatementKind> {
-        let key = self.get(item, "by").and_then(|by| self.expression(by));
-        let ttl = self.get(item, "ttl").and_then(|ttl| self.duration(ttl));
-        let declared = self.declared(self.get(item, "type")?)?;
-        let name = self.name(self.get(item, "name")?)?;
-        Some(StatementKind::Memo(Memo { name, declared, key: key?, ttl: ttl? }))
-    }
-
-    fn exception(&mut self, item: Node<'_>) -> Option<StatementKind> {
-        let when = match self.get(item, "when") {
-            Some(when) => Some(self.expression(when)?),
-            None => None,
-        };
-        let text = |key: &str| {
-            let entry = self.entry(item, key)?;
-            Some((Text::from(entry.value.as_str()?), self.places.entry(entry)))
-        };
-        let (until, because, target) = (text("until")?, text("because")?, text("rule"));
-        let named = |(text, span)| Name { text, span };
-        Some(StatementKind::Except(Except {
-            target: target.map(named),
-            until: named(until),
-            because: StringLiteral { text: because.0, span: because.1 },
-            when,
-        }))
-    }
-
-    fn gate(&mut self, item: Node<'_>) -> Option<StatementKind> {
-        let reason = self.reason(item, "reason");
-        let when = self.expression(self.get(item, "when")?)?;
-        Some(StatementKind::Gate(Gate { reason: reason?, when }))
-    }
-
     fn queue(&mut self, node: Node<'_>) -> Option<StatementKind> {
         let mut keys = Vec::new();
         for item in self.items(node) {
@@ -424,12 +362,6 @@ impl<'a> Reader<'a> {
         }
         let keys: Option<Vec<QueueKey>> = keys.into_iter().collect();
         keys.filter(|keys| !keys.is_empty()).map(StatementKind::Queue)
-    }
-
-    fn prefer(&mut self, item: Node<'_>) -> Option<StatementKind> {
-        let weight = self.get(item, "weight").and_then(|weight| self.expression(weight));
-        let when = self.expression(self.get(item, "when")?)?;
-        Some(StatementKind::Prefer(Prefer { weight: weight?, when }))
     }
 }
 

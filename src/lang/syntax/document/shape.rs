@@ -2,7 +2,7 @@
 //! or do not belong together. Reports every mistake; what is right is read by `read` afterwards.
 
 use super::place::Places;
-use crate::language::documents::{ObjectDef, Shape};
+use crate::language::documents::{Form, ObjectDef, Shape};
 use bayplan_diag::suggest::Effort;
 use bayplan_diag::{Diagnostic, Span, codes};
 use bayplan_yaml::{At, Tree, TreeEntry, TreeValue};
@@ -54,7 +54,7 @@ impl Checker<'_> {
                         && !of.keys().any(|key| key == entry.key)
                     {
                         let key = self.places.key(entry);
-                        let first = form.first().copied().unwrap_or_default();
+                        let first = form.key();
                         let message = format!("`{}` does not belong to `{first}`", entry.key);
                         let taken = of.fields.iter().filter(|field| of.takes(form, field.name));
                         self.wrong(
@@ -69,9 +69,8 @@ impl Checker<'_> {
         }
         let absent = |name: &str| !entries.iter().any(|entry| entry.key == name);
         let missing = of.fields.iter().filter(|field| {
-            let in_form = form.is_some_and(|form| form.contains(&field.name));
-            let in_some_form = of.forms.iter().any(|form| form.contains(&field.name));
-            field.needed && (in_form || !in_some_form) && absent(field.name)
+            let in_form = form.is_some_and(|form| form.fields.contains(&field.name));
+            field.needed && (in_form || !of.is_of_a_form(field.name)) && absent(field.name)
         });
         for field in missing.filter(|field| !misspelt.contains(&field.name)) {
             let span = self.places.head(tree);
@@ -90,19 +89,14 @@ impl Checker<'_> {
     }
 
     /// The form that a map has; a second one is a mistake.
-    fn form(
-        &mut self,
-        tree: &Tree,
-        entries: &[TreeEntry],
-        of: &'static ObjectDef,
-    ) -> Option<&'static [&'static str]> {
-        let has = |key: &&str| entries.iter().any(|entry| entry.key == *key);
-        let mut found = of.forms.iter().filter(|form| form.first().is_some_and(has));
+    fn form(&mut self, tree: &Tree, entries: &[TreeEntry], of: &'static ObjectDef) -> Option<&'static Form> {
+        let has = |form: &&Form| entries.iter().any(|entry| entry.key == form.key());
+        let mut found = of.forms.iter().filter(has);
         let (first, second) = (found.next()?, found.next());
-        if let Some(second) = second.and_then(|form| form.first()) {
-            let entry = entries.iter().find(|entry| entry.key == *second);
+        if let Some(second) = second.map(Form::key) {
+            let entry = entries.iter().find(|entry| entry.key == second);
             let span = entry.map_or_else(|| self.places.head(tree), |entry| self.places.key(entry));
-            let one = first.first().copied().unwrap_or_default();
+            let one = first.key();
             let message = format!("{} has `{one}` and `{second}`", of.phrase("the"));
             self.wrong(span, message, "keep one of them");
         }
