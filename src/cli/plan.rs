@@ -12,7 +12,7 @@ use crate::lang::analysis::shape::{free_and_requested, resolve_alias};
 use crate::lang::analysis::shown::shown;
 use crate::lang::analysis::stage::{Stage, stage};
 use crate::lang::analysis::stops::{self, Stopped};
-use crate::lang::language::fields::{ChangedBy, FieldDef, Meaning, ObjectType};
+use crate::lang::language::fields::{FieldDef, Meaning, ObjectType};
 use crate::lang::policy_set::CompiledPolicy;
 use crate::lang::syntax::ast::WriteVerb;
 use crate::lang::typed::acts::field_manager;
@@ -22,6 +22,7 @@ use crate::lang::types::{ObjectKind, Ty};
 use crate::model::PodMarks;
 use crate::model::metrics::GROUP;
 use crate::plugins::policy;
+use bayplan_model::Kinds;
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -151,8 +152,7 @@ impl NewNode {
             of_node.all(|path| path.of == ReadOf::Node && path.field.is_some_and(|field| known(field.def())))
         };
         let by_labels = |field: &FieldDef| {
-            field.owner == ObjectType::Node
-                && matches!(field.changed_by, ChangedBy::Labels | ChangedBy::Taints)
+            field.owner == ObjectType::Node && matches!(field.changed_by, Kinds::LABELS | Kinds::TAINTS)
         };
         let by_amounts = |field: &FieldDef| {
             use Meaning::{Allocatable, Capacity, Free, Requested};

@@ -2,7 +2,7 @@
 //!
 //! Source: `pkg/scheduler/framework/events.go`, `staging/src/k8s.io/kube-scheduler/framework/types.go`.
 
-use bayplan_model::{ApiObject, Kind, Namespace, Node, PodInfo};
+use bayplan_model::{ApiObject, Kind, Kinds, Namespace, Node, PodInfo};
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -175,6 +175,12 @@ impl ActionType {
     /// Anything.
     pub const ALL: Self = Self((1 << 14) - 1);
 
+    /// The actions on a node that tell of a change of these kinds.
+    pub fn on_node(kinds: Kinds) -> Self {
+        let rows = NODE_ACTIONS.iter().filter(|(kind, _)| kinds.intersects(*kind));
+        rows.fold(Self::default(), |all, (_, actions)| all.with(*actions))
+    }
+
     /// Both.
     pub const fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)
@@ -333,12 +339,10 @@ impl ClusterEvent {
                 let allocatable = (&old.allocatable, &old.allocatable_written)
                     != (&new.allocatable, &new.allocatable_written);
                 note(allocatable, ActionType::UPDATE_NODE_ALLOCATABLE);
-                note(old.labels != new.labels, ActionType::UPDATE_NODE_LABEL);
-                note(old.taints != new.taints, ActionType::UPDATE_NODE_TAINT);
-                note(old.conditions != new.conditions, ActionType::UPDATE_NODE_CONDITION);
-                note(old.annotations != new.annotations, ActionType::UPDATE_NODE_ANNOTATION);
-                let features = old.declared_features != new.declared_features;
-                note(features, ActionType::UPDATE_NODE_DECLARED_FEATURE);
+                let kinds = old.difference(new);
+                for (kind, action) in UPSTREAM_NODE_ACTIONS {
+                    note(kinds.intersects(kind), action);
+                }
             }
         }
         let event = |action| {
@@ -395,6 +399,29 @@ impl ClusterEvent {
         Some(Self::of(resource, action, objects))
     }
 }
+
+/// What may happen to a node and upstream has an action for, in upstream's order; allocatable and uncordoning are apart,
+/// because our kinds also have capacity and cordoning.
+const UPSTREAM_NODE_ACTIONS: [(Kinds, ActionType); 5] = [
+    (Kinds::LABELS, ActionType::UPDATE_NODE_LABEL),
+    (Kinds::TAINTS, ActionType::UPDATE_NODE_TAINT),
+    (Kinds::CONDITIONS, ActionType::UPDATE_NODE_CONDITION),
+    (Kinds::ANNOTATIONS, ActionType::UPDATE_NODE_ANNOTATION),
+    (Kinds::FEATURES, ActionType::UPDATE_NODE_DECLARED_FEATURE),
+];
+
+/// The actions that tell of each kind of change of a node.
+const NODE_ACTIONS: [(Kinds, ActionType); 9] = [
+    UPSTREAM_NODE_ACTIONS[0],
+    UPSTREAM_NODE_ACTIONS[1],
+    UPSTREAM_NODE_ACTIONS[2],
+    UPSTREAM_NODE_ACTIONS[3],
+    UPSTREAM_NODE_ACTIONS[4],
+    (Kinds::UNSCHEDULABLE, ActionType::UPDATE_NODE_TAINT.with(ActionType::UPDATE_OTHER)),
+    (Kinds::ALLOCATABLE, ActionType::UPDATE_NODE_ALLOCATABLE.with(ActionType::UPDATE_OTHER)),
+    (Kinds::IMAGES, ActionType::UPDATE),
+    (Kinds::OTHER, ActionType::UPDATE),
+];
 
 /// What may happen to a pod, in upstream's order.
 const POD_ACTIONS: [ActionType; 7] = [

@@ -213,6 +213,14 @@ impl Kinds {
     pub const METRICS: Self = Self(1 << 22);
     /// DaemonSets.
     pub const DAEMON_SETS: Self = Self(1 << 23);
+    /// A pod is placed, moved or gone; records of the log have [`PODS_OTHER`](Self::PODS_OTHER) for it.
+    pub const PLACEMENT: Self = Self(1 << 24);
+    /// The queue's own account of a pod (time of entry). The log has no record of it, nor of what follows.
+    pub const QUEUE: Self = Self(1 << 25);
+    /// Each attempt to schedule a pod.
+    pub const ATTEMPTS: Self = Self(1 << 26);
+    /// Time.
+    pub const TIME: Self = Self(1 << 27);
     /// Everything.
     pub const ALL: Self = Self(u32::MAX);
 
@@ -222,6 +230,25 @@ impl Kinds {
         .with(Self::PODS_OTHER)
         .with(Self::PENDING_PODS)
         .with(Self::NOMINATED);
+
+    /// Anything of a node and of the pods on it.
+    const OF_NODE: Self = Self::LABELS
+        .with(Self::ANNOTATIONS)
+        .with(Self::TAINTS)
+        .with(Self::UNSCHEDULABLE)
+        .with(Self::ALLOCATABLE)
+        .with(Self::IMAGES)
+        .with(Self::CONDITIONS)
+        .with(Self::PODS_REQUESTS)
+        .with(Self::PODS_OTHER)
+        .with(Self::OTHER);
+
+    /// What records of a node have for these kinds of change of one of its fields.
+    pub const fn in_records_of_node(self) -> Self {
+        let of_pods = Self::PODS_REQUESTS.with(Self::PLACEMENT);
+        let more = if self.intersects(of_pods) { Self::PODS_OTHER } else { Self::NONE };
+        Self(self.0 & Self::OF_NODE.0).with(more)
+    }
 
     /// Both.
     #[inline]

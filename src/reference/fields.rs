@@ -3,9 +3,7 @@
 use super::page::{Page, sentence};
 use super::topics::Found;
 use bayplan_diag::suggest::nearest;
-use bayplan_lang::language::fields::{
-    ChangedBy, Eviction, FieldDef, ObjectType, PARTS, api, field, fields_of,
-};
+use bayplan_lang::language::fields::{Eviction, FieldDef, ObjectType, PARTS, api, field, fields_of};
 use bayplan_lang::language::functions::ty_text;
 use bayplan_lang::types::{ApiType, Ty, Type};
 
@@ -60,7 +58,7 @@ fn row(field: &FieldDef) -> Vec<String> {
     vec![
         format!("`{}`", field.name),
         format!("`{}`", ty_text(&field.ty)),
-        changed_by(field.changed_by).to_owned(),
+        field.changes_with().to_owned(),
         field.doc.to_owned(),
     ]
 }
@@ -70,27 +68,6 @@ fn roots(object: ObjectType) -> Option<String> {
     let roots: Vec<String> = api::roots(object).map(|root| format!("`{}.{root}`", object.name())).collect();
     let (last, first) = roots.split_last()?;
     Some(format!("{} and {last}", first.join(", ")))
-}
-
-fn changed_by(change: ChangedBy) -> &'static str {
-    match change {
-        ChangedBy::Never => "nothing",
-        ChangedBy::Clock => "time",
-        ChangedBy::Labels => "its labels",
-        ChangedBy::Annotations => "its annotations",
-        ChangedBy::Taints => "the taints of the node",
-        ChangedBy::Unschedulable => "cordon and uncordon",
-        ChangedBy::Allocatable => "allocatable or capacity of the node",
-        ChangedBy::Images => "the images of the node",
-        ChangedBy::Conditions => "the conditions of the node",
-        ChangedBy::PodsRequests => "the requests of the pods on the node",
-        ChangedBy::PodsOther => "the pods on the node",
-        ChangedBy::Placement => "the placement of the pod",
-        ChangedBy::Object => "the object itself",
-        ChangedBy::Queue => "the queue",
-        ChangedBy::Attempts => "each attempt",
-        ChangedBy::Metrics => "each poll of the metrics API",
-    }
 }
 
 /// What a path ends in.
@@ -229,7 +206,7 @@ fn of_field(path: &str, field: &'static FieldDef) -> Page {
     let mut rows = vec![
         ("in the API", field.source.to_owned()),
         ("may be absent", if absent { "yes" } else { "no" }.to_owned()),
-        ("changes with", changed_by(field.changed_by).to_owned()),
+        ("changes with", field.changes_with().to_owned()),
         ("evicting pods", eviction(field.eviction).to_owned()),
     ];
     if let Some((low, high)) = field.range {

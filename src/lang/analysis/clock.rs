@@ -6,11 +6,11 @@
 
 use crate::eval::context::EvalContext;
 use crate::eval::interpret::{Evaluator, Observer};
-use crate::language::fields::ChangedBy;
 use crate::language::functions::Prepared;
 use crate::typed::walk::each_part;
 use crate::typed::{ArithmeticOp, Expr, ExprKind, LetId, Policy, Root, SlotId, Victim};
 use crate::types::value::Value;
+use bayplan_model::Kinds;
 use bayplan_model::{PodInfo, Time};
 use rustc_hash::FxHashMap;
 
@@ -139,7 +139,7 @@ impl Observer for Clock<'_, '_> {
             }
         }
         let attempts =
-            matches!(&expr.kind, ExprKind::Field(_, field) if field.def().changed_by == ChangedBy::Attempts);
+            matches!(&expr.kind, ExprKind::Field(_, field) if field.def().changed_by == Kinds::ATTEMPTS);
         if attempts || matches!(expr.kind, ExprKind::Now) && self.solving.is_empty() {
             self.note(next_minute(self.now));
         }
@@ -190,7 +190,7 @@ fn slope(policy: &Policy, expr: &Expr) -> Option<i64> {
 pub fn reads_clock(policy: &Policy, expr: &Expr) -> bool {
     match &expr.kind {
         ExprKind::Now => true,
-        ExprKind::Field(_, field) if field.def().changed_by == ChangedBy::Attempts => true,
+        ExprKind::Field(_, field) if field.def().changed_by == Kinds::ATTEMPTS => true,
         ExprKind::Let(id) => reads_clock(policy, &policy[*id].value),
         ExprKind::Group(id) => policy[*id].rest.iter().any(|condition| reads_clock(policy, condition)),
         ExprKind::CallDef(def, args) => {
@@ -270,7 +270,7 @@ impl<'p> Search<'p> {
             }
         }
         if let ExprKind::Field(_, field) = &expr.kind {
-            all.clock |= field.def().changed_by == ChangedBy::Attempts;
+            all.clock |= field.def().changed_by == Kinds::ATTEMPTS;
         }
         if all.clock && all.is_closed() {
             self.found.truncate(before);

@@ -15,7 +15,7 @@ use super::faults::may_fail;
 use super::same::same;
 use super::shape::{constant, resolve_alias};
 use super::stage::depends;
-use crate::language::fields::{ChangedBy, Meaning, ObjectType};
+use crate::language::fields::{Meaning, ObjectType};
 use crate::language::functions::Presence;
 use crate::typed::walk;
 use crate::typed::{
@@ -23,6 +23,7 @@ use crate::typed::{
 };
 use crate::types::Type;
 use crate::types::convert;
+use bayplan_model::Kinds;
 
 /// The equalities in a macro's condition by which its elements can be looked up.
 pub struct Equalities<'p> {
@@ -317,7 +318,7 @@ fn is_of_the_pod_alone(expr: &Expr) -> bool {
     match &expr.kind {
         ExprKind::Constant(_) | ExprKind::Param(_) | ExprKind::Slot(_) => true,
         ExprKind::Field(inner, field) => {
-            !matches!(field.def().changed_by, ChangedBy::Placement | ChangedBy::Queue | ChangedBy::Attempts)
+            !matches!(field.def().changed_by, Kinds::PLACEMENT | Kinds::QUEUE | Kinds::ATTEMPTS)
                 && field.def().meaning != Some(Meaning::Nomination)
                 && is_of_the_pod_alone(inner)
         }

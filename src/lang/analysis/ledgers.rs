@@ -2,10 +2,11 @@
 //! pod, its namespace, its node and the objects that are looked up by name is refused: an index cannot follow it.
 
 use crate::eval::ledgers::index_keys;
-use crate::language::fields::{ChangedBy, Meaning};
+use crate::language::fields::Meaning;
 use crate::typed::walk::each_part;
 use crate::typed::{Expr, ExprKind, LetId, Policy, Root};
 use bayplan_diag::{Diagnostic, codes};
+use bayplan_model::Kinds;
 
 /// Fills in what ledgers read, and reports fields that an index cannot follow; `false` if there are any.
 pub(super) fn derive(policy: &mut Policy, diagnostics: &mut Vec<Diagnostic>) -> bool {
@@ -76,11 +77,11 @@ impl Found {
                 let def = field.def();
                 let moves = matches!(
                     def.changed_by,
-                    ChangedBy::Placement
-                        | ChangedBy::Queue
-                        | ChangedBy::Attempts
-                        | ChangedBy::PodsRequests
-                        | ChangedBy::PodsOther
+                    Kinds::PLACEMENT
+                        | Kinds::QUEUE
+                        | Kinds::ATTEMPTS
+                        | Kinds::PODS_REQUESTS
+                        | Kinds::PODS_OTHER
                 );
                 if moves || def.meaning == Some(Meaning::Nomination) {
                     let owner = def.owner.name();

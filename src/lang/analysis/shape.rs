@@ -1,8 +1,9 @@
 //! Shapes of typed expressions: a constant, a label of the node, an amount of the node.
 
-use crate::language::fields::{ChangedBy, FieldDef, Meaning, ObjectType};
+use crate::language::fields::{FieldDef, Meaning, ObjectType};
 use crate::typed::{Expr, ExprKind, Policy, Root};
 use crate::types::value::Constant;
+use bayplan_model::Kinds;
 use bayplan_model::Symbol;
 
 /// Which column of a resource.
@@ -76,7 +77,7 @@ pub(crate) fn node_resource(policy: &Policy, expr: &Expr) -> Option<(Part, Symbo
 
 /// `node.unschedulable`
 pub(crate) fn is_node_unschedulable(policy: &Policy, expr: &Expr) -> bool {
-    node_field(policy, expr).is_some_and(|field| field.changed_by == ChangedBy::Unschedulable)
+    node_field(policy, expr).is_some_and(|field| field.changed_by == Kinds::UNSCHEDULABLE)
 }
 
 /// `node.pods.count()` and `size(node.pods)`

@@ -3,7 +3,7 @@
 use super::Checker;
 use super::expr::{constant_range, plain_type, resource_type, strip, type_range};
 use super::numbering::ValueId;
-use crate::language::fields::{self, ChangedBy, Meaning, ObjectType};
+use crate::language::fields::{self, Meaning, ObjectType};
 use crate::language::statements::Names;
 use crate::syntax::ast::{self, Text};
 use crate::typed::{ArithmeticOp, Expr, ExprKind, SlotId};
@@ -11,6 +11,7 @@ use crate::types::range::Range;
 use crate::types::value::Value;
 use crate::types::{ComputedName, Type};
 use bayplan_diag::{Diagnostic, Span, codes};
+use bayplan_model::Kinds;
 use std::sync::Arc;
 
 /// Fields of the language that are not built.
@@ -187,7 +188,7 @@ impl Checker<'_> {
         let optional = object.ty.is_optional();
         if let Some(field) = fields::field(owner, &name.text) {
             let def = field.def();
-            if def.changed_by == ChangedBy::Clock {
+            if def.changed_by == Kinds::TIME {
                 return self.age(object, owner, span);
             }
             let (ty, range) = plain_range(def);

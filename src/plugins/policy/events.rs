@@ -5,7 +5,7 @@ use super::ledger_reads::{LedgerRead, read_by};
 use bayplan_framework::{ActionType, EventRegistration, EventResource, Interest, Reads};
 use bayplan_lang::analysis::index::can_be_indexed;
 use bayplan_lang::codegen::groups::index_key;
-use bayplan_lang::language::fields::{ChangedBy, Eviction, FieldDef, Meaning, ObjectType};
+use bayplan_lang::language::fields::{Eviction, FieldDef, Meaning, ObjectType};
 use bayplan_lang::policy_set::CompiledPolicy;
 use bayplan_lang::typed::reads::{self, Polarity, ReadOf, ReadPath};
 use bayplan_lang::typed::{
@@ -19,9 +19,9 @@ pub(super) struct Events {
     reads: Reads,
     pub(super) registrations: Vec<EventRegistration>,
     /// Rules that refuse before a node is chosen: gates, prefilters, filters, and those about evictions.
-    pub(super) early: Side,
+    pub(super) early: HintReads,
     /// Rules that refuse afterwards: permit.
-    pub(super) late: Side,
+    pub(super) late: HintReads,
     /// What can change the decision of the permits about a waiting pod.
     pub(super) at_permit: RuleInterest,
     /// What can change the keys of `queue by`.
@@ -54,8 +54,7 @@ impl RuleInterest {
         parts: impl IntoIterator<Item = &'p Expr>,
         reads: &reads::Reads,
     ) -> Self {
-        let node_of_pod = reads.paths.keys().any(is_node_of_pod);
-        let of_nodes = if node_of_pod { Kinds::LIFE } else { Kinds::NONE };
+        let of_nodes = life_of_their_nodes(reads);
         let mut apart = reads.clone();
         let memos = reads.memos.iter().copied().collect();
         let ledgers = read_by(policy, parts, reads);
@@ -66,52 +65,46 @@ impl RuleInterest {
             let kinds = Interest::of(&framework_reads(policy, &apart)).kinds;
             return Self { kinds: kinds.with(of_nodes), groups: Vec::new(), ledgers, memos };
         }
-        apart.groups.clear();
-        apart.paths.retain(|path, _| path.of != ReadOf::Group);
-        let kinds = Interest::of(&framework_reads(policy, &apart)).kinds;
+        let kinds = Interest::of(&framework_reads(policy, &without_groups(apart))).kinds;
         Self { kinds: kinds.with(of_nodes), groups: indexed(policy, reads), ledgers, memos }
     }
 }
 
 /// What rules read that refuse before, or after, the node is chosen.
-pub(super) struct Side {
+pub(super) struct HintReads {
     /// They read the pod, its namespace, and the evaluated node with its pods, and nothing else.
     pub(super) local: bool,
-    /// They read nodes.
-    pub(super) nodes: bool,
-    /// They read the pod's namespace.
-    pub(super) namespace: bool,
-    /// They read pods other than members of groups: on nodes, or all of them.
-    pub(super) other_pods: bool,
+    /// The kinds of change that may help, beside those of groups and ledgers.
+    pub(super) kinds: Kinds,
     /// The groups that they read.
     pub(super) groups: BTreeSet<GroupId>,
     /// The ledgers that they read.
     pub(super) ledgers: Vec<LedgerRead>,
-    /// These ledgers change with nodes.
-    pub(super) ledgers_of_nodes: bool,
-    /// These ledgers change with namespaces.
-    pub(super) ledgers_of_namespaces: bool,
+    /// The kinds of change, of nodes and namespaces, that move these ledgers.
+    pub(super) of_ledgers: Kinds,
     /// The memos that they read.
     pub(super) memos: Vec<MemoId>,
     /// Whether more members, and higher values of their fields, help or hurt the pod.
     pub(super) more: Option<Polarity>,
     /// The kinds of objects that they, or the entries of their ledgers, look up.
     pub(super) objects: BTreeSet<KindId>,
-    /// They read what nodes use.
-    pub(super) metrics: bool,
     /// Anything may help.
     pub(super) anything: bool,
 }
 
-impl Side {
+impl HintReads {
     fn of(policy: &Policy, reads: &reads::Reads, parts: &[&Expr], named: bool) -> Self {
-        let moved_by_pods = |path: &ReadPath| {
-            let changed_by = path.field.map_or(ChangedBy::Never, |field| field.def().changed_by);
-            matches!(changed_by, ChangedBy::PodsRequests | ChangedBy::PodsOther | ChangedBy::Placement)
-        };
         let of = |wanted: &[ReadOf]| reads.paths.keys().any(|path| wanted.contains(&path.of));
         let ledgers = read_by(policy, parts.iter().copied(), reads);
         let any = |of: fn(&Ledger) -> bool| ledgers.iter().any(|read| of(&policy[read.ledger]));
+        let mut apart = without_groups(reads.clone());
+        apart.ledgers.clear();
+        let named = if named { Kinds::LIFE } else { Kinds::NONE };
+        let kinds = framework_reads(policy, &apart).kinds.with(life_of_their_nodes(reads)).with(named);
+        let of_ledgers =
+            [(Kinds::LIFE, any(|of| of.reads_node)), (Kinds::NAMESPACES, any(|of| of.reads_namespace))];
+        let of_ledgers = of_ledgers.iter().filter(|(_, moves)| *moves).map(|(kinds, _)| *kinds);
+        let of_ledgers = of_ledgers.fold(Kinds::NONE, Kinds::with);
         let mut more = None;
         for (path, polarity) in reads.paths.iter().filter(|(path, _)| path.of == ReadOf::Group) {
             let polarity = match reads.keys.contains(path) {
@@ -134,29 +127,31 @@ impl Side {
                     ReadOf::Objects,
                     ReadOf::Metrics,
                 ]),
-            nodes: named
-                || of(&[ReadOf::Node, ReadOf::NodePods, ReadOf::Nodes])
-                || reads.paths.keys().any(is_node_of_pod),
-            namespace: of(&[ReadOf::Namespace]),
-            other_pods: of(&[ReadOf::NodePods, ReadOf::Pods, ReadOf::Nominated])
-                || reads
-                    .paths
-                    .keys()
-                    .any(|path| matches!(path.of, ReadOf::Node | ReadOf::Nodes) && moved_by_pods(path)),
+            kinds,
             groups: reads.groups.clone(),
             objects: {
                 let of_ledgers = ledgers.iter().flat_map(|read| &policy[read.ledger].reads.objects);
                 reads.objects.iter().chain(of_ledgers).copied().collect()
             },
-            ledgers_of_nodes: any(|ledger| ledger.reads_node),
-            ledgers_of_namespaces: any(|ledger| ledger.reads_namespace),
+            of_ledgers,
             ledgers,
             memos: reads.memos.iter().copied().collect(),
             more,
-            metrics: of(&[ReadOf::Metrics]),
             anything: false,
         }
     }
+}
+
+/// The arrival and end of nodes, where rules read the nodes of other pods.
+fn life_of_their_nodes(reads: &reads::Reads) -> Kinds {
+    if reads.paths.keys().any(is_node_of_pod) { Kinds::LIFE } else { Kinds::NONE }
+}
+
+/// The reads beside members of groups.
+fn without_groups(mut reads: reads::Reads) -> reads::Reads {
+    reads.groups.clear();
+    reads.paths.retain(|path, _| path.of != ReadOf::Group);
+    reads
 }
 
 /// Whether the path is the node of another pod, which changes when nodes are added or deleted.
@@ -166,7 +161,7 @@ fn is_node_of_pod(path: &ReadPath) -> bool {
 
 /// Whether the path changes when a pod is placed or loses its node.
 fn is_placement(path: &ReadPath) -> bool {
-    path.field.is_some_and(|field| field.def().changed_by == ChangedBy::Placement)
+    path.field.is_some_and(|field| field.def().changed_by == Kinds::PLACEMENT)
 }
 
 /// Whether the path is of another pod, and what this scheduler decides about a pod moves it beside the pod's node.
@@ -227,7 +222,7 @@ fn parts_of<'p>(part: Rules<'p>, rules: impl Iterator<Item = &'p Rule>) -> impl 
 fn registered<'p>(
     compiled: &'p CompiledPolicy,
     rules: impl IntoIterator<Item = &'p Rule>,
-) -> (Vec<EventRegistration>, Side, Side) {
+) -> (Vec<EventRegistration>, HintReads, HintReads) {
     let (policy, deciding, part) = (&*compiled.policy, &compiled.deciding, compiled.rules());
     let (mut before, mut after) = (deciding.clone(), deciding.clone());
     let deciding: Vec<&Expr> = parts_of(part, part.at(Point::Applies)).collect();
@@ -263,8 +258,8 @@ fn registered<'p>(
         named |= rule.statements(policy).any(|statement| matches!(statement, Statement::Only(_)));
     }
     let [of_early, of_late] = parts;
-    let early = Side::of(policy, &before, &of_early, named);
-    let mut late = Side::of(policy, &after, &of_late, false);
+    let early = HintReads::of(policy, &before, &of_early, named);
+    let mut late = HintReads::of(policy, &after, &of_late, false);
     // Any event that leads to another node may help a pod whose permit reads the chosen one.
     let on_chosen = |path: &ReadPath| matches!(path.of, ReadOf::Node | ReadOf::NodePods);
     late.anything = after.paths.keys().any(on_chosen);
@@ -334,7 +329,7 @@ fn register_all_pods(all: &mut Vec<EventRegistration>, actions: ActionType) {
 
 fn register_path(all: &mut Vec<EventRegistration>, path: &ReadPath, polarity: Polarity) {
     let def = path.field.map(|field| field.def());
-    let changed_by = def.map_or(ChangedBy::Never, |def| def.changed_by);
+    let changed_by = def.map_or(Kinds::NONE, |def| def.changed_by);
     match path.of {
         ReadOf::Pod => {}
         ReadOf::Namespace => register(all, EventResource::Namespace, ActionType::ALL),
@@ -350,47 +345,20 @@ fn register_path(all: &mut Vec<EventRegistration>, path: &ReadPath, polarity: Po
             if def.is_some_and(FieldDef::is_left) {
                 register(all, EventResource::Node, ActionType::UPDATE_NODE_ALLOCATABLE);
             }
-            match changed_by {
-                ChangedBy::Never
-                | ChangedBy::Queue
-                | ChangedBy::Attempts
-                | ChangedBy::Clock
-                | ChangedBy::Metrics => {}
-                ChangedBy::Labels => register(all, EventResource::Node, ActionType::UPDATE_NODE_LABEL),
-                ChangedBy::Annotations => {
-                    register(all, EventResource::Node, ActionType::UPDATE_NODE_ANNOTATION)
-                }
-                ChangedBy::Taints => register(all, EventResource::Node, ActionType::UPDATE_NODE_TAINT),
-                ChangedBy::Unschedulable => {
-                    let actions = ActionType::UPDATE_NODE_TAINT.with(ActionType::UPDATE_OTHER);
-                    register(all, EventResource::Node, actions);
-                }
-                ChangedBy::Allocatable => {
-                    let actions = ActionType::UPDATE_NODE_ALLOCATABLE.with(ActionType::UPDATE_OTHER);
-                    register(all, EventResource::Node, actions);
-                }
-                ChangedBy::Conditions => {
-                    register(all, EventResource::Node, ActionType::UPDATE_NODE_CONDITION)
-                }
-                ChangedBy::Images | ChangedBy::Object => {
-                    register(all, EventResource::Node, ActionType::UPDATE)
-                }
-                ChangedBy::PodsRequests => {
-                    let less_helps = match def.map_or(Eviction::Changes, |def| def.eviction) {
-                        Eviction::Raises => polarity == Polarity::Up,
-                        Eviction::Lowers => polarity == Polarity::Down,
-                        Eviction::None | Eviction::Changes => false,
-                    };
-                    let actions = if less_helps {
-                        ActionType::DELETE.with(ActionType::UPDATE_POD_SCALE_DOWN)
-                    } else {
-                        ActionType::ALL
-                    };
-                    register(all, EventResource::AssignedPod, actions);
-                }
-                ChangedBy::PodsOther | ChangedBy::Placement => {
-                    register(all, EventResource::AssignedPod, ActionType::ALL);
-                }
+            let by_node = ActionType::on_node(changed_by);
+            if by_node != ActionType::default() {
+                register(all, EventResource::Node, by_node);
+            }
+            let fewer_requests_help = match def.map_or(Eviction::Changes, |def| def.eviction) {
+                Eviction::Raises => polarity == Polarity::Up,
+                Eviction::Lowers => polarity == Polarity::Down,
+                Eviction::None | Eviction::Changes => false,
+            };
+            if changed_by == Kinds::PODS_REQUESTS && fewer_requests_help {
+                let actions = ActionType::DELETE.with(ActionType::UPDATE_POD_SCALE_DOWN);
+                register(all, EventResource::AssignedPod, actions);
+            } else if changed_by.intersects(Kinds::OF_PODS.with(Kinds::PLACEMENT)) {
+                register(all, EventResource::AssignedPod, ActionType::ALL);
             }
         }
         ReadOf::NodePods => {
@@ -433,7 +401,7 @@ fn framework_reads(policy: &Policy, of: &reads::Reads) -> Reads {
     }
     for path in of.paths.keys() {
         let def = path.field.map(|field| field.def());
-        let changed_by = def.map_or(ChangedBy::Never, |def| def.changed_by);
+        let changed_by = def.map_or(Kinds::NONE, |def| def.changed_by);
         match path.of {
             ReadOf::Pod => {}
             ReadOf::Namespace => reads.kinds |= Kinds::NAMESPACES,
@@ -462,31 +430,13 @@ fn framework_reads(policy: &Policy, of: &reads::Reads) -> Reads {
                 if def.is_some_and(FieldDef::is_left) {
                     reads.kinds |= Kinds::ALLOCATABLE;
                 }
-                reads.kinds |= match changed_by {
-                    ChangedBy::Never
-                    | ChangedBy::Queue
-                    | ChangedBy::Attempts
-                    | ChangedBy::Clock
-                    | ChangedBy::Metrics => Kinds::NONE,
-                    ChangedBy::Labels => {
-                        match &path.key {
-                            Some(key) => {
-                                reads.label_keys.insert(Symbol::new(key));
-                            }
-                            None => reads.any_label = true,
-                        }
-                        Kinds::LABELS
+                reads.kinds |= changed_by.in_records_of_node();
+                match &path.key {
+                    Some(key) if changed_by == Kinds::LABELS => {
+                        reads.label_keys.insert(Symbol::new(key));
                     }
-                    ChangedBy::Annotations => Kinds::ANNOTATIONS,
-                    ChangedBy::Taints => Kinds::TAINTS,
-                    ChangedBy::Unschedulable => Kinds::UNSCHEDULABLE,
-                    ChangedBy::Allocatable => Kinds::ALLOCATABLE,
-                    ChangedBy::Images => Kinds::IMAGES,
-                    ChangedBy::Conditions => Kinds::CONDITIONS,
-                    ChangedBy::PodsRequests => Kinds::PODS_REQUESTS.with(Kinds::PODS_OTHER),
-                    ChangedBy::PodsOther | ChangedBy::Placement => Kinds::PODS_OTHER,
-                    ChangedBy::Object => Kinds::OTHER,
-                };
+                    _ => reads.any_label |= changed_by == Kinds::LABELS,
+                }
             }
         }
     }

@@ -13,7 +13,7 @@
 
 use super::PolicyPlugin;
 use super::attempt::{Attempt, Begun};
-use super::events::Side;
+use super::events::HintReads;
 use super::memo_reads::memo_numbers;
 use super::queued;
 use bayplan_framework::{
@@ -26,7 +26,7 @@ use bayplan_lang::eval::exempt::daemon_set_named_by;
 use bayplan_lang::eval::interpret::Evaluator;
 use bayplan_lang::typed::GroupId;
 use bayplan_lang::typed::reads::Polarity;
-use bayplan_model::{ApiObject, LookedUp, NodeId, PodInfo, looked_up};
+use bayplan_model::{ApiObject, Kinds, LookedUp, NodeId, PodInfo, looked_up};
 
 impl PolicyPlugin {
     /// Whether the policy's filters accept the pod on a node in the present state.
@@ -54,11 +54,17 @@ impl PolicyPlugin {
     }
 
     /// Whether an added, deleted or changed pod helps because of its groups.
-    fn helps_by_groups(&self, h: &Handle, side: &Side, old: Option<&PodInfo>, new: Option<&PodInfo>) -> bool {
+    fn helps_by_groups(
+        &self,
+        h: &Handle,
+        reads: &HintReads,
+        old: Option<&PodInfo>,
+        new: Option<&PodInfo>,
+    ) -> bool {
         let member = |pod: Option<&PodInfo>| {
-            pod.is_some_and(|pod| side.groups.iter().any(|group| self.is_member(h, *group, pod)))
+            pod.is_some_and(|pod| reads.groups.iter().any(|group| self.is_member(h, *group, pod)))
         };
-        match side.more {
+        match reads.more {
             Some(Polarity::Up) => member(new),
             Some(Polarity::Down) => member(old),
             _ => member(old) || member(new),
@@ -66,11 +72,16 @@ impl PolicyPlugin {
     }
 
     /// Whether an added, deleted or changed object differs in something that the policy reads of its kind.
-    fn helps_by_object(&self, side: &Side, old: Option<&dyn ApiObject>, new: Option<&dyn ApiObject>) -> bool {
+    fn helps_by_object(
+        &self,
+        reads: &HintReads,
+        old: Option<&dyn ApiObject>,
+        new: Option<&dyn ApiObject>,
+    ) -> bool {
         let policy = &self.compiled.policy;
         let (old, new) = (old.and_then(looked_up), new.and_then(looked_up));
         let Some(kind) = new.or(old).map(LookedUp::kind_name) else { return false };
-        if !side.objects.iter().any(|id| policy[*id].name == *kind) {
+        if !reads.objects.iter().any(|id| policy[*id].name == *kind) {
             return false;
         }
         match (old, new, policy.keeps.objects.get(kind)) {
@@ -83,13 +94,13 @@ impl PolicyPlugin {
     }
 
     /// Whether a memo or a sum that the policy reads moved under a key that the pod reads.
-    fn helps_by_moves(&self, h: &Handle, side: &Side, moved: &[u64]) -> bool {
+    fn helps_by_moves(&self, h: &Handle, reads: &HintReads, moved: &[u64]) -> bool {
         let policy = &self.compiled.policy;
         let context = EvalContext { queued: queued(h), ..EvalContext::new(h.pod, h.snapshot, h.now) };
-        let memos = memo_numbers(policy, &side.memos, context);
+        let memos = memo_numbers(policy, &reads.memos, context);
         let is_among = |number: &u64| moved.binary_search(number).is_ok();
         memos.iter().any(is_among)
-            || side.ledgers.iter().any(|read| read.numbers(policy, context).iter().any(is_among))
+            || reads.ledgers.iter().any(|read| read.numbers(policy, context).iter().any(is_among))
     }
 
     fn node_of(&self, h: &Handle, pod: Option<&PodInfo>) -> Option<NodeId> {
@@ -97,14 +108,14 @@ impl PolicyPlugin {
     }
 
     fn helps(&self, h: &Handle, event: &ClusterEvent) -> bool {
-        let side = if h.refused_late { &self.events.late } else { &self.events.early };
-        if side.anything {
+        let reads = if h.refused_late { &self.events.late } else { &self.events.early };
+        if reads.anything {
             return true;
         }
         // Without prefilters and gates a filter refused the pod; with them it is not known which
         // rule did.
         let statements = &self.compiled.statements;
-        let asks_nodes = side.local
+        let asks_nodes = reads.local
             && !h.refused_late
             && !statements.filters.is_empty()
             && statements.prefilters.is_empty()
@@ -117,9 +128,9 @@ impl PolicyPlugin {
                 if new.or(old).is_some_and(|pod| pod.key == h.pod.key) {
                     return true;
                 }
-                let by_groups = !side.groups.is_empty() && self.helps_by_groups(h, side, old, new);
-                let by_ledgers = || self.helps_by_ledgers(h, &side.ledgers, event.resource, (old, new));
-                if !side.other_pods || by_groups {
+                let by_groups = !reads.groups.is_empty() && self.helps_by_groups(h, reads, old, new);
+                let by_ledgers = || self.helps_by_ledgers(h, &reads.ledgers, event.resource, (old, new));
+                if !reads.kinds.intersects(Kinds::OF_PODS) || by_groups {
                     return by_groups || by_ledgers();
                 }
                 if by_ledgers() {
@@ -135,24 +146,25 @@ impl PolicyPlugin {
             EventObjects::Node { new, .. } => {
                 let node = new.as_ref().and_then(|node| h.snapshot.node_by_name(&node.name));
                 match node {
-                    _ if side.ledgers_of_nodes => true,
-                    None if side.metrics => true,
-                    _ if !side.nodes => false,
+                    _ if reads.of_ledgers.intersects(Kinds::LIFE) => true,
+                    None if reads.kinds.intersects(Kinds::METRICS) => true,
+                    _ if !reads.kinds.intersects(Kinds::LIFE) => false,
                     Some(node) if asks_nodes => self.would_pass(h, node),
                     _ => true,
                 }
             }
             EventObjects::Namespace { old, new } => {
                 let name = new.as_ref().or(old.as_ref()).map(|namespace| &namespace.name);
-                side.ledgers_of_namespaces
-                    || side.namespace && name.is_none_or(|name| *name == h.pod.namespace)
+                reads.of_ledgers.intersects(Kinds::NAMESPACES)
+                    || reads.kinds.intersects(Kinds::NAMESPACES)
+                        && name.is_none_or(|name| *name == h.pod.namespace)
             }
             EventObjects::Object { new, .. } if event.resource == EventResource::DaemonSet => {
                 let named = daemon_set_named_by(h.pod);
                 named.zip(new.as_deref()).is_some_and(|(named, set)| named.uid == set.metadata().uid)
             }
-            EventObjects::Object { old, new } => self.helps_by_object(side, old.as_deref(), new.as_deref()),
-            EventObjects::Moved(numbers) => self.helps_by_moves(h, side, numbers),
+            EventObjects::Object { old, new } => self.helps_by_object(reads, old.as_deref(), new.as_deref()),
+            EventObjects::Moved(numbers) => self.helps_by_moves(h, reads, numbers),
             EventObjects::None => true,
         }
     }

@@ -7,12 +7,13 @@ use bayplan_lang::eval::amounts::Amount;
 use bayplan_lang::eval::context::EvalContext;
 use bayplan_lang::eval::interpret::Evaluator;
 use bayplan_lang::eval::ledgers::{Key, LedgerIndex, key_number, ledger_number};
-use bayplan_lang::language::fields::{ChangedBy, Meaning};
+use bayplan_lang::language::fields::Meaning;
 use bayplan_lang::typed::reads::{Polarity, ReadOf, ReadPath, Reads};
 use bayplan_lang::typed::walk::{each_part, parts};
 use bayplan_lang::typed::{Expr, ExprKind, LedgerId, Policy, Root};
 use bayplan_lang::types::convert;
 use bayplan_lang::types::value::Ordered;
+use bayplan_model::Kinds;
 use bayplan_model::PodInfo;
 use std::collections::BTreeMap;
 
@@ -89,8 +90,8 @@ pub(super) fn reads_only_the_pod(policy: &Policy, expr: &Expr, queued: bool) -> 
         | ExprKind::CallDef(..) => false,
         ExprKind::Field(object, field) => {
             let moves = match field.def().changed_by {
-                ChangedBy::Placement | ChangedBy::Clock => true,
-                ChangedBy::Queue | ChangedBy::Attempts => !queued,
+                Kinds::PLACEMENT | Kinds::TIME => true,
+                Kinds::QUEUE | Kinds::ATTEMPTS => !queued,
                 _ => false,
             };
             !moves

@@ -6,7 +6,6 @@ use super::events::RuleInterest;
 use super::waits::ConditionKey;
 use bayplan_lang::eval::context::EvalContext;
 use bayplan_lang::eval::interpret::Evaluator;
-use bayplan_lang::language::fields::ChangedBy;
 use bayplan_lang::policy_set::CompiledPolicy;
 use bayplan_lang::typed::walk;
 use bayplan_lang::typed::{self, Expr, ExprKind, GroupId, Point, Policy, Root, Statement};
@@ -100,7 +99,7 @@ fn reads(policy: &Policy, expr: &Expr) -> Reads {
         | ExprKind::Slot(_)
         | ExprKind::CallDef(..) => Reads { pod: false, other: true },
         // The placement of a pod is not part of the pod.
-        ExprKind::Field(_, field) if field.def().changed_by == ChangedBy::Placement => {
+        ExprKind::Field(_, field) if field.def().changed_by == Kinds::PLACEMENT => {
             Reads { pod: false, other: true }
         }
         ExprKind::Macro(_) => Reads { pod: false, other: true },
@@ -122,7 +121,7 @@ fn collect(policy: &Policy, expr: &Expr, parts: &mut Vec<Expr>) -> bool {
     match &expr.kind {
         // The pod as a whole, or the node it is on.
         ExprKind::Root(Root::Pod | Root::Namespace | Root::Node) => false,
-        ExprKind::Field(object, field) if field.def().changed_by == ChangedBy::Placement => {
+        ExprKind::Field(object, field) if field.def().changed_by == Kinds::PLACEMENT => {
             // Of a member it is the group's; of the pod itself it is its own.
             !reads(policy, object).pod && collect(policy, object, parts)
         }

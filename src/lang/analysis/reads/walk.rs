@@ -4,7 +4,7 @@ use super::direction::{of_argument, of_operands, through};
 use super::owners::{Followed, Owners};
 use crate::eval::budget::Counter;
 use crate::eval::constant::{Known, Tables, constant};
-use crate::language::fields::{ChangedBy, FieldId, ObjectType};
+use crate::language::fields::{FieldId, ObjectType};
 use crate::language::functions::FunctionId;
 use crate::syntax::ast::Text;
 use crate::typed::reads::{Polarity, ReadOf, ReadPath, Reads};
@@ -13,6 +13,7 @@ use crate::typed::{
 };
 use crate::types::value::Value;
 use crate::types::{Ty, Type};
+use bayplan_model::Kinds;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// What computing the keys of a statement may take.
@@ -75,7 +76,7 @@ impl<'p> Walk<'p> {
         // Whether there is a value decides too.
         let polarity = if matches!(def.ty, Ty::Optional(_)) { Polarity::Any } else { polarity };
         // A pod that waits is tried again in time, and then has more attempts.
-        self.reads.clock |= def.changed_by == ChangedBy::Attempts;
+        self.reads.clock |= def.changed_by == Kinds::ATTEMPTS;
         for of in self.owners(object).reached(def.owner) {
             match (of, def.objects()) {
                 // Which node it is does not change.

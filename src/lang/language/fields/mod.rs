@@ -9,6 +9,7 @@ pub mod kinds;
 mod parts;
 mod table;
 
+use bayplan_model::Kinds;
 pub use parts::{PARTS, Part, PartDef};
 pub use table::FIELDS;
 
@@ -46,7 +47,7 @@ pub struct FieldDef {
     /// together have at most this size.
     pub text: u32,
     /// Which change of the cluster changes it.
-    pub changed_by: ChangedBy,
+    pub changed_by: Kinds,
     /// What evicting a pod from the node does to it.
     pub eviction: Eviction,
     /// What the compiler knows of its value beside the type; `None` where a value of the type is all it is.
@@ -64,6 +65,28 @@ pub struct FieldDef {
 }
 
 impl FieldDef {
+    /// What changes it, in words for people.
+    pub fn changes_with(&self) -> &'static str {
+        match self.changed_by {
+            Kinds::TIME => "time",
+            Kinds::LABELS => "its labels",
+            Kinds::ANNOTATIONS => "its annotations",
+            Kinds::TAINTS => "the taints of the node",
+            Kinds::UNSCHEDULABLE => "cordon and uncordon",
+            Kinds::ALLOCATABLE => "allocatable or capacity of the node",
+            Kinds::IMAGES => "the images of the node",
+            Kinds::CONDITIONS => "the conditions of the node",
+            Kinds::PODS_REQUESTS => "the requests of the pods on the node",
+            Kinds::PODS_OTHER => "the pods on the node",
+            Kinds::PLACEMENT => "the placement of the pod",
+            Kinds::OTHER => "the object itself",
+            Kinds::QUEUE => "the queue",
+            Kinds::ATTEMPTS => "each attempt",
+            Kinds::METRICS => "each poll of the metrics API",
+            _ => "nothing",
+        }
+    }
+
     /// The unit of its numbers; `None` where they have none.
     pub fn unit(&self) -> Option<&'static str> {
         if self.unit.is_empty() { unit_of(&self.ty) } else { Some(self.unit) }
@@ -153,44 +176,6 @@ pub enum Access {
     Made,
     /// It is read from the JSON of the object at `source`, which is kept for policies that read the field.
     Json,
-}
-
-/// Which change of the cluster changes a field. For fields of a node these are the kinds of node
-/// change.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum ChangedBy {
-    /// Nothing, as long as the object lives.
-    Never,
-    /// Labels; one key where the path names one.
-    Labels,
-    /// Annotations.
-    Annotations,
-    /// Taints of a node.
-    Taints,
-    /// `spec.unschedulable` of a node.
-    Unschedulable,
-    /// Allocatable or capacity of a node.
-    Allocatable,
-    /// Images of a node.
-    Images,
-    /// Conditions of a node.
-    Conditions,
-    /// The requests of the pods on a node.
-    PodsRequests,
-    /// The pods on a node, in any other way.
-    PodsOther,
-    /// A pod is placed, moved or gone.
-    Placement,
-    /// Something else of the object (spec, status, deletion).
-    Object,
-    /// The queue's own account of the pod (time of entry).
-    Queue,
-    /// Each attempt to schedule the pod.
-    Attempts,
-    /// Time: the field is `now()` minus `created`, and is checked as that.
-    Clock,
-    /// A poll of the metrics API.
-    Metrics,
 }
 
 /// What evicting a pod from a node does to a field of the node, or of the pods.
