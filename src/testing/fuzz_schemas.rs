@@ -7,6 +7,7 @@ use crate::lang::eval::context::EvalContext;
 use crate::lang::eval::interpret::Evaluator;
 use crate::lang::policy_set::CompiledPolicy;
 use crate::lang::schemas::Schemas;
+use crate::lang::typed::Body;
 use crate::lang::types::{ObjectKind, Structure, Type};
 use crate::lang::{Given, compile_given};
 use crate::model::objects::projection::Projection;
@@ -112,9 +113,14 @@ fn agree(text: &str, kind: &ObjectKind, schemas: &Schemas, documents: &[Value]) 
         let Some(row) = snapshot.nodes().next() else { continue };
         let mut evaluator = Evaluator::new(&compiled.policy, context.on(row));
         let mut env = Env::new(&compiled.policy, context.on(row), &registers);
-        for check in compiled.statements.filters.iter().flat_map(|filter| &filter.checks) {
-            let defined = check.check.condition.as_ref().is_none_or(|condition| evaluator.holds(condition));
-            assert_eq!(check.refuses(&mut env), defined == check.check.refuses_when, "{text}");
+        let written = compiled.policy.rules.iter().flat_map(|rule| match &rule.body {
+            Body::Filter(filter) => filter.checks.as_slice(),
+            _ => &[],
+        });
+        let checks = compiled.statements.filters.iter().flat_map(|filter| &filter.checks);
+        for (check, written) in checks.zip(written) {
+            let defined = written.condition.as_ref().is_none_or(|condition| evaluator.holds(condition));
+            assert_eq!(check.refuses(&mut env), defined == written.refuses_when, "{text}");
             compared += 1;
         }
     }

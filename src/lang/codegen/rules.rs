@@ -35,8 +35,14 @@ pub struct RequiredLet {
 
 /// A condition that refuses.
 pub struct CompiledCheck {
-    /// What was written, for the reason's holes and details.
-    pub check: Check,
+    /// The message, with its holes and details.
+    reason: Reason,
+    /// What a fault of its condition does.
+    pub on_error: OnError,
+    /// The statement.
+    pub span: Span,
+    /// Whether what it reads depends on nodes.
+    reads_nodes: bool,
     /// The mode of its rule.
     pub mode: Mode,
     /// Whether it refuses, for one node.
@@ -62,12 +68,12 @@ impl CompiledCheck {
 
     /// Whether a node that does not exist yet would be refused too. Whether the policy applies never depends on nodes.
     pub fn no_node_helps(&self) -> bool {
-        !self.check.reads.depends_on_nodes()
+        !self.reads_nodes
     }
 
     /// Why.
     pub fn reason(&self) -> &Reason {
-        &self.check.reason
+        &self.reason
     }
 }
 
@@ -485,8 +491,17 @@ pub(super) fn once(
     let refuses = refusal(lowering, check, condition.as_deref());
     let constant = check.reason.constant().map(|text| Symbol::new(text));
     let may_fail = condition.as_ref().is_some_and(|condition| lowering.may_fail(condition));
-    let (check, mode, range) = (check.clone(), rules.mode(rule), RangeBool::Constant(false));
-    CompiledCheck { check, mode, refuses, range, constant, may_fail }
+    CompiledCheck {
+        reason: check.reason.clone(),
+        on_error: check.on_error,
+        span: check.span,
+        reads_nodes: check.reads.depends_on_nodes(),
+        mode: rules.mode(rule),
+        refuses,
+        range: RangeBool::Constant(false),
+        constant,
+        may_fail,
+    }
 }
 
 /// A check that runs for nodes.

@@ -51,8 +51,11 @@ pub(super) fn check(policy: &Policy, source: &Source, diagnostics: &mut Vec<Diag
         policy.for_each_expr(&mut |expr| walk.learn(expr));
         walk.lets.clear();
         walk.defs.clear();
+        if walk.slots.is_empty() {
+            break;
+        }
     }
-    for _ in 0..2 {
+    for _ in 0..if walk.parameters.is_empty() { 0 } else { 2 } {
         policy.for_each_expr(&mut |expr| walk.want(expr));
     }
     policy.for_each_expr(&mut |expr| walk.visit(expr));

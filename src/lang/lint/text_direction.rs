@@ -4,6 +4,9 @@ use bayplan_diag::{Diagnostic, Source, Span, codes, escape};
 
 /// One warning for each line that holds such characters, in strings, comments or between them.
 pub(super) fn check(source: &Source, diagnostics: &mut Vec<Diagnostic>) {
+    if source.text().is_ascii() {
+        return;
+    }
     let mut line = 0;
     let turns = source.text().char_indices().filter(|(_, c)| escape::is_bidi(*c));
     for (at, c) in turns {

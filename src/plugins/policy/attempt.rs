@@ -211,7 +211,7 @@ impl PolicyPlugin {
                     self.note_ignored(h, &mut env, numbers::PREFILTER);
                     if refused {
                         if let Some(fault) = env.failed.take() {
-                            let failed = self.failed(numbers::PREFILTER, check.check.on_error, &fault, false);
+                            let failed = self.failed(numbers::PREFILTER, check.on_error, &fault, false);
                             return Err(failed.whatever_the_node(check.no_node_helps()));
                         }
                         let refused = refusal_of(&self.compiled, check, context);
@@ -329,7 +329,7 @@ impl PreEnqueue for PolicyPlugin {
             self.note_ignored(h, &mut env, numbers::GATE);
             if refused {
                 if let Some(fault) = env.failed.take() {
-                    return Err(self.failed(numbers::GATE, gate.check.on_error, &fault, false));
+                    return Err(self.failed(numbers::GATE, gate.on_error, &fault, false));
                 }
                 let status = refusal_of(&self.compiled, gate, context);
                 return Err(Status::unresolvable(status.message()).of_rule(numbers::GATE));

@@ -35,7 +35,7 @@ impl PolicyPlugin {
 
     /// The status of a node for which a check failed.
     fn failed_check(&self, (rule, check): (u16, &CompiledCheck), fault: &Fault) -> Status {
-        let status = self.failed(rule, check.check.on_error, fault, check.reason().derived);
+        let status = self.failed(rule, check.on_error, fault, check.reason().derived);
         status.whatever_the_node(check.no_node_helps())
     }
 
@@ -88,7 +88,7 @@ impl Filter for PolicyPlugin {
                 for (row, fault) in std::mem::take(&mut scan.failed) {
                     let mut status = || out.status(self.failed_check((rule, check), &fault));
                     // A refusal by error has the same text on all nodes.
-                    let status = match check.check.on_error {
+                    let status = match check.on_error {
                         OnError::Reject => *failed.get_or_insert_with(status),
                         OnError::Ignore | OnError::Error => status(),
                     };

@@ -149,7 +149,7 @@ impl PolicyPlugin {
             let at = self.inputs.waits.len() + at;
             let judged = self.judge(a, own, at, &pod, Some(node), |env| check.refuses(env));
             let refused = judged.as_ref().is_some_and(|(_, refused)| *refused);
-            if check.may_fail && check.check.on_error == OnError::Ignore && !refused {
+            if check.may_fail && check.on_error == OnError::Ignore && !refused {
                 let h = a.handle();
                 if let Some(context) = placed(&pod, h.snapshot, h.now, Some(node)) {
                     let mut env = Env::new(&self.compiled.policy, context, &[]);
@@ -167,7 +167,7 @@ impl PolicyPlugin {
                     let mut env = Env::new(&self.compiled.policy, context, &[]);
                     check.refuses(&mut env);
                     if let Some(fault) = env.failed.take() {
-                        return Err(self.failed(numbers::PERMIT, check.check.on_error, &fault, false));
+                        return Err(self.failed(numbers::PERMIT, check.on_error, &fault, false));
                     }
                 }
                 let refused = refusal_of(&self.compiled, check, context);

@@ -159,10 +159,10 @@ impl PolicyPlugin {
             let Some(fault) = env.failed.take() else {
                 return Err(refusal_of(&self.compiled, check, context).of_rule(number));
             };
-            if check.check.on_error != OnError::Error {
+            if check.on_error != OnError::Error {
                 faults.push(self.fault_of(number, &fault));
             }
-            return Err(self.failed(number, check.check.on_error, &fault, true));
+            return Err(self.failed(number, check.on_error, &fault, true));
         }
         Ok(())
     }

@@ -48,12 +48,7 @@ impl PolicyPlugin {
             return Ok(());
         }
         if let Some(fault) = env.failed.take() {
-            return Err(self.failed(
-                numbers::RESERVE,
-                check.check.on_error,
-                &fault,
-                check.reason().resolvable,
-            ));
+            return Err(self.failed(numbers::RESERVE, check.on_error, &fault, check.reason().resolvable));
         }
         Err(refusal_of(&self.compiled, check, context).of_rule(numbers::RESERVE))
     }

@@ -11,6 +11,7 @@ use bayplan::lang::codegen::{Answers, CompiledPrefilter, CompiledVictim, Env};
 use bayplan::lang::eval::context::{EvalContext, Moved};
 use bayplan::lang::eval::trace::Tracer;
 use bayplan::lang::policy_set::CompiledPolicy;
+use bayplan::lang::typed::{Body, PrefilterStatement};
 use bayplan::model::{NodeId, PodInfo, Snapshot};
 use bayplan::testing::pod;
 use std::sync::Arc;
@@ -86,15 +87,22 @@ fn agree_with(
     let refuses = preempt.guards.iter().any(|guard| guard.refuses(&mut env));
     let wanted = Tracer::of_guards(policy.rules(), context).any(|found| found.decides);
     assert_eq!(refuses, wanted, "{text}");
-    for statement in &policy.statements.prefilters {
-        let CompiledPrefilter::Check(check) = statement else { continue };
-        let condition = check.check.condition.as_ref().unwrap();
+    let written = policy.policy.rules.iter().flat_map(|rule| match &rule.body {
+        Body::Prefilter(of) => of.statements.as_slice(),
+        _ => &[],
+    });
+    for (statement, written) in policy.statements.prefilters.iter().zip(written) {
+        let (CompiledPrefilter::Check(check), PrefilterStatement::Check(written)) = (statement, written)
+        else {
+            continue;
+        };
+        let condition = written.condition.as_ref().unwrap();
         if check.may_fail {
             continue;
         }
         let mut env = Env::simulating(&policy.policy, context, answers);
-        let wanted = policy.evaluator(context).holds(condition) == check.check.refuses_when;
-        assert_eq!(check.refuses(&mut env), wanted, "{:?}\n{text}", check.check.reason);
+        let wanted = policy.evaluator(context).holds(condition) == written.refuses_when;
+        assert_eq!(check.refuses(&mut env), wanted, "{:?}\n{text}", written.reason);
         compared += 1;
     }
     compared + 1

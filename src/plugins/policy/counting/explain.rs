@@ -55,7 +55,7 @@ impl Part {
             found.push(WouldRefuse {
                 rule: filter.name.clone(),
                 mode: filter.mode.word(),
-                place: filter.checks.first().map_or("", |check| of.place(check.check.span)).to_owned(),
+                place: filter.checks.first().map_or("", |check| of.place(check.span)).to_owned(),
                 reason: self.reason_on(h, rule, context, first, &registers),
                 nodes: Some(nodes.len() - left.len()),
             });
@@ -75,7 +75,7 @@ impl Part {
         Some(WouldRefuse {
             rule: Symbol::new(name),
             mode: check.mode.word(),
-            place: self.rules.compiled.place(check.check.span).to_owned(),
+            place: self.rules.compiled.place(check.span).to_owned(),
             reason,
             nodes: None,
         })

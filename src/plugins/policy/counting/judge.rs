@@ -62,7 +62,7 @@ impl Part {
         let refuses = check.refuses(env);
         self.rules.note_ignored(h, env, rule);
         refuses.then(|| match env.failed.take() {
-            Some(fault) => self.rules.failed(rule, check.check.on_error, &fault, false).message(),
+            Some(fault) => self.rules.failed(rule, check.on_error, &fault, false).message(),
             None => refusal(&self.rules.compiled, check.reason(), context).message(),
         })
     }
