@@ -3,6 +3,9 @@
 //! Programs rely on these fields; they are only added. `tests` hold real output of the commands
 //! against the table, field by field.
 //!
+//! No schema is derived from types: most objects have none, commands write them with `json!`, and a type for each would
+//! take more lines than its rows here.
+//!
 //! Why so long: one table, a row for each field.
 
 use super::page::Page;
@@ -23,839 +26,537 @@ pub struct Shape {
     pub fields: &'static [(&'static str, &'static str, &'static str)],
 }
 
-/// Every shape: documents first, then parts.
-pub static SHAPES: &[Shape] = &[
-    Shape {
-        name: "LintReport",
-        printed_by: "lint --format json",
-        fields: &[
-            ("files", "int", "how many files were read"),
-            ("diagnostics", "[Diagnostic]", "the findings, in the order of files and lines"),
-            ("summary", "Tally", "how many findings of each severity there are"),
-        ],
-    },
-    Shape {
-        name: "DryRun",
-        printed_by: "dry-run -o json",
-        fields: &[
-            ("totals", "Totals", "how many pods end in each state"),
-            (
-                "decisions",
-                "[Decision]",
-                "the last decision on each pending pod, in the order in which the pods were tried",
-            ),
-            ("writes", "[Write]", "what policies write into objects"),
-        ],
-    },
-    Shape {
-        name: "Totals",
-        printed_by: "",
-        fields: &[
-            ("pods", "int", "all pending pods"),
-            ("placed", "int", "those that got a node"),
-            ("waits", "int", "those that no node takes now"),
-            ("failed", "int", "those whose last attempt ended with an error"),
-            ("gated", "int", "those that a gate keeps out of the queue"),
-            ("atPermit", "int", "those that have a node and wait at Permit"),
-            ("notOurs", "int", "those of another scheduler"),
-            ("terminating", "int", "those that are being deleted"),
-        ],
-    },
-    Shape {
-        name: "Write",
-        printed_by: "",
-        fields: &[
-            ("object", "string", "kind, namespace and name, as in `Pod/shop/web`"),
-            (
-                "fields",
-                "any",
-                "`labels`, `annotations`, and other fields from the top of the object; null removes",
-            ),
-        ],
-    },
-    Shape {
-        name: "Explanation",
-        printed_by: "explain POD -o json",
-        fields: &[
-            ("pod", "string", "namespace and name"),
-            ("profile", "string?", "the profile that serves the pod"),
-            (
-                "state",
-                "string",
-                "`running`, `placed`, `waits`, `failed`, `gated`, `atPermit`, `notOurs` or `terminating`",
-            ),
-            ("verdict", "string?", "the first line of the text"),
-            ("node", "string?", "the node it runs on"),
-            ("nodes", "int?", "how many nodes the cluster has"),
-            ("fits", "[string]?", "the nodes that accept it"),
-            ("placedBefore", "[string]?", "pending pods that were placed before its turn"),
-            ("notChecked", "[string]?", "what no plugin checks of the pod"),
-            (
-                "refusedBeforeNodes",
-                "(string, string)?",
-                "plugin and reason, where it is refused before nodes are evaluated",
-            ),
-            ("errorBeforeNodes", "Refusal?", "the error of an expression in CEL by which it is refused then"),
-            ("message", "string?", "the text of its event if it were tried now"),
-            ("sets", "[RuleSet]?", "nodes by the set of rules that refuse them"),
-            ("rules", "[RuleCount]?", "each rule that refuses nodes"),
-            ("funnel", "[(string, int)]?", "how many nodes are left after each plugin"),
-            ("conflicts", "[Conflict]?", "requirements that no node meets together"),
-            ("perNode", "[NodeRefusals]?", "every node with all refusals"),
-            ("wouldRefuse", "[WouldRefuse]?", "rules that do not decide and would refuse the pod, or nodes"),
-            ("exceptions", "[ExceptionOf]?", "exceptions by which policies and rules leave the pod alone"),
-            ("nearest", "[NodeRefusals]?", "the nodes that lack least"),
-            ("wouldHelp", "[Suggestion]?", "changes that were tried and help, best first"),
-            ("searchCutShort", "bool?", "whether the search for changes reached its limit"),
-            ("decision", "Decision?", "the decision at its turn"),
-            ("evictions", "Evictions?", "while it waits: what policies say about evictions for it"),
-            ("gate", "Gate?", "why it is kept out of the queue"),
-            ("missing", "[string]?", "objects that the pod names and that do not exist"),
-            ("refusedLate", "LateRefusal?", "why it is refused once a node is chosen"),
-            (
-                "refusedBy",
-                "[StatementRefusal]?",
-                "statements that refuse it other than filters, or make it wait",
-            ),
-            ("group", "[Member]?", "the other pods of the group that it waits with"),
-            ("leftAlone", "Exemption?", "why policies skip the pod"),
-            ("onNode", "OnNode?", "with `--node`: that node, with the values of policy rules"),
-            ("schedulerName", "string?", "of a pod that no profile serves"),
-            ("profiles", "[string]?", "the profiles that exist, for a pod that none of them serves"),
-        ],
-    },
-    Shape {
-        name: "Evictions",
-        printed_by: "",
-        fields: &[
-            ("mayBeEvicted", "[PlacedPod]", "pods that may be evicted"),
-            ("protected", "[ProtectedPod]", "pods that a rule of a policy protects"),
-            (
-                "keeps",
-                "[StatementRefusal]",
-                "rules that refuse evictions as such, or guards that do not hold without the pods that may be evicted",
-            ),
-        ],
-    },
-    Shape {
-        name: "PlacedPod",
-        printed_by: "",
-        fields: &[
-            ("pod", "string", "namespace and name"),
-            ("node", "string", "its node"),
-            ("policy", "string?", "the policy whose rule names it"),
-            ("place", "string?", "file and line of the rule"),
-            ("condition", "Condition?", "the condition of the rule with values, of the first pods"),
-        ],
-    },
-    Shape {
-        name: "ProtectedPod",
-        printed_by: "",
-        fields: &[
-            ("pod", "string", "namespace and name"),
-            ("node", "string", "its node"),
-            ("policy", "string", "the policy that protects it"),
-            ("place", "string", "file and line of the rule"),
-            ("until", "string?", "when time alone ends it"),
-            ("condition", "Condition?", "the condition of the rule with values, of the first pods"),
-        ],
-    },
-    Shape {
-        name: "Waiting",
-        printed_by: "explain -o json",
-        fields: &[
-            ("waiting", "int", "how many pods wait"),
-            ("causes", "[Cause]", "pods by cause, most pods first"),
-            ("gated", "[Held]", "pods that a gate keeps out of the queue"),
-            ("foreign", "[Foreign]", "pods of schedulers that no profile serves"),
-            ("pods", "[PodState]", "every pending pod with its state"),
-        ],
-    },
-    Shape {
-        name: "Fix",
-        printed_by: "explain POD --fix N -o json",
-        fields: &[
-            ("pod", "string", "namespace and name"),
-            ("number", "int", "the number of the suggestion"),
-            ("what", "string", "the change in words"),
-            ("effect", "string", "what it was shown to do"),
-            ("manifestPatch", "any?", "a merge patch for the manifest of the pod"),
-            ("inPlace", "bool", "whether the patch may be applied to the existing pod"),
-            ("commands", "[string]", "kubectl commands"),
-            ("byHand", "[string]", "steps that no patch can express"),
-            ("policies", "[PolicyChange]", "lines for policies, as differences"),
-        ],
-    },
-    Shape {
-        name: "TestReport",
-        printed_by: "test -o json",
-        fields: &[
-            ("files", "[TestFile]", "the test files with their cases"),
-            ("summary", "TestSummary", "how many cases passed"),
-            ("coverage", "Coverage?", "which conditions were seen both true and false; not with `FILE:LINE`"),
-        ],
-    },
-    Shape {
-        name: "Plan",
-        printed_by: "plan -o json",
-        fields: &[("policies", "[PolicyPlan]", "each policy")],
-    },
-    Shape {
-        name: "Policies",
-        printed_by: "policies -o json",
-        fields: &[("policies", "[PolicyState]", "each policy, in the order of the age of the objects")],
-    },
-    Shape {
-        name: "Policy",
-        printed_by: "policies show NAME -o json",
-        fields: &[
-            ("name", "string", "its name"),
-            ("object", "string", "namespace and name of the ConfigMap"),
-            ("state", "string", "as in `PolicyState`"),
-            ("revision", "string?", "the revision in service"),
-            ("reasons", "[string]", "why the present text of the object is not in service"),
-            ("override", "PolicyOverride?", "the override that holds now"),
-            ("history", "[PolicyRevision]", "the texts that served, newest first"),
-            ("texts", "{string}", "the text in service by its key; the present one if none is"),
-        ],
-    },
-    Shape {
-        name: "Evaluation",
-        printed_by: "eval -o json",
-        fields: &[
-            ("expression", "string", "the expression"),
-            ("type", "string", "its type"),
-            ("value", "string", "its value as the language writes it"),
-            ("tree", "Condition", "the expression with the values of its parts"),
-        ],
-    },
-    Shape {
-        name: "Version",
-        printed_by: "version -o json",
-        fields: &[
-            ("version", "string", "of the program"),
-            ("language", "int", "of the policy language"),
-            ("kubeScheduler", "string", "the kube-scheduler whose decisions it reproduces"),
-        ],
-    },
-    Shape {
-        name: "PolicyState",
-        printed_by: "",
-        fields: &[
-            ("name", "string", "its name"),
-            ("object", "string", "namespace and name of the ConfigMap"),
-            (
-                "state",
-                "string",
-                "`serving`, `suspended`, `rolledBack`, `waiting`, `earlierText`: an earlier text serves, `podsWait`: no \
-                 text serves and the pods that it selects wait, or `noEffect`: it is invalid and has no earlier text",
-            ),
-            ("revision", "string?", "the revision in service"),
-            ("reasons", "[string]", "why the present text of the object is not in service"),
-            ("override", "PolicyOverride?", "the override that holds now"),
-        ],
-    },
-    Shape {
-        name: "PolicyOverride",
-        printed_by: "",
-        fields: &[
-            ("kind", "string", "`suspend` or `rollback`"),
-            ("because", "string", "why"),
-            ("by", "string", "the user who wrote it; may be empty"),
-            ("at", "string?", "when it was written"),
-            ("until", "string?", "when it ends"),
-            ("revision", "string?", "the revision that is pinned"),
-        ],
-    },
-    Shape {
-        name: "PolicyRevision",
-        printed_by: "",
-        fields: &[
-            ("revision", "string", "the revision"),
-            ("at", "string", "when it came into service"),
-            ("by", "string", "the field manager that wrote its object"),
-        ],
-    },
-    Shape {
-        name: "Diagnostic",
-        printed_by: "",
-        fields: &[
-            ("code", "string", "such as `BP0104`"),
-            ("slug", "string", "its name"),
-            ("severity", "string", "`error`, `warning` or `note`"),
-            ("message", "string", "what is wrong"),
-            ("help", "string?", "what to do"),
-            ("effect", "string?", "with `--cluster`: what it does there"),
-            ("file", "string", "the file"),
-            ("origin", "Origin?", "the ConfigMap, for a policy inside YAML"),
-            ("start", "Place", "where it begins"),
-            ("end", "Place", "where it ends"),
-            ("labels", "[Label]", "words at this and other places"),
-            ("fixes", "[CodeFix]", "changes that mend it"),
-        ],
-    },
-    Shape {
-        name: "Origin",
-        printed_by: "",
-        fields: &[
-            ("object", "string", "namespace and name of the ConfigMap"),
-            ("key", "string", "the key of the policy"),
-            ("line", "int", "in the policy, from 1"),
-            ("column", "int", "in characters, from 1"),
-        ],
-    },
-    Shape {
-        name: "Place",
-        printed_by: "",
-        fields: &[
-            ("line", "int", "from 1"),
-            ("column", "int", "in characters, from 1"),
-            ("offset", "int", "in bytes of the file, from 0"),
-        ],
-    },
-    Shape {
-        name: "Label",
-        printed_by: "",
-        fields: &[
-            ("message", "string", "the words"),
-            ("file", "string?", "the file, where it is another one"),
-            ("start", "Place", "where it begins"),
-            ("end", "Place", "where it ends"),
-        ],
-    },
-    Shape {
-        name: "CodeFix",
-        printed_by: "",
-        fields: &[
-            ("message", "string", "what it changes"),
-            (
-                "class",
-                "string",
-                "`certain` (`--fix` applies it), `may-change-decisions` (`--fix --unsafe-fixes`), or `placeholders` (a person fills in `…`)",
-            ),
-            ("edits", "[TextEdit]", "replacements"),
-        ],
-    },
-    Shape {
-        name: "TextEdit",
-        printed_by: "",
-        fields: &[
-            ("start", "Place", "where it begins"),
-            ("end", "Place", "where it ends"),
-            ("text", "string", "the new text"),
-        ],
-    },
-    Shape {
-        name: "Tally",
-        printed_by: "",
-        fields: &[("errors", "int", "errors"), ("warnings", "int", "warnings"), ("notes", "int", "notes")],
-    },
-    Shape {
-        name: "Decision",
-        printed_by: "",
-        fields: &[
-            ("pod", "string", "namespace and name"),
-            ("profile", "string", "the profile that served it"),
-            (
-                "state",
-                "string?",
-                "`placed`, `waits`, `failed`, `gated`, `atPermit`, `notOurs` or `terminating`",
-            ),
-            ("node", "string", "the node it is placed on; empty where there is none"),
-            ("message", "string", "why it is not placed; the text of its event"),
-            ("nominatedNode", "string", "the node that preemption nominated"),
-            ("victims", "[string]", "pods that it evicts"),
-            ("best", "[string]", "the nodes with the highest score"),
-            ("notChecked", "[string]?", "what no plugin checks of the pod"),
-            ("opens", "string?", "when the clock opens the gate that holds it"),
-            ("waited", "Waited?", "a wait at permit that ended without success"),
-            (
-                "would",
-                "[Would]?",
-                "what rules that do not decide would have done to its last attempt, and to evictions for it",
-            ),
-            ("nodes", "[NodeDecision]?", "with `--all-nodes`: every node"),
-        ],
-    },
-    Shape {
-        name: "NodeDecision",
-        printed_by: "",
-        fields: &[
-            ("name", "string", "the node"),
-            ("feasible", "bool", "whether it passed every filter"),
-            ("plugin", "string?", "the plugin that refused it"),
-            ("code", "string?", "the code of its status"),
-            ("reasons", "[string]?", "the reasons of its status"),
-            ("scores", "{int}?", "scores by plugin, normalized and weighted"),
-            ("policyScores", "{{int}}?", "single scores by policy, 0 to 100"),
-            ("total", "int?", "the sum of the scores"),
-        ],
-    },
-    Shape {
-        name: "Would",
-        printed_by: "",
-        fields: &[
-            ("policy", "string", "the policy"),
-            ("rule", "string", "the rule"),
-            ("effect", "string", "`same`, `moves`, `waits`, `spares` or `evicts`"),
-        ],
-    },
-    Shape {
-        name: "Waited",
-        printed_by: "",
-        fields: &[
-            ("node", "string", "the node it had"),
-            ("plugins", "[string]", "the plugins that let it wait"),
-        ],
-    },
-    Shape {
-        name: "RuleSet",
-        printed_by: "",
-        fields: &[("rules", "[string]", "the rules"), ("nodes", "int", "nodes that exactly these refuse")],
-    },
-    Shape {
-        name: "RuleCount",
-        printed_by: "",
-        fields: &[
-            ("rule", "string", "a plugin, or `POLICY/RULE`"),
-            ("place", "string", "file and line of a policy rule"),
-            ("refuses", "int", "nodes that it refuses"),
-            ("alone", "int", "nodes that nothing else refuses"),
-            ("because", "[Because]", "its reasons"),
-        ],
-    },
-    Shape {
-        name: "Because",
-        printed_by: "",
-        fields: &[
-            ("reason", "string", "the reason of the status"),
-            ("what", "string", "what was compared: a resource, a label, a taint"),
-            ("need", "string", "what the pod needs"),
-            ("have", "[(string, int)]", "what nodes have, with how many of them"),
-            ("nodes", "int", "nodes with this reason"),
-            ("shortfall", "Shortfall?", "of a resource"),
-        ],
-    },
-    Shape {
-        name: "Shortfall",
-        printed_by: "",
-        fields: &[
-            ("resource", "string", "the resource"),
-            ("needed", "int", "in base units: millicores, bytes, pieces"),
-            ("free", "[(int, int)]", "free amounts, with how many nodes have them"),
-        ],
-    },
-    Shape {
-        name: "WouldRefuse",
-        printed_by: "",
-        fields: &[
-            ("rule", "string", "policy and rule"),
-            ("mode", "string", "`warn` or `audit`"),
-            ("place", "string", "file and line"),
-            ("reason", "string", "the reason, of the first node where it depends on the node"),
-            ("nodes", "int?", "how many nodes it would refuse; absent when it would refuse the pod"),
-        ],
-    },
-    Shape {
-        name: "ExceptionOf",
-        printed_by: "",
-        fields: &[
-            ("rule", "string", "the policy, or policy and rule"),
-            ("until", "string", "its last day, up to the end in UTC"),
-            ("because", "string", "why it was made"),
-            ("place", "string", "file and line"),
-        ],
-    },
-    Shape {
-        name: "NodeRefusals",
-        printed_by: "",
-        fields: &[
-            ("name", "string", "the node"),
-            ("refusals", "[Refusal]", "every reason against it"),
-            ("trouble", "string?", "why its capacity cannot be relied on: cordoned, not ready, unreachable"),
-        ],
-    },
-    Shape {
-        name: "Refusal",
-        printed_by: "",
-        fields: &[
-            ("rule", "string", "a plugin, or `POLICY/RULE`"),
-            ("place", "string", "file and line of a policy rule"),
-            ("reason", "string", "the reason of the status"),
-            ("what", "string", "what was compared"),
-            ("need", "string", "what the pod needs"),
-            ("have", "string", "what the node has"),
-            ("shortage", "Shortage?", "of a resource"),
-        ],
-    },
-    Shape {
-        name: "Shortage",
-        printed_by: "",
-        fields: &[
-            ("resource", "string", "the resource"),
-            ("needed", "int", "in base units"),
-            ("free", "int", "in base units"),
-            ("allocatable", "int", "in base units"),
-        ],
-    },
-    Shape {
-        name: "Conflict",
-        printed_by: "",
-        fields: &[("requirements", "[Requirement]", "requirements that exclude each other")],
-    },
-    Shape {
-        name: "Requirement",
-        printed_by: "",
-        fields: &[
-            ("rule", "string", "the rule"),
-            ("what", "string", "what it compares"),
-            ("need", "string", "what the pod needs"),
-            ("meet", "int", "nodes that meet it"),
-        ],
-    },
-    Shape {
-        name: "Suggestion",
-        printed_by: "",
-        fields: &[
-            ("whose", "string", "who can make the change: `pod`, `node`, `policy` or `wait`"),
-            ("what", "string", "the change in words"),
-            ("steps", "[Step]", "its single changes"),
-            ("nodes", "[string]", "nodes that the pod then fits"),
-            ("atLeast", "bool", "whether more nodes may fit than were tried"),
-            ("waitsFor", "[string]?", "policies for which the pod then waits at permit"),
-            ("caution", "string?", "why it is better avoided"),
-        ],
-    },
-    Shape {
-        name: "Step",
-        printed_by: "",
-        fields: &[("whose", "string", "who can make it"), ("what", "string", "the change in words")],
-    },
-    Shape {
-        name: "Gate",
-        printed_by: "",
-        fields: &[
-            ("by", "string", "the plugin or policy"),
-            ("reason", "string", "its reason"),
-            ("gates", "[StatementRefusal]", "gates of policies that hold"),
-            ("schedulingGates", "[string]", "`spec.schedulingGates`"),
-            ("opens", "string?", "when the clock opens it"),
-            ("then", "string", "what the pod comes to in the queue"),
-        ],
-    },
-    Shape {
-        name: "LateRefusal",
-        printed_by: "",
-        fields: &[
-            ("plugin", "string", "the plugin or policy"),
-            ("node", "string", "the node that was chosen"),
-            ("reason", "string", "its reason"),
-        ],
-    },
-    Shape {
-        name: "StatementRefusal",
-        printed_by: "",
-        fields: &[
-            ("rule", "string", "`POLICY/RULE`"),
-            ("place", "string", "file and line"),
-            ("node", "string?", "the node that was chosen, or whose pods are kept"),
-            ("reason", "string?", "its reason"),
-            ("nodes", "string?", "the nodes that it leaves, where it narrows them"),
-            ("error", "string?", "the error of its condition"),
-            ("details", "{string}", "values that its author named"),
-            ("condition", "Condition?", "its condition with values"),
-        ],
-    },
-    Shape {
-        name: "Member",
-        printed_by: "",
-        fields: &[
-            ("pod", "string", "namespace and name"),
-            ("state", "string", "where it is, or what it lacks"),
-        ],
-    },
-    Shape {
-        name: "Exemption",
-        printed_by: "",
-        fields: &[
-            ("because", "string", "why the pod is exempt"),
-            ("by", "[string]", "policies that skip it"),
-        ],
-    },
-    Shape {
-        name: "OnNode",
-        printed_by: "",
-        fields: &[
-            ("name", "string", "the node"),
-            ("refusals", "[Refusal]", "every reason against it"),
-            ("policyRules", "[PolicyRule]", "each filter statement of policies"),
-            ("onceChosen", "StatementRefusal?", "the statement that refuses the pod once the node is chosen"),
-            ("evictions", "[EvictionRule]?", "what rules about evictions say of the node and its pods"),
-        ],
-    },
-    Shape {
-        name: "EvictionRule",
-        printed_by: "",
-        fields: &[
-            ("rule", "string", "`POLICY/victim`, `POLICY/protect`, `POLICY/never` or `POLICY/guard`"),
-            ("place", "string", "file and line"),
-            ("pod", "string?", "the pod of the node that it is about"),
-            ("reason", "string?", "its reason"),
-            ("nodes", "string?", "null"),
-            ("error", "string?", "the error of its condition"),
-            ("details", "{string}", "values that its author named"),
-            ("condition", "Condition?", "its condition with values"),
-        ],
-    },
-    Shape {
-        name: "PolicyRule",
-        printed_by: "",
-        fields: &[
-            ("rule", "string", "`POLICY/RULE`"),
-            ("place", "string", "file and line"),
-            ("refuses", "bool", "whether it refuses the node"),
-            ("reached", "bool", "whether no earlier statement of the filter refused"),
-            ("reason", "string?", "its reason"),
-            ("error", "string?", "why its condition has no value; null if it has one"),
-            ("details", "{string}", "the values of `with`"),
-            ("condition", "Condition?", "its condition with values"),
-        ],
-    },
-    Shape {
-        name: "Condition",
-        printed_by: "",
-        fields: &[
-            ("text", "string", "the text of the expression"),
-            ("value", "string?", "its value; `error: …` where it has none; null where it was not evaluated"),
-            ("truth", "bool?", "its value, of a condition"),
-            ("reached", "bool", "whether it was evaluated"),
-            ("parts", "[Condition]", "its parts"),
-        ],
-    },
-    Shape {
-        name: "Cause",
-        printed_by: "",
-        fields: &[
-            ("cause", "string", "the reasons, as in the event"),
-            ("pods", "int", "how many pods wait for it"),
-            ("templates", "[Template]", "the pods, replicas together"),
-            ("oldest", "string?", "when the oldest of them was created"),
-            ("wouldHelp", "GroupHelp?", "a change that was tried for all of them"),
-        ],
-    },
-    Shape {
-        name: "Template",
-        printed_by: "",
-        fields: &[("name", "string", "the owner, or the pod"), ("pods", "[string]", "its pods")],
-    },
-    Shape {
-        name: "GroupHelp",
-        printed_by: "",
-        fields: &[("what", "string", "the change"), ("places", "int", "how many of the pods it places")],
-    },
-    Shape {
-        name: "Held",
-        printed_by: "",
-        fields: &[
-            ("by", "string", "the gate"),
-            ("pods", "int", "how many pods it holds"),
-            ("reason", "string", "why"),
-            ("opens", "string?", "when the clock opens it for the first of them"),
-            ("then", "string", "what the first of them comes to in the queue"),
-        ],
-    },
-    Shape {
-        name: "Foreign",
-        printed_by: "",
-        fields: &[
-            ("schedulerName", "string", "the name that no profile has"),
-            ("pods", "[string]", "its pods"),
-            ("nearest", "string?", "a profile with a similar name"),
-        ],
-    },
-    Shape {
-        name: "PodState",
-        printed_by: "",
-        fields: &[
-            ("pod", "string", "namespace and name"),
-            ("state", "string", "its state, as in Explanation"),
-        ],
-    },
-    Shape {
-        name: "PolicyChange",
-        printed_by: "",
-        fields: &[
-            ("policy", "string", "the policy"),
-            ("file", "string", "its file"),
-            ("object", "string?", "the ConfigMap and key"),
-            ("line", "string", "the new line"),
-            ("after", "int", "the line of the file above it"),
-            ("diff", "string", "the change as a unified diff"),
-        ],
-    },
-    Shape {
-        name: "TestFile",
-        printed_by: "",
-        fields: &[
-            ("file", "string", "the file"),
-            ("cases", "[TestCase]", "its cases"),
-            ("errors", "[TestError]", "why it could not run"),
-        ],
-    },
-    Shape {
-        name: "TestError",
-        printed_by: "",
-        fields: &[("message", "string", "what is wrong"), ("line", "int?", "its line")],
-    },
-    Shape {
-        name: "TestCase",
-        printed_by: "",
-        fields: &[
-            ("name", "string", "the name of the case"),
-            ("place", "string", "file and line"),
-            ("passed", "bool", "whether everything came as expected"),
-            ("mismatches", "[Mismatch]", "what came otherwise"),
-            ("account", "[PodAccount]?", "with `--explain`: what every rule says about every node"),
-        ],
-    },
-    Shape {
-        name: "PodAccount",
-        printed_by: "",
-        fields: &[("pod", "string", "the pod"), ("rules", "[Reason]", "what each rule says")],
-    },
-    Shape {
-        name: "Mismatch",
-        printed_by: "",
-        fields: &[
-            ("message", "string", "expected and got in one line"),
-            ("expected", "string", "what was expected"),
-            ("got", "string", "what came"),
-            ("because", "[Reason]", "the rule that made the difference"),
-            ("place", "string", "file and line of the expectation"),
-        ],
-    },
-    Shape {
-        name: "Reason",
-        printed_by: "",
-        fields: &[("text", "string", "the words"), ("tree", "Condition?", "the condition with values")],
-    },
-    Shape {
-        name: "TestSummary",
-        printed_by: "",
-        fields: &[
-            ("cases", "int", "cases that ran"),
-            ("passed", "int", "cases that passed"),
-            ("failed", "int", "cases that failed"),
-            ("errors", "int", "files that could not run"),
-        ],
-    },
-    Shape {
-        name: "Coverage",
-        printed_by: "",
-        fields: &[
-            ("conditions", "int", "conditions of the policies"),
-            ("covered", "int", "conditions that were seen both true and false"),
-            ("uncovered", "[Uncovered]", "the others"),
-        ],
-    },
-    Shape {
-        name: "Uncovered",
-        printed_by: "",
-        fields: &[
-            ("place", "string", "file and line"),
-            ("condition", "string", "its text"),
-            ("seenTrue", "bool", "whether a case saw it true"),
-            ("seenFalse", "bool", "whether a case saw it false"),
-            ("seenError", "bool", "whether a case saw it fail, which only CEL can"),
-        ],
-    },
-    Shape {
-        name: "PolicyPlan",
-        printed_by: "",
-        fields: &[
-            ("name", "string", "the policy"),
-            ("place", "string", "file and line"),
-            ("doc", "string?", "its `///` comment"),
-            ("appliesTo", "string", "the pods it is about, in words"),
-            (
-                "stops",
-                "[string]",
-                "the pods that it stops whatever the node, because an expression in CEL is an error for them",
-            ),
-            (
-                "mode",
-                "string?",
-                "how far it may go, by rule or by pod; null when every rule decides for every pod",
-            ),
-            (
-                "exceptions",
-                "[PlannedException]",
-                "pods that it, or a rule, leaves alone for a time, the first end first",
-            ),
-            ("size", "ClusterSize", "the cluster that steps are computed for"),
-            ("rules", "[RulePlan]", "its rules"),
-            (
-                "keepsOfPods",
-                "[string]",
-                "what is kept of pods for it: fields below `spec`, `status` and `metadata`, annotations",
-            ),
-            ("rights", "[string]", "rules of a role that the scheduler needs for what the policy reads"),
-            (
-                "rightsOfPolicies",
-                "[string]",
-                "rules of a role that the account of policies needs for what the policy writes",
-            ),
-            ("writes", "[string]", "what the policy writes to the API server, each once"),
-            ("shows", "[string]", "the fields of pods that its reasons, events and writes show"),
-            ("mibPer100000Pods", "int", "about how much memory that takes for 100,000 pods, in MiB"),
-        ],
-    },
-    Shape {
-        name: "PlannedException",
-        printed_by: "",
-        fields: &[
-            ("rule", "string?", "the rule; null where the policy leaves the pods alone"),
-            ("until", "string", "its last day, up to the end in UTC"),
-            ("because", "string", "why it was made"),
-            ("pods", "string?", "its condition; null where it is about every pod"),
-            ("place", "string", "file and line"),
-        ],
-    },
-    Shape {
-        name: "ClusterSize",
-        printed_by: "",
-        fields: &[
-            ("nodes", "int", "nodes"),
-            ("pods", "int", "pods"),
-            ("labels", "int", "labels of an object"),
-            ("annotations", "int", "annotations of an object"),
-            ("containers", "int", "containers of a pod"),
-            ("taints", "int", "taints of a node"),
-            ("tolerations", "int", "tolerations of a pod"),
-            ("images", "int", "names of images on a node"),
-            ("terms", "int", "elements of a list or map below `spec`, `status` and `metadata`"),
-            ("objects", "int", "objects of a kind that policies look up"),
-            ("nominated", "int", "pods that preemption has promised a node"),
-        ],
-    },
-    Shape {
-        name: "RulePlan",
-        printed_by: "",
-        fields: &[
-            ("name", "string", "the rule"),
-            ("place", "string", "file and line"),
-            ("point", "string", "its extension point"),
-            ("stage", "string", "how often it is computed: `const`, `pod`, `node`, `index` or `pair`"),
-            ("steps", "int", "the bound in steps"),
-            ("readsOfNode", "[string]", "what it reads of nodes"),
-            ("evictionHelps", "bool?", "whether evicting pods can help; null for a score"),
-            ("newNodeHelps", "string?", "whether a new node can help: `yes`, `no` or `if …`"),
-            ("autoscalerKnows", "bool?", "whether an autoscaler can foresee it"),
-            ("wakesOn", "[string]?", "events that wake a pod that it refused"),
-            ("mode", "string?", "how far it may go, if it does not decide: `warn`, `audit` or `off`"),
-        ],
-    },
-];
+macro_rules! shapes {
+    ($($shape:ident $($printed_by:literal)? { $($name:literal $ty:literal $meaning:literal)* })*) => {
+        /// Every shape: documents first, then parts.
+        pub static SHAPES: &[Shape] = &[$(Shape {
+            name: stringify!($shape),
+            printed_by: concat!($($printed_by)?),
+            fields: &[$(($name, $ty, $meaning)),*],
+        }),*];
+    };
+}
+
+shapes! {
+    LintReport "lint --format json" {
+        "files" "int" "how many files were read"
+        "diagnostics" "[Diagnostic]" "the findings, in the order of files and lines"
+        "summary" "Tally" "how many findings of each severity there are"
+    }
+    DryRun "dry-run -o json" {
+        "totals" "Totals" "how many pods end in each state"
+        "decisions" "[Decision]" "the last decision on each pending pod, in the order in which the pods were tried"
+        "writes" "[Write]" "what policies write into objects"
+    }
+    Totals {
+        "pods" "int" "all pending pods"
+        "placed" "int" "those that got a node"
+        "waits" "int" "those that no node takes now"
+        "failed" "int" "those whose last attempt ended with an error"
+        "gated" "int" "those that a gate keeps out of the queue"
+        "atPermit" "int" "those that have a node and wait at Permit"
+        "notOurs" "int" "those of another scheduler"
+        "terminating" "int" "those that are being deleted"
+    }
+    Write {
+        "object" "string" "kind, namespace and name, as in `Pod/shop/web`"
+        "fields" "any" "`labels`, `annotations`, and other fields from the top of the object; null removes"
+    }
+    Explanation "explain POD -o json" {
+        "pod" "string" "namespace and name"
+        "profile" "string?" "the profile that serves the pod"
+        "state" "string" "`running`, `placed`, `waits`, `failed`, `gated`, `atPermit`, `notOurs` or `terminating`"
+        "verdict" "string?" "the first line of the text"
+        "node" "string?" "the node it runs on"
+        "nodes" "int?" "how many nodes the cluster has"
+        "fits" "[string]?" "the nodes that accept it"
+        "placedBefore" "[string]?" "pending pods that were placed before its turn"
+        "notChecked" "[string]?" "what no plugin checks of the pod"
+        "refusedBeforeNodes" "(string, string)?" "plugin and reason, where it is refused before nodes are evaluated"
+        "errorBeforeNodes" "Refusal?" "the error of an expression in CEL by which it is refused then"
+        "message" "string?" "the text of its event if it were tried now"
+        "sets" "[RuleSet]?" "nodes by the set of rules that refuse them"
+        "rules" "[RuleCount]?" "each rule that refuses nodes"
+        "funnel" "[(string, int)]?" "how many nodes are left after each plugin"
+        "conflicts" "[Conflict]?" "requirements that no node meets together"
+        "perNode" "[NodeRefusals]?" "every node with all refusals"
+        "wouldRefuse" "[WouldRefuse]?" "rules that do not decide and would refuse the pod, or nodes"
+        "exceptions" "[ExceptionOf]?" "exceptions by which policies and rules leave the pod alone"
+        "nearest" "[NodeRefusals]?" "the nodes that lack least"
+        "wouldHelp" "[Suggestion]?" "changes that were tried and help, best first"
+        "searchCutShort" "bool?" "whether the search for changes reached its limit"
+        "decision" "Decision?" "the decision at its turn"
+        "evictions" "Evictions?" "while it waits: what policies say about evictions for it"
+        "gate" "Gate?" "why it is kept out of the queue"
+        "missing" "[string]?" "objects that the pod names and that do not exist"
+        "refusedLate" "LateRefusal?" "why it is refused once a node is chosen"
+        "refusedBy" "[StatementRefusal]?" "statements that refuse it other than filters, or make it wait"
+        "group" "[Member]?" "the other pods of the group that it waits with"
+        "leftAlone" "Exemption?" "why policies skip the pod"
+        "onNode" "OnNode?" "with `--node`: that node, with the values of policy rules"
+        "schedulerName" "string?" "of a pod that no profile serves"
+        "profiles" "[string]?" "the profiles that exist, for a pod that none of them serves"
+    }
+    Evictions {
+        "mayBeEvicted" "[PlacedPod]" "pods that may be evicted"
+        "protected" "[ProtectedPod]" "pods that a rule of a policy protects"
+        "keeps" "[StatementRefusal]" "rules that refuse evictions as such, or guards that do not hold without the \
+            pods that may be evicted"
+    }
+    PlacedPod {
+        "pod" "string" "namespace and name"
+        "node" "string" "its node"
+        "policy" "string?" "the policy whose rule names it"
+        "place" "string?" "file and line of the rule"
+        "condition" "Condition?" "the condition of the rule with values, of the first pods"
+    }
+    ProtectedPod {
+        "pod" "string" "namespace and name"
+        "node" "string" "its node"
+        "policy" "string" "the policy that protects it"
+        "place" "string" "file and line of the rule"
+        "until" "string?" "when time alone ends it"
+        "condition" "Condition?" "the condition of the rule with values, of the first pods"
+    }
+    Waiting "explain -o json" {
+        "waiting" "int" "how many pods wait"
+        "causes" "[Cause]" "pods by cause, most pods first"
+        "gated" "[Held]" "pods that a gate keeps out of the queue"
+        "foreign" "[Foreign]" "pods of schedulers that no profile serves"
+        "pods" "[PodState]" "every pending pod with its state"
+    }
+    Fix "explain POD --fix N -o json" {
+        "pod" "string" "namespace and name"
+        "number" "int" "the number of the suggestion"
+        "what" "string" "the change in words"
+        "effect" "string" "what it was shown to do"
+        "manifestPatch" "any?" "a merge patch for the manifest of the pod"
+        "inPlace" "bool" "whether the patch may be applied to the existing pod"
+        "commands" "[string]" "kubectl commands"
+        "byHand" "[string]" "steps that no patch can express"
+        "policies" "[PolicyChange]" "lines for policies, as differences"
+    }
+    TestReport "test -o json" {
+        "files" "[TestFile]" "the test files with their cases"
+        "summary" "TestSummary" "how many cases passed"
+        "coverage" "Coverage?" "which conditions were seen both true and false; not with `FILE:LINE`"
+    }
+    Plan "plan -o json" {
+        "policies" "[PolicyPlan]" "each policy"
+    }
+    Policies "policies -o json" {
+        "policies" "[PolicyState]" "each policy, in the order of the age of the objects"
+    }
+    Policy "policies show NAME -o json" {
+        "name" "string" "its name"
+        "object" "string" "namespace and name of the ConfigMap"
+        "state" "string" "as in `PolicyState`"
+        "revision" "string?" "the revision in service"
+        "reasons" "[string]" "why the present text of the object is not in service"
+        "override" "PolicyOverride?" "the override that holds now"
+        "history" "[PolicyRevision]" "the texts that served, newest first"
+        "texts" "{string}" "the text in service by its key; the present one if none is"
+    }
+    Evaluation "eval -o json" {
+        "expression" "string" "the expression"
+        "type" "string" "its type"
+        "value" "string" "its value as the language writes it"
+        "tree" "Condition" "the expression with the values of its parts"
+    }
+    Version "version -o json" {
+        "version" "string" "of the program"
+        "language" "int" "of the policy language"
+        "kubeScheduler" "string" "the kube-scheduler whose decisions it reproduces"
+    }
+    PolicyState {
+        "name" "string" "its name"
+        "object" "string" "namespace and name of the ConfigMap"
+        "state" "string" "`serving`, `suspended`, `rolledBack`, `waiting`, `earlierText`: an earlier text serves, \
+            `podsWait`: no text serves and the pods that it selects wait, or `noEffect`: it is invalid and has no \
+            earlier text"
+        "revision" "string?" "the revision in service"
+        "reasons" "[string]" "why the present text of the object is not in service"
+        "override" "PolicyOverride?" "the override that holds now"
+    }
+    PolicyOverride {
+        "kind" "string" "`suspend` or `rollback`"
+        "because" "string" "why"
+        "by" "string" "the user who wrote it; may be empty"
+        "at" "string?" "when it was written"
+        "until" "string?" "when it ends"
+        "revision" "string?" "the revision that is pinned"
+    }
+    PolicyRevision {
+        "revision" "string" "the revision"
+        "at" "string" "when it came into service"
+        "by" "string" "the field manager that wrote its object"
+    }
+    Diagnostic {
+        "code" "string" "such as `BP0104`"
+        "slug" "string" "its name"
+        "severity" "string" "`error`, `warning` or `note`"
+        "message" "string" "what is wrong"
+        "help" "string?" "what to do"
+        "effect" "string?" "with `--cluster`: what it does there"
+        "file" "string" "the file"
+        "origin" "Origin?" "the ConfigMap, for a policy inside YAML"
+        "start" "Place" "where it begins"
+        "end" "Place" "where it ends"
+        "labels" "[Label]" "words at this and other places"
+        "fixes" "[CodeFix]" "changes that mend it"
+    }
+    Origin {
+        "object" "string" "namespace and name of the ConfigMap"
+        "key" "string" "the key of the policy"
+        "line" "int" "in the policy, from 1"
+        "column" "int" "in characters, from 1"
+    }
+    Place {
+        "line" "int" "from 1"
+        "column" "int" "in characters, from 1"
+        "offset" "int" "in bytes of the file, from 0"
+    }
+    Label {
+        "message" "string" "the words"
+        "file" "string?" "the file, where it is another one"
+        "start" "Place" "where it begins"
+        "end" "Place" "where it ends"
+    }
+    CodeFix {
+        "message" "string" "what it changes"
+        "class" "string" "`certain` (`--fix` applies it), `may-change-decisions` (`--fix --unsafe-fixes`), or \
+            `placeholders` (a person fills in `…`)"
+        "edits" "[TextEdit]" "replacements"
+    }
+    TextEdit {
+        "start" "Place" "where it begins"
+        "end" "Place" "where it ends"
+        "text" "string" "the new text"
+    }
+    Tally {
+        "errors" "int" "errors"
+        "warnings" "int" "warnings"
+        "notes" "int" "notes"
+    }
+    Decision {
+        "pod" "string" "namespace and name"
+        "profile" "string" "the profile that served it"
+        "state" "string?" "`placed`, `waits`, `failed`, `gated`, `atPermit`, `notOurs` or `terminating`"
+        "node" "string" "the node it is placed on; empty where there is none"
+        "message" "string" "why it is not placed; the text of its event"
+        "nominatedNode" "string" "the node that preemption nominated"
+        "victims" "[string]" "pods that it evicts"
+        "best" "[string]" "the nodes with the highest score"
+        "notChecked" "[string]?" "what no plugin checks of the pod"
+        "opens" "string?" "when the clock opens the gate that holds it"
+        "waited" "Waited?" "a wait at permit that ended without success"
+        "would" "[Would]?" "what rules that do not decide would have done to its last attempt, and to evictions for it"
+        "nodes" "[NodeDecision]?" "with `--all-nodes`: every node"
+    }
+    NodeDecision {
+        "name" "string" "the node"
+        "feasible" "bool" "whether it passed every filter"
+        "plugin" "string?" "the plugin that refused it"
+        "code" "string?" "the code of its status"
+        "reasons" "[string]?" "the reasons of its status"
+        "scores" "{int}?" "scores by plugin, normalized and weighted"
+        "policyScores" "{{int}}?" "single scores by policy, 0 to 100"
+        "total" "int?" "the sum of the scores"
+    }
+    Would {
+        "policy" "string" "the policy"
+        "rule" "string" "the rule"
+        "effect" "string" "`same`, `moves`, `waits`, `spares` or `evicts`"
+    }
+    Waited {
+        "node" "string" "the node it had"
+        "plugins" "[string]" "the plugins that let it wait"
+    }
+    RuleSet {
+        "rules" "[string]" "the rules"
+        "nodes" "int" "nodes that exactly these refuse"
+    }
+    RuleCount {
+        "rule" "string" "a plugin, or `POLICY/RULE`"
+        "place" "string" "file and line of a policy rule"
+        "refuses" "int" "nodes that it refuses"
+        "alone" "int" "nodes that nothing else refuses"
+        "because" "[Because]" "its reasons"
+    }
+    Because {
+        "reason" "string" "the reason of the status"
+        "what" "string" "what was compared: a resource, a label, a taint"
+        "need" "string" "what the pod needs"
+        "have" "[(string, int)]" "what nodes have, with how many of them"
+        "nodes" "int" "nodes with this reason"
+        "shortfall" "Shortfall?" "of a resource"
+    }
+    Shortfall {
+        "resource" "string" "the resource"
+        "needed" "int" "in base units: millicores, bytes, pieces"
+        "free" "[(int, int)]" "free amounts, with how many nodes have them"
+    }
+    WouldRefuse {
+        "rule" "string" "policy and rule"
+        "mode" "string" "`warn` or `audit`"
+        "place" "string" "file and line"
+        "reason" "string" "the reason, of the first node where it depends on the node"
+        "nodes" "int?" "how many nodes it would refuse; absent when it would refuse the pod"
+    }
+    ExceptionOf {
+        "rule" "string" "the policy, or policy and rule"
+        "until" "string" "its last day, up to the end in UTC"
+        "because" "string" "why it was made"
+        "place" "string" "file and line"
+    }
+    NodeRefusals {
+        "name" "string" "the node"
+        "refusals" "[Refusal]" "every reason against it"
+        "trouble" "string?" "why its capacity cannot be relied on: cordoned, not ready, unreachable"
+    }
+    Refusal {
+        "rule" "string" "a plugin, or `POLICY/RULE`"
+        "place" "string" "file and line of a policy rule"
+        "reason" "string" "the reason of the status"
+        "what" "string" "what was compared"
+        "need" "string" "what the pod needs"
+        "have" "string" "what the node has"
+        "shortage" "Shortage?" "of a resource"
+    }
+    Shortage {
+        "resource" "string" "the resource"
+        "needed" "int" "in base units"
+        "free" "int" "in base units"
+        "allocatable" "int" "in base units"
+    }
+    Conflict {
+        "requirements" "[Requirement]" "requirements that exclude each other"
+    }
+    Requirement {
+        "rule" "string" "the rule"
+        "what" "string" "what it compares"
+        "need" "string" "what the pod needs"
+        "meet" "int" "nodes that meet it"
+    }
+    Suggestion {
+        "whose" "string" "who can make the change: `pod`, `node`, `policy` or `wait`"
+        "what" "string" "the change in words"
+        "steps" "[Step]" "its single changes"
+        "nodes" "[string]" "nodes that the pod then fits"
+        "atLeast" "bool" "whether more nodes may fit than were tried"
+        "waitsFor" "[string]?" "policies for which the pod then waits at permit"
+        "caution" "string?" "why it is better avoided"
+    }
+    Step {
+        "whose" "string" "who can make it"
+        "what" "string" "the change in words"
+    }
+    Gate {
+        "by" "string" "the plugin or policy"
+        "reason" "string" "its reason"
+        "gates" "[StatementRefusal]" "gates of policies that hold"
+        "schedulingGates" "[string]" "`spec.schedulingGates`"
+        "opens" "string?" "when the clock opens it"
+        "then" "string" "what the pod comes to in the queue"
+    }
+    LateRefusal {
+        "plugin" "string" "the plugin or policy"
+        "node" "string" "the node that was chosen"
+        "reason" "string" "its reason"
+    }
+    StatementRefusal {
+        "rule" "string" "`POLICY/RULE`"
+        "place" "string" "file and line"
+        "node" "string?" "the node that was chosen, or whose pods are kept"
+        "reason" "string?" "its reason"
+        "nodes" "string?" "the nodes that it leaves, where it narrows them"
+        "error" "string?" "the error of its condition"
+        "details" "{string}" "values that its author named"
+        "condition" "Condition?" "its condition with values"
+    }
+    Member {
+        "pod" "string" "namespace and name"
+        "state" "string" "where it is, or what it lacks"
+    }
+    Exemption {
+        "because" "string" "why the pod is exempt"
+        "by" "[string]" "policies that skip it"
+    }
+    OnNode {
+        "name" "string" "the node"
+        "refusals" "[Refusal]" "every reason against it"
+        "policyRules" "[PolicyRule]" "each filter statement of policies"
+        "onceChosen" "StatementRefusal?" "the statement that refuses the pod once the node is chosen"
+        "evictions" "[EvictionRule]?" "what rules about evictions say of the node and its pods"
+    }
+    EvictionRule {
+        "rule" "string" "`POLICY/victim`, `POLICY/protect`, `POLICY/never` or `POLICY/guard`"
+        "place" "string" "file and line"
+        "pod" "string?" "the pod of the node that it is about"
+        "reason" "string?" "its reason"
+        "nodes" "string?" "null"
+        "error" "string?" "the error of its condition"
+        "details" "{string}" "values that its author named"
+        "condition" "Condition?" "its condition with values"
+    }
+    PolicyRule {
+        "rule" "string" "`POLICY/RULE`"
+        "place" "string" "file and line"
+        "refuses" "bool" "whether it refuses the node"
+        "reached" "bool" "whether no earlier statement of the filter refused"
+        "reason" "string?" "its reason"
+        "error" "string?" "why its condition has no value; null if it has one"
+        "details" "{string}" "the values of `with`"
+        "condition" "Condition?" "its condition with values"
+    }
+    Condition {
+        "text" "string" "the text of the expression"
+        "value" "string?" "its value; `error: …` where it has none; null where it was not evaluated"
+        "truth" "bool?" "its value, of a condition"
+        "reached" "bool" "whether it was evaluated"
+        "parts" "[Condition]" "its parts"
+    }
+    Cause {
+        "cause" "string" "the reasons, as in the event"
+        "pods" "int" "how many pods wait for it"
+        "templates" "[Template]" "the pods, replicas together"
+        "oldest" "string?" "when the oldest of them was created"
+        "wouldHelp" "GroupHelp?" "a change that was tried for all of them"
+    }
+    Template {
+        "name" "string" "the owner, or the pod"
+        "pods" "[string]" "its pods"
+    }
+    GroupHelp {
+        "what" "string" "the change"
+        "places" "int" "how many of the pods it places"
+    }
+    Held {
+        "by" "string" "the gate"
+        "pods" "int" "how many pods it holds"
+        "reason" "string" "why"
+        "opens" "string?" "when the clock opens it for the first of them"
+        "then" "string" "what the first of them comes to in the queue"
+    }
+    Foreign {
+        "schedulerName" "string" "the name that no profile has"
+        "pods" "[string]" "its pods"
+        "nearest" "string?" "a profile with a similar name"
+    }
+    PodState {
+        "pod" "string" "namespace and name"
+        "state" "string" "its state, as in Explanation"
+    }
+    PolicyChange {
+        "policy" "string" "the policy"
+        "file" "string" "its file"
+        "object" "string?" "the ConfigMap and key"
+        "line" "string" "the new line"
+        "after" "int" "the line of the file above it"
+        "diff" "string" "the change as a unified diff"
+    }
+    TestFile {
+        "file" "string" "the file"
+        "cases" "[TestCase]" "its cases"
+        "errors" "[TestError]" "why it could not run"
+    }
+    TestError {
+        "message" "string" "what is wrong"
+        "line" "int?" "its line"
+    }
+    TestCase {
+        "name" "string" "the name of the case"
+        "place" "string" "file and line"
+        "passed" "bool" "whether everything came as expected"
+        "mismatches" "[Mismatch]" "what came otherwise"
+        "account" "[PodAccount]?" "with `--explain`: what every rule says about every node"
+    }
+    PodAccount {
+        "pod" "string" "the pod"
+        "rules" "[Reason]" "what each rule says"
+    }
+    Mismatch {
+        "message" "string" "expected and got in one line"
+        "expected" "string" "what was expected"
+        "got" "string" "what came"
+        "because" "[Reason]" "the rule that made the difference"
+        "place" "string" "file and line of the expectation"
+    }
+    Reason {
+        "text" "string" "the words"
+        "tree" "Condition?" "the condition with values"
+    }
+    TestSummary {
+        "cases" "int" "cases that ran"
+        "passed" "int" "cases that passed"
+        "failed" "int" "cases that failed"
+        "errors" "int" "files that could not run"
+    }
+    Coverage {
+        "conditions" "int" "conditions of the policies"
+        "covered" "int" "conditions that were seen both true and false"
+        "uncovered" "[Uncovered]" "the others"
+    }
+    Uncovered {
+        "place" "string" "file and line"
+        "condition" "string" "its text"
+        "seenTrue" "bool" "whether a case saw it true"
+        "seenFalse" "bool" "whether a case saw it false"
+        "seenError" "bool" "whether a case saw it fail, which only CEL can"
+    }
+    PolicyPlan {
+        "name" "string" "the policy"
+        "place" "string" "file and line"
+        "doc" "string?" "its `///` comment"
+        "appliesTo" "string" "the pods it is about, in words"
+        "stops" "[string]" "the pods that it stops whatever the node, because an expression in CEL is an error for \
+            them"
+        "mode" "string?" "how far it may go, by rule or by pod; null when every rule decides for every pod"
+        "exceptions" "[PlannedException]" "pods that it, or a rule, leaves alone for a time, the first end first"
+        "size" "ClusterSize" "the cluster that steps are computed for"
+        "rules" "[RulePlan]" "its rules"
+        "keepsOfPods" "[string]" "what is kept of pods for it: fields below `spec`, `status` and `metadata`, \
+            annotations"
+        "rights" "[string]" "rules of a role that the scheduler needs for what the policy reads"
+        "rightsOfPolicies" "[string]" "rules of a role that the account of policies needs for what the policy writes"
+        "writes" "[string]" "what the policy writes to the API server, each once"
+        "shows" "[string]" "the fields of pods that its reasons, events and writes show"
+        "mibPer100000Pods" "int" "about how much memory that takes for 100,000 pods, in MiB"
+    }
+    PlannedException {
+        "rule" "string?" "the rule; null where the policy leaves the pods alone"
+        "until" "string" "its last day, up to the end in UTC"
+        "because" "string" "why it was made"
+        "pods" "string?" "its condition; null where it is about every pod"
+        "place" "string" "file and line"
+    }
+    ClusterSize {
+        "nodes" "int" "nodes"
+        "pods" "int" "pods"
+        "labels" "int" "labels of an object"
+        "annotations" "int" "annotations of an object"
+        "containers" "int" "containers of a pod"
+        "taints" "int" "taints of a node"
+        "tolerations" "int" "tolerations of a pod"
+        "images" "int" "names of images on a node"
+        "terms" "int" "elements of a list or map below `spec`, `status` and `metadata`"
+        "objects" "int" "objects of a kind that policies look up"
+        "nominated" "int" "pods that preemption has promised a node"
+    }
+    RulePlan {
+        "name" "string" "the rule"
+        "place" "string" "file and line"
+        "point" "string" "its extension point"
+        "stage" "string" "how often it is computed: `const`, `pod`, `node`, `index` or `pair`"
+        "steps" "int" "the bound in steps"
+        "readsOfNode" "[string]" "what it reads of nodes"
+        "evictionHelps" "bool?" "whether evicting pods can help; null for a score"
+        "newNodeHelps" "string?" "whether a new node can help: `yes`, `no` or `if …`"
+        "autoscalerKnows" "bool?" "whether an autoscaler can foresee it"
+        "wakesOn" "[string]?" "events that wake a pod that it refused"
+        "mode" "string?" "how far it may go, if it does not decide: `warn`, `audit` or `off`"
+    }
+}
 
 /// Every kind of document, and the parts.
 pub(super) fn page() -> Page {
