@@ -13,6 +13,7 @@ pub mod cel;
 mod comments;
 pub mod document;
 mod expr;
+mod familiar;
 mod grammar;
 mod mentions;
 pub(crate) mod literal;

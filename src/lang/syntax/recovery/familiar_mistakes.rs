@@ -5,6 +5,7 @@
 
 use crate::language::statements::{CLAUSES, Naming, RESERVED, beginning_with};
 use crate::syntax::build::Builder;
+use crate::syntax::familiar::{self, WordOperator};
 use crate::syntax::literal;
 use crate::syntax::recovery::expected::Expected;
 use crate::syntax::recovery::segments::{block_of, in_blocks};
@@ -85,33 +86,21 @@ fn words(builder: &Builder<'_>, tokens: &[Token], at: usize, _: &Expected) -> Op
         .filter(|(index, token)| written(token, *index))
         .map(|(_, token)| token)
         .collect();
-    let first = all.first().copied()?;
-    let word = text(builder, first);
-    let mut diagnostic =
-        foreign(place(builder, first), format!("`{word}` is written `{}` here", sign(first)?))
-            .with_help("the operators are `&&`, `||`, `!` and `==`");
-    for other in all.iter().skip(1) {
-        diagnostic = diagnostic.with_place(place(builder, other), format!("`{}`", sign(other)?));
-    }
-    let mut edits = Vec::with_capacity(all.len());
-    for token in &all {
-        let sign = sign(token)?;
-        if sign != "!" {
-            edits.push(bayplan_diag::Edit { span: place(builder, token), text: sign.to_owned() });
-            continue;
-        }
+    let word = text(builder, all.first()?);
+    let of = |token: &&Token| {
+        let mark = sign(token)?;
         let blank = builder.text.get(token.end..).is_some_and(|rest| rest.starts_with(' '));
-        let span = builder.span(token.start, token.end + usize::from(blank));
-        // `not` takes the whole comparison after it, `!` only the next operand.
-        match negated_comparison(builder, tokens, token) {
-            Some(end) => {
-                edits.push(bayplan_diag::Edit { span, text: "!(".to_owned() });
-                edits.push(bayplan_diag::Edit { span: builder.span(end, end), text: ")".to_owned() });
-            }
-            None => edits.push(bayplan_diag::Edit { span, text: sign.to_owned() }),
-        }
-    }
-    Some(diagnostic.with_edits("write the operators as marks", edits))
+        Some(WordOperator {
+            span: place(builder, token),
+            mark,
+            with_blank: builder.span(token.start, token.end + usize::from(blank)),
+            end: negated_comparison(builder, tokens, token)
+                .filter(|_| mark == "!")
+                .map(|end| builder.span(end, end)),
+        })
+    };
+    let found: Vec<WordOperator> = all.iter().filter_map(of).collect();
+    familiar::operators(&found, word, "here")
 }
 
 /// Where the operand of a `not` ends, if it has an operator of its own outside of brackets.
@@ -247,37 +236,20 @@ fn marks(builder: &Builder<'_>, tokens: &[Token], at: usize, _: &Expected) -> Op
         return Some(foreign(span, "`<>` is written `!=` here").with_fix("write `!=`", span, "!="));
     }
     let (message, fix) = match text(builder, token) {
-        "&" => ("`&` is written `&&` here", Some("&&")),
-        "|" => ("`|` is written `||` here", Some("||")),
-        "~" if next == Some("=") => ("`~=` is written `matches` here", None),
-        "#" => ("a comment begins with `//`", None),
-        "\u{201c}" | "\u{201d}" | "\u{201e}" | "\u{ab}" | "\u{bb}" => {
-            ("a curved quote begins no string", Some("\""))
-        }
-        "\u{2018}" | "\u{2019}" | "\u{b4}" => ("a curved quote begins no string", Some("'")),
-        "\u{2264}" => ("`≤` is written `<=` here", Some("<=")),
-        "\u{2265}" => ("`≥` is written `>=` here", Some(">=")),
-        "\u{2260}" => ("`≠` is written `!=` here", Some("!=")),
-        "\u{a0}" => ("a no-break space does not count as white space", Some(" ")),
-        "->" => ("the language has no `->`", None),
-        "\\" => ("a `\\` is allowed in strings only", None),
-        "^" => ("a power is written `pow(a, b)`", None),
-        _ => return None,
+        "~" if next == Some("=") => ("`~=` is written `matches` here".to_owned(), None),
+        "->" => ("the language has no `->`".to_owned(), None),
+        "^" => ("a power is written `pow(a, b)`".to_owned(), None),
+        mark => familiar::mark(mark, "here")?,
     };
     let mut diagnostic = foreign(span, message);
     if let Some(fix) = fix {
         diagnostic = diagnostic.with_fix(format!("write `{fix}`"), span, fix);
     }
     // The curved quote at the other end of the text goes with the first one; without it there is no string.
-    if let (Some(quote @ ("\"" | "'")), Some(fix)) = (fix, diagnostic.fixes.last_mut()) {
-        let rest = builder.text.get(token.end..).unwrap_or("");
-        let line = rest.split('\n').next().unwrap_or("");
-        let ends = if quote == "'" { "\u{2018}\u{2019}\u{b4}" } else { "\u{201c}\u{201d}\u{bb}" };
-        if let Some((at, mark)) = line.char_indices().find(|(_, c)| ends.contains(*c)) {
-            let start = token.end + at;
-            let span = builder.span(start, start + mark.len_utf8());
-            fix.edits.push(bayplan_diag::Edit { span, text: quote.to_owned() });
-        }
+    if let (Some(quote @ ("\"" | "'")), Some(fix)) = (fix, diagnostic.fixes.last_mut())
+        && let Some((start, end)) = familiar::closing_quote(builder.text, token, quote)
+    {
+        fix.edits.push(bayplan_diag::Edit { span: builder.span(start, end), text: quote.to_owned() });
     }
     Some(diagnostic)
 }

@@ -5,6 +5,7 @@
 
 use super::words;
 use super::{Text, units};
+use crate::syntax::familiar;
 use crate::syntax::tokens::Kind;
 use bayplan_diag::{Diagnostic, Edit, Span, codes};
 
@@ -157,46 +158,29 @@ fn marks(text: Text<'_>, at: usize) -> Option<Diagnostic> {
     let token = text.tokens.token(at).filter(|token| token.kind == Kind::Mark)?;
     let span = text.span(at, at);
     let (message, fix) = match text.tokens.text_of(at) {
-        "&" => ("`&` is written `&&` in CEL", Some("&&")),
-        "|" => ("`|` is written `||` in CEL", Some("||")),
-        "#" => ("a comment begins with `//`", None),
-        "\u{201c}" | "\u{201d}" | "\u{201e}" | "\u{ab}" | "\u{bb}" => {
-            ("a curved quote begins no string", Some("\""))
-        }
-        "\u{2018}" | "\u{2019}" | "\u{b4}" => ("a curved quote begins no string", Some("'")),
-        "\u{2264}" => ("`≤` is written `<=` in CEL", Some("<=")),
-        "\u{2265}" => ("`≥` is written `>=` in CEL", Some(">=")),
-        "\u{2260}" => ("`≠` is written `!=` in CEL", Some("!=")),
-        "\u{a0}" => ("a no-break space does not count as white space", Some(" ")),
-        "\\" => ("a `\\` is allowed in strings only", None),
-        "^" => ("CEL has no `^`", None),
-        "`" => ("a back quote begins no string", Some("'")),
-        ";" if at + 1 == text.tokens.list.len() => ("an expression ends without `;`", Some("")),
-        ";" | "@" | "$" | "~" => ("CEL has no such mark", None),
-        mark if mark.chars().any(char::is_control) => {
-            ("a control character is allowed in strings only, as an escape", None)
-        }
-        mark if !mark.is_ascii() => ("letters beyond ASCII are allowed in strings only", None),
-        _ => return None,
+        "^" => ("CEL has no `^`".to_owned(), None),
+        "`" => ("a back quote begins no string".to_owned(), Some("'")),
+        ";" if at + 1 == text.tokens.list.len() => ("an expression ends without `;`".to_owned(), Some("")),
+        ";" | "@" | "$" | "~" => ("CEL has no such mark".to_owned(), None),
+        mark => match familiar::mark(mark, "in CEL") {
+            Some(found) => found,
+            None if mark.chars().any(char::is_control) => {
+                ("a control character is allowed in strings only, as an escape".to_owned(), None)
+            }
+            None if !mark.is_ascii() => ("letters beyond ASCII are allowed in strings only".to_owned(), None),
+            None => return None,
+        },
     };
-    let mut diagnostic = Diagnostic::new(&codes::FOREIGN_WORD, span, message);
+    let mut diagnostic = foreign(span, message);
     if let Some(fix) = fix {
         let what = if fix.is_empty() { "leave it out".to_owned() } else { format!("write `{fix}`") };
         diagnostic = diagnostic.with_fix(what, span, fix);
     }
     // The quote at the other end of the text goes with the first one; without it there is no string.
     if let (Some(quote @ ("\"" | "'")), Some(fix)) = (fix, diagnostic.fixes.last_mut()) {
-        let rest = text.tokens.text.get(token.end..).unwrap_or("");
-        let line = rest.split('\n').next().unwrap_or("");
-        let ends = match (quote, text.tokens.text_of(at)) {
-            (_, "`") => "`",
-            ("'", _) => "\u{2018}\u{2019}\u{b4}",
-            _ => "\u{201c}\u{201d}\u{bb}",
-        };
-        match line.char_indices().find(|(_, mark)| ends.contains(*mark)) {
-            Some((found, mark)) => {
-                let start = token.end + found;
-                let span = text.place.span(start, start + mark.len_utf8());
+        match familiar::closing_quote(text.tokens.text, token, quote) {
+            Some((start, end)) => {
+                let span = text.place.span(start, end);
                 diagnostic.span = diagnostic.span.to(span);
                 fix.edits.push(Edit { span, text: quote.to_owned() });
             }

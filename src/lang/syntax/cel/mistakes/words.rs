@@ -2,58 +2,28 @@
 
 use super::Text;
 use super::familiar::foreign;
+use crate::language::statements::RESERVED;
+use crate::syntax::familiar::{self, WordOperator};
 use crate::syntax::tokens::Kind;
 use bayplan_diag::{Diagnostic, Edit, Span, codes};
 
-/// CEL's reserved words; none of them is a name.
-const RESERVED: [&str; 17] = [
-    "as",
-    "break",
-    "const",
-    "continue",
-    "else",
-    "for",
-    "function",
-    "if",
-    "import",
-    "let",
-    "loop",
-    "namespace",
-    "package",
-    "return",
-    "var",
-    "void",
-    "while",
-];
-
 /// `and`, `or`, `not`, `is`: all of the expression in one diagnostic.
 pub(super) fn operators(text: Text<'_>) -> Option<Diagnostic> {
-    let found = signs(text);
-    let (first, as_mark) = found.first().map(|sign| (sign.first, sign.mark))?;
-    let word = text.tokens.text_of(first);
-    let mut diagnostic = foreign(text.span(first, first), format!("`{word}` is written `{as_mark}` in CEL"))
-        .with_help("the operators are `&&`, `||`, `!` and `==`");
-    for other in found.iter().skip(1) {
-        diagnostic = diagnostic.with_place(text.span(other.first, other.last), format!("`{}`", other.mark));
-    }
-    let mut edits = Vec::with_capacity(found.len());
-    for Sign { first, last, mark } in found {
-        let span = text.span(first, last);
-        if mark != "!" {
-            edits.push(Edit { span, text: mark.to_owned() });
-            continue;
+    let signs = signs(text);
+    let word = text.tokens.text_of(signs.first()?.first);
+    let of = |sign: &Sign| {
+        let span = text.span(sign.first, sign.last);
+        WordOperator {
+            span,
+            mark: sign.mark,
+            with_blank: span.to(text.span(sign.last + 1, sign.last + 1).at_start()),
+            end: negated_comparison(text, sign.last)
+                .filter(|_| sign.mark == "!")
+                .map(|end| text.span(end, end).at_end()),
         }
-        // `not` takes the whole comparison after it, `!` only the next operand.
-        let until_next = span.to(text.span(last + 1, last + 1).at_start());
-        match negated_comparison(text, last) {
-            Some(end) => {
-                edits.push(Edit { span: until_next, text: "!(".to_owned() });
-                edits.push(Edit { span: text.span(end, end).at_end(), text: ")".to_owned() });
-            }
-            None => edits.push(Edit { span: until_next, text: "!".to_owned() }),
-        }
-    }
-    Some(diagnostic.with_edits("write the operators as marks", edits))
+    };
+    let found: Vec<WordOperator> = signs.iter().map(of).collect();
+    familiar::operators(&found, word, "in CEL")
 }
 
 /// A word, or `is not`, that is used as an operator.
@@ -191,7 +161,8 @@ pub(super) fn reserved(text: Text<'_>, at: usize) -> Option<Diagnostic> {
         let help = format!("a map's key is written `[\"{written}\"]`");
         return Some(Diagnostic::new(&codes::RESERVED_NAME, text.span(dot, at), message).with_help(help));
     }
-    let word = tokens.word(at).filter(|word| RESERVED.contains(word))?;
+    let literal = |word: &str| matches!(word, "true" | "false" | "null" | "none");
+    let word = tokens.word(at).filter(|word| RESERVED.contains(word) && !literal(word))?;
     Some(reserved_word(text.span(at, at), word))
 }
 
