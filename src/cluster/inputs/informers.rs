@@ -9,7 +9,7 @@
 
 use super::look_ups::LookUps;
 use super::node_metrics::Poller;
-use super::objects::{Extended, Slim, Tabled};
+use super::objects::{Extended, OfCollection, Slim};
 use super::unreadable::Unreadable;
 use super::watch::{self, Collection, Trouble, Update, encode};
 use crate::api::client::Api;
@@ -482,7 +482,7 @@ async fn watch_kind(
                 (Kind::Namespace, false) => {
                     watch_as::<Extended<namespace::Namespace>>((at, row), &api, &shared, keep).await;
                 }
-                _ => watch_as::<Tabled>((at, row), &api, &shared, keep).await,
+                _ => watch_as::<OfCollection>((at, row), &api, &shared, keep).await,
             }
         };
         tokio::select! {

@@ -4,7 +4,7 @@
 
 use super::informers;
 use super::kinds;
-use super::objects::{Extended, Looked, Slim, Tabled};
+use super::objects::{Extended, OfCollection, Slim};
 use super::watch::{self, Collection};
 use crate::api::client::{Api, ApiError, ConnectError, Request, Target};
 use crate::policies::listing::{self, PolicyObjects};
@@ -275,7 +275,7 @@ pub fn look_up(target: &Target, kinds: &[Arc<ObjectKind>]) -> Result<(Vec<Object
                 missing.push(format!("the API server has no kind `{}`: nothing is looked up", kind.name));
                 continue;
             };
-            match parsed::<Looked>(&api, &collection).await {
+            match parsed::<OfCollection>(&api, &collection).await {
                 Ok((found, unusable)) => {
                     objects.extend(found);
                     missing.extend(unusable);
@@ -322,7 +322,7 @@ async fn kind(api: &Api, kind: &Kind) -> Read {
         Kind::Pod => parsed::<Extended<pod::Pod>>(api, &collection).await,
         Kind::Node => parsed::<Extended<node::Node>>(api, &collection).await,
         Kind::Namespace => parsed::<Extended<namespace::Namespace>>(api, &collection).await,
-        _ => parsed::<Tabled>(api, &collection).await,
+        _ => parsed::<OfCollection>(api, &collection).await,
     };
     Read { kind: kind.clone(), collection, result }
 }

@@ -6,7 +6,7 @@
 //! first list.
 
 use super::kinds;
-use super::objects::{Looked, Slim};
+use super::objects::{OfCollection, Slim};
 use super::unreadable::Unreadable;
 use super::watch::{self, Collection, Trouble, Update};
 use crate::api::client::Api;
@@ -378,7 +378,7 @@ impl Of {
 async fn watch_kind(api: Api, of: Of) {
     let collection = found(&api, &of).await;
     let mut unreadable = Unreadable::of(&of.kind.to_string());
-    watch::run::<Looked, _>(&api, &collection, |update| {
+    watch::run::<OfCollection, _>(&api, &collection, |update| {
         let kind = &of.kind;
         let input = match update {
             Update::Listed(objects) => {

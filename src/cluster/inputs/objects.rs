@@ -7,9 +7,7 @@ use crate::extender::objects::Text;
 use bayplan_model::objects::problems::{Problems, decode_as_far_as_possible};
 use bayplan_model::objects::projection::Projection;
 use bayplan_model::objects::{Namespace as SlimNamespace, namespace, node, pod};
-use bayplan_model::{
-    KINDS, Kind, KindRow, LookedUp, Node, Object, ObjectError, ObjectKey, PodInfo, Seen, Symbol,
-};
+use bayplan_model::{KINDS, Kind, KindRow, LookedUp, Node, Object, ObjectError, ObjectKey, PodInfo, Seen};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use std::sync::Arc;
@@ -41,6 +39,14 @@ fn key(kind: Kind, metadata: &bayplan_model::objects::metadata::Metadata) -> Obj
         name: metadata.name.clone(),
         uid: metadata.uid.clone(),
     }
+}
+
+/// The key and the resource version of an object, of which nothing else may be readable.
+fn key_and_version(kind: Kind, object: &Value) -> (ObjectKey, Box<str>) {
+    let metadata = &object["metadata"];
+    let text = |name: &str| metadata[name].as_str().unwrap_or_default();
+    let (namespace, name, uid) = (text("namespace").into(), text("name").into(), text("uid").into());
+    (ObjectKey { kind, namespace, name, uid }, text("resourceVersion").into())
 }
 
 macro_rules! slim {
@@ -94,16 +100,7 @@ pub(crate) struct Extended<T> {
 impl<'de, T: OfKind> Deserialize<'de> for Extended<T> {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let mut fields = Value::deserialize(from)?;
-        let metadata = &fields["metadata"];
-        let text = |name: &str| metadata[name].as_str().unwrap_or_default();
-        let symbol = |name: &str| Symbol::new(text(name));
-        let key = ObjectKey {
-            kind: T::KIND,
-            namespace: symbol("namespace"),
-            name: symbol("name"),
-            uid: symbol("uid"),
-        };
-        let resource_version = text("resourceVersion").into();
+        let (key, resource_version) = key_and_version(T::KIND, &fields);
         let mut problems = Problems::default();
         let slim = decode_as_far_as_possible(&fields, &mut problems);
         let left_out = problems.into_first();
@@ -157,92 +154,44 @@ impl<T: OfKind> Slim for Extended<T> {
     }
 }
 
-/// An object of any kind of the table. [`Watched::arrived`] reads it by the row of its collection and drops
-/// everything else.
+/// An object of a kind that has no type of its own here: of the table, or one that policies look up.
+/// [`Watched::arrived`] reads it as its collection says and drops everything else.
 #[derive(Clone, Debug)]
-pub(crate) struct Tabled {
+pub(crate) struct OfCollection {
     key: ObjectKey,
     resource_version: Box<str>,
     object: Result<Seen, ObjectError>,
     fields: Value,
 }
 
-impl<'de> Deserialize<'de> for Tabled {
+impl<'de> Deserialize<'de> for OfCollection {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let fields = Value::deserialize(from)?;
-        let metadata = &fields["metadata"];
-        let text = |name: &str| metadata[name].as_str().unwrap_or_default();
-        let (namespace, name, uid) = (text("namespace").into(), text("name").into(), text("uid").into());
-        Ok(Self {
-            key: ObjectKey { kind: Kind::Pod, namespace, name, uid },
-            resource_version: text("resourceVersion").into(),
-            object: Err(ObjectError::new("", "", "the object belongs to no collection")),
-            fields,
-        })
+        let (key, resource_version) = key_and_version(Kind::Pod, &fields);
+        let object = Err(ObjectError::new("", "", "the object belongs to no collection"));
+        Ok(Self { key, resource_version, object, fields })
     }
 }
 
-impl Watched for Tabled {
+impl Watched for OfCollection {
     fn resource_version(&self) -> &str {
         &self.resource_version
     }
 
     fn arrived(&mut self, of: &Collection) {
         let is_row = |row: &&KindRow| row.plural == of.resource && row.group == of.group;
-        let Some(row) = KINDS.iter().find(is_row) else { return };
-        self.key.kind = row.kind.clone();
-        self.object = row.seen(std::mem::take(&mut self.fields));
+        if let Some(kind) = &of.looked_up {
+            self.key.kind = Kind::LookedUp(kind.clone());
+            let object = LookedUp::new(kind, std::mem::take(&mut self.fields), &of.keep);
+            self.object = object.map(|object| Object::Other(Arc::new(object)).into());
+        } else if let Some(row) = KINDS.iter().find(is_row) {
+            self.key.kind = row.kind.clone();
+            self.object = row.seen(std::mem::take(&mut self.fields));
+        }
     }
 }
 
-impl Slim for Tabled {
-    fn parse(&self) -> Result<Seen, ObjectError> {
-        self.object.clone()
-    }
-
-    fn key(&self) -> ObjectKey {
-        self.key.clone()
-    }
-}
-
-/// An object of a kind that policies look up. [`Watched::arrived`] keeps what they read and drops everything else.
-#[derive(Clone, Debug)]
-pub(crate) struct Looked {
-    key: ObjectKey,
-    resource_version: Box<str>,
-    object: Result<Seen, ObjectError>,
-    whole: Value,
-}
-
-impl<'de> Deserialize<'de> for Looked {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        let whole = Value::deserialize(from)?;
-        let metadata = &whole["metadata"];
-        let text = |name: &str| metadata[name].as_str().unwrap_or_default();
-        let (namespace, name, uid) = (text("namespace").into(), text("name").into(), text("uid").into());
-        Ok(Self {
-            key: ObjectKey { kind: Kind::Pod, namespace, name, uid },
-            resource_version: text("resourceVersion").into(),
-            object: Err(ObjectError::new("", "", "the object belongs to no collection")),
-            whole,
-        })
-    }
-}
-
-impl Watched for Looked {
-    fn resource_version(&self) -> &str {
-        &self.resource_version
-    }
-
-    fn arrived(&mut self, of: &Collection) {
-        let Some(kind) = &of.looked_up else { return };
-        self.key.kind = Kind::LookedUp(kind.clone());
-        let object = LookedUp::new(kind, std::mem::take(&mut self.whole), &of.keep);
-        self.object = object.map(|object| Object::Other(Arc::new(object)).into());
-    }
-}
-
-impl Slim for Looked {
+impl Slim for OfCollection {
     fn parse(&self) -> Result<Seen, ObjectError> {
         self.object.clone()
     }
@@ -307,14 +256,14 @@ mod tests {
         let text = br#"{"metadata":{"name":"web","namespace":"n","resourceVersion":"7"},
             "spec":{"selector":{"app":"web"},"ports":[{"port":80}]}}"#;
         let services = informers::collection(&Kind::Service);
-        let mut object: Tabled = serde_json::from_slice(text).unwrap();
+        let mut object: OfCollection = serde_json::from_slice(text).unwrap();
         object.arrived(&services);
         assert_eq!((object.key().kind, object.resource_version()), (Kind::Service, "7"));
         assert_eq!(object.fields, Value::Null, "nothing else is kept");
         let Ok(Object::Other(service)) = object.parse().map(|seen| seen.object) else { panic!("no Service") };
         assert_eq!(service.metadata().name.as_str(), "web");
         let text = br#"{"metadata":{"name":"web","namespace":"n"},"spec":{"selector":7}}"#;
-        let mut object: Tabled = serde_json::from_slice(text).unwrap();
+        let mut object: OfCollection = serde_json::from_slice(text).unwrap();
         object.arrived(&services);
         let seen = object.parse().unwrap();
         assert_eq!(seen.object.key().name.as_str(), "web");
