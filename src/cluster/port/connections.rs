@@ -1,6 +1,9 @@
 //! How long connections to the secure port may wait for their client, and how many there may be. A
 //! client that opens connections and sends nothing costs little memory and keeps no other client out.
 //! `serve` admits each connection here.
+//!
+//! Server crates bound the handshake and the first request; none has a limit of connections, nor closes the one that has
+//! waited longest for its client. So the loop that accepts is ours too.
 
 use axum::Router;
 use axum::extract::Request;

@@ -6,6 +6,10 @@
 //! what code generation makes of a rule. They are bounds, not estimates: no cluster of the size,
 //! with values within the tables, takes more. `steps.rs` defines a step; a property test holds the
 //! steps of the reference evaluator against its bound.
+//!
+//! Code generation does not count them while it lowers: a policy beyond the limit is refused before code is made of it,
+//! `plan` and `--size` compute bounds for clusters of several sizes, and the reference evaluator has bounds too. What both
+//! must agree on, when a part is computed, they take from `analysis::{stage, index}`.
 
 mod calls;
 mod collections;

@@ -86,14 +86,19 @@ impl Steps {
         if term.factor == 0 { Self::default() } else { Self(vec![term]) }
     }
 
-    fn add_term(&mut self, term: Term) {
+    /// Adds a term, or joins its factor with that of the term which is the same otherwise.
+    fn join_term(&mut self, term: Term, join: fn(u128, u128) -> u128) {
         let same = |known: &&mut Term| {
             known.nodes == term.nodes && known.pods == term.pods && known.shares == term.shares
         };
         match self.0.iter_mut().find(same) {
-            Some(known) => known.factor = known.factor.saturating_add(term.factor),
+            Some(known) => known.factor = join(known.factor, term.factor),
             None => self.0.push(term),
         }
+    }
+
+    fn add_term(&mut self, term: Term) {
+        self.join_term(term, u128::saturating_add);
     }
 
     /// Adds to it.
@@ -134,15 +139,7 @@ impl Steps {
     /// Both and more: never below either.
     pub(super) fn or(&self, other: &Steps) -> Self {
         let mut most = self.clone();
-        for term in &other.0 {
-            let same = |known: &&mut Term| {
-                known.nodes == term.nodes && known.pods == term.pods && known.shares == term.shares
-            };
-            match most.0.iter_mut().find(same) {
-                Some(known) => known.factor = known.factor.max(term.factor),
-                None => most.0.push(term.clone()),
-            }
-        }
+        other.0.iter().for_each(|term| most.join_term(term.clone(), u128::max));
         most
     }
 
