@@ -121,6 +121,19 @@ impl<'a> Checker<'a> {
         statement.on_error.map_or(self.on_error, |(on_error, _)| on_error)
     }
 
+    /// The check that a statement makes, which refuses when its condition has this value.
+    pub(super) fn made_check(
+        &self,
+        statement: &ast::BlockStatement,
+        refuses_when: bool,
+        condition: Option<Expr>,
+        reason: Reason,
+    ) -> Check {
+        let doc = statement.doc.as_ref().map(|doc| doc.text.clone());
+        let (on_error, span) = (self.on_error(statement), statement.span);
+        Check { condition, refuses_when, reason, reads: Reads::default(), on_error, doc, span }
+    }
+
     pub(super) fn reject(&mut self, reject: &'a ast::Reject, statement: &ast::BlockStatement) -> Check {
         let mark = self.frame.facts.mark();
         let condition = reject.when.as_ref().map(|when| {
@@ -136,15 +149,7 @@ impl<'a> Checker<'a> {
         if let Some(condition) = &condition {
             self.assume(condition, false);
         }
-        Check {
-            condition,
-            refuses_when: true,
-            reason,
-            reads: Reads::default(),
-            on_error: self.on_error(statement),
-            doc: statement.doc.as_ref().map(|doc| doc.text.clone()),
-            span: statement.span,
-        }
+        self.made_check(statement, true, condition, reason)
     }
 
     pub(super) fn filter(&mut self, policy: &ast::Policy, filter: &'a ast::Filter) -> Vec<Check> {
@@ -184,15 +189,7 @@ impl<'a> Checker<'a> {
                     };
                     self.frame.facts.forget(mark);
                     self.assume(&condition, true);
-                    checks.push(Check {
-                        condition: Some(condition),
-                        refuses_when: false,
-                        reason,
-                        reads: Reads::default(),
-                        on_error: self.on_error(statement),
-                        doc: statement.doc.as_ref().map(|doc| doc.text.clone()),
-                        span: statement.span,
-                    });
+                    checks.push(self.made_check(statement, false, Some(condition), reason));
                 }
                 other => self.refused_in_block(other, statement.span),
             }

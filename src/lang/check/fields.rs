@@ -291,15 +291,7 @@ impl Checker<'_> {
         let map_text = self.excerpt(map.span);
         let quote = crate::syntax::quote_at(self.texts.at(span), span.start as usize);
         let fixed = format!("{map_text}[{quote}{key}{quote}]");
-        self.report(
-            Diagnostic::new(
-                &codes::LABEL_KEY_BRACKETS,
-                whole,
-                "a label key with `.` or `/` goes in brackets",
-            )
-            .with_help(format!("write `{fixed}`"))
-            .with_fix(format!("write `{fixed}`"), whole, fixed),
-        );
+        self.report_brackets("a label key with `.` or `/` goes in brackets", whole, fixed);
         true
     }
 
@@ -321,16 +313,14 @@ impl Checker<'_> {
         let whole = Span::new(object.span.source, object.span.start as usize, from + key.len());
         let quote = crate::syntax::quote_at(self.texts.at(object.span), object.span.start as usize);
         let fixed = format!("{}[{quote}{key}{quote}]", self.excerpt(object.span));
-        self.report(
-            Diagnostic::new(
-                &codes::LABEL_KEY_BRACKETS,
-                whole,
-                "the name of a resource with `.` or `/` goes in brackets",
-            )
-            .with_help(format!("write `{fixed}`"))
-            .with_fix(format!("write `{fixed}`"), whole, fixed),
-        );
+        self.report_brackets("the name of a resource with `.` or `/` goes in brackets", whole, fixed);
         true
+    }
+
+    fn report_brackets(&mut self, message: &str, span: Span, fixed: String) {
+        let fix = format!("write `{fixed}`");
+        let said = Diagnostic::new(&codes::LABEL_KEY_BRACKETS, span, message);
+        self.report(said.with_help(fix.clone()).with_fix(fix, span, fixed));
     }
 
     pub(super) fn index(&mut self, access: &ast::IndexAccess, span: Span) -> Expr {

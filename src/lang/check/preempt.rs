@@ -85,15 +85,7 @@ impl<'a> Checker<'a> {
                 "it is decided once per pod: write conditions on nodes in `protect v when …` or `guard`";
             self.mistake(&codes::NOT_SEEN_HERE, span, "`never` does not see `node`", help);
         }
-        Check {
-            condition,
-            refuses_when: true,
-            reason,
-            reads: Reads::default(),
-            on_error: self.on_error(statement),
-            doc: statement.doc.as_ref().map(|doc| doc.text.clone()),
-            span: statement.span,
-        }
+        self.made_check(statement, true, condition, reason)
     }
 
     fn eviction_guard(&mut self, guard: &'a ast::Require, statement: &ast::BlockStatement) -> Option<Check> {
@@ -102,15 +94,7 @@ impl<'a> Checker<'a> {
         self.assume(&condition, false);
         // Without a reason the statement did not parse.
         let reason = self.eviction_reason(guard.reason.as_ref()?);
-        Some(Check {
-            condition: Some(condition),
-            refuses_when: false,
-            reason,
-            reads: Reads::default(),
-            on_error: self.on_error(statement),
-            doc: statement.doc.as_ref().map(|doc| doc.text.clone()),
-            span: statement.span,
-        })
+        Some(self.made_check(statement, false, Some(condition), reason))
     }
 
     /// A reason without `resolvable` and `unresolvable`.
