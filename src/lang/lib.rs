@@ -121,7 +121,8 @@ fn compile_parsed(
         // Names are missing, about which nothing could be said.
         return (Vec::new(), said);
     };
-    let mut policies = check::check((file, source, &used), (arguments, schemas, outside), budget, &mut said);
+    let input = check::Input { file, source, used: &used, schemas, outside };
+    let mut policies = check::check(input, arguments, budget, &mut said);
     policies.retain_mut(|policy| analysis::analyse(policy, budget, &mut said));
     let mut claimed = analysis::claims::Claimed::default();
     policies.retain(|policy| {

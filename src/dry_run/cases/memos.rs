@@ -124,7 +124,7 @@ impl Remembered {
         let key = key_of(policy, self.memo, EvalContext::new(&self.pod, scheduler.snapshot(), now));
         let memo = &policy[self.memo];
         scheduler.fill::<MemoIndex>(&memo.index, |index, moved| {
-            index.remember(key, Some(self.value), (now, memo.keeps_for), moved);
+            index.remember(key, Some(self.value), now, memo.keeps_for, moved);
         });
     }
 }

@@ -24,8 +24,8 @@ impl<'a> Checker<'a> {
                     None => Some((None, Excepted::Policy)),
                     Some(rule) => self.rule_of_exception(rule, result),
                 };
-                if let Some(about) = about {
-                    self.except((except, statement.span), about, result);
+                if let Some((rule, about)) = about {
+                    self.except(except, statement.span, rule, about, result);
                 }
             }
             let rule = match &statement.kind {
@@ -46,7 +46,7 @@ impl<'a> Checker<'a> {
                         let help = "remove the name, or move the exception out of the block";
                         self.mistake(&codes::MISPLACED_STATEMENT, named.span, message, help);
                     }
-                    self.except((except, inner.span), (Some(rule.clone()), about), result);
+                    self.except(except, inner.span, Some(rule.clone()), about, result);
                 }
             }
         }
@@ -92,7 +92,7 @@ impl<'a> Checker<'a> {
         // It sees no name of the policy, and is in the policy language.
         let names = std::mem::take(&mut self.names);
         let dialect = std::mem::replace(&mut self.dialect, Dialect::Policy);
-        let made = self.exception((&of.except, of.span), of.rule.clone());
+        let made = self.exception(&of.except, of.span, of.rule.clone());
         let fails = self.is_broken();
         (self.names, self.dialect, self.diagnostics, self.incomplete) = (names, dialect, own, before);
         if let Some(made) = made.filter(|_| !fails) {
@@ -112,21 +112,19 @@ impl<'a> Checker<'a> {
 
     fn except(
         &mut self,
-        written: (&'a ast::Except, Span),
-        (rule, about): (Option<Text>, Excepted),
+        except: &'a ast::Except,
+        span: Span,
+        rule: Option<Text>,
+        about: Excepted,
         result: &mut Policy,
     ) {
-        if let Some(exception) = self.exception(written, rule) {
+        if let Some(exception) = self.exception(except, span, rule) {
             result.except(exception, about);
         }
     }
 
     /// Checks an exception; `None` where its day or condition is wrong.
-    fn exception(
-        &mut self,
-        (except, span): (&'a ast::Except, Span),
-        rule: Option<Text>,
-    ) -> Option<Exception> {
+    fn exception(&mut self, except: &'a ast::Except, span: Span, rule: Option<Text>) -> Option<Exception> {
         let end = Time::end_of_day(&except.until.text);
         if end.is_none() {
             let message = format!("`{}` is not a day", except.until.text);
@@ -201,8 +199,10 @@ fn two_rules(policy: &Policy, name: &str) -> Option<(String, String)> {
 /// Checks the exceptions at the top level of a file by themselves: they see a pod and its namespace, and no name of the
 /// policy that they are about.
 pub(super) fn check_outside(
-    (file, text): (&ast::File, Texts<'_>),
-    (budget, schemas): (&Budget, &Schemas),
+    file: &ast::File,
+    text: Texts<'_>,
+    schemas: &Schemas,
+    budget: &Budget,
     diagnostics: &mut Vec<Diagnostic>,
 ) {
     for item in &file.items {
@@ -212,7 +212,7 @@ pub(super) fn check_outside(
         }
         let mut checker = Checker::new(text, Vec::new(), budget).with(schemas);
         let before = budget.checks.spent();
-        checker.exception((except, item.span), None);
+        checker.exception(except, item.span, None);
         budget.checks.note(before, item.span);
         diagnostics.append(&mut checker.diagnostics);
     }

@@ -35,7 +35,8 @@ pub(super) fn runs<T>(
     head: &Head,
     statements: Vec<T>,
     place: impl Fn(&T) -> Span,
-    (modes, policy): (&RuleModes, &Policy),
+    modes: &RuleModes,
+    policy: &Policy,
 ) -> Vec<(Head, Vec<T>)> {
     let mut runs: Vec<(Head, Vec<T>)> = Vec::new();
     for statement in statements {

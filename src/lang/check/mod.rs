@@ -80,39 +80,54 @@ const STEPS_OF_WARNING: u64 = 20;
 /// The arguments that a profile gives a policy, by its name.
 pub type Arguments<'a> = &'a dyn Fn(&str) -> Vec<Argument>;
 
+/// A text to check, and what it may name.
+#[derive(Clone, Copy)]
+pub struct Input<'a> {
+    /// The tree of the text.
+    pub file: &'a ast::File,
+    /// The text, which messages quote.
+    pub source: &'a Source,
+    /// The files that it uses.
+    pub used: &'a [UsedFile<'a>],
+    /// The kinds beside those of Kubernetes.
+    pub schemas: &'a Schemas,
+    /// Exceptions from this text and from others.
+    pub outside: &'a Outside,
+}
+
 /// Checks a file, every policy with the defaults of its params and again with the arguments of a profile, by the
-/// name of the policy. `schemas` has the kinds beside those of Kubernetes.
+/// name of the policy.
 ///
-/// `source` is the text of the file, for messages that quote it; `used` are the files that it uses. The result has the policies without a mistake;
-/// the mistakes of all are added to the diagnostics, in the order of the text. A mistake that the policy does
-/// not have with its defaults is reported at the argument, with its place in the policy beside it.
+/// The result has the policies without a mistake; the mistakes of all are added to the diagnostics, in the order of the
+/// text. A mistake that the policy does not have with its defaults is reported at the argument, with its place in the
+/// policy beside it.
 pub fn check(
-    (file, source, used): (&ast::File, &Source, &[UsedFile<'_>]),
-    (arguments, schemas, outside): (Arguments<'_>, &Schemas, &Outside),
+    input: Input<'_>,
+    arguments: Arguments<'_>,
     budget: &Budget,
     said: &mut Vec<Diagnostic>,
 ) -> Vec<Policy> {
-    check_all((file, source, used), (arguments, schemas, outside), false, budget, said)
+    check_all(input, Some(arguments), budget, said)
 }
 
 /// Checks a file and concludes nothing from the values of params: for any arguments that a profile may give, as far as the
 /// policy compiles for them.
 pub(crate) fn check_for_any_arguments(
-    (file, source, used): (&ast::File, &Source, &[UsedFile<'_>]),
-    (schemas, outside): (&Schemas, &Outside),
+    input: Input<'_>,
     budget: &Budget,
     said: &mut Vec<Diagnostic>,
 ) -> Vec<Policy> {
-    check_all((file, source, used), (&|_| Vec::new(), schemas, outside), true, budget, said)
+    check_all(input, None, budget, said)
 }
 
+/// `arguments` are `None` for any.
 fn check_all(
-    (file, source, used): (&ast::File, &Source, &[UsedFile<'_>]),
-    (arguments, schemas, outside): (Arguments<'_>, &Schemas, &Outside),
-    any_arguments: bool,
+    input: Input<'_>,
+    arguments: Option<Arguments<'_>>,
     budget: &Budget,
     said: &mut Vec<Diagnostic>,
 ) -> Vec<Policy> {
+    let Input { file, source, used, schemas, outside } = input;
     let mut diagnostics = Vec::new();
     let mut result = Vec::new();
     let text = Texts { text: source.text(), used, outside: Some(outside) };
@@ -142,18 +157,18 @@ fn check_all(
             continue;
         }
         let mut checker = Checker::new(text, Vec::new(), budget).with(schemas);
-        checker.any_arguments = any_arguments;
-        let mut checked = checker.policy(item, policy, (&file_items, outside));
-        if any_arguments && checker.is_broken() {
+        checker.any_arguments = arguments.is_none();
+        let mut checked = checker.policy(item, policy, &file_items, outside);
+        if arguments.is_none() && checker.is_broken() {
             checker = Checker::new(text, Vec::new(), budget).with(schemas);
-            checked = checker.policy(item, policy, (&file_items, outside));
+            checked = checker.policy(item, policy, &file_items, outside);
         }
         let mut broken = checker.is_broken();
-        let given = arguments(&policy.name.text);
+        let given = arguments.map(|of| of(&policy.name.text)).unwrap_or_default();
         if !broken && !given.is_empty() {
             // Again with the arguments: they cause the further errors, which are reported at their places.
             let mut again = Checker::new(text, given.clone(), budget).with(schemas);
-            checked = again.policy(item, policy, (&file_items, outside));
+            checked = again.policy(item, policy, &file_items, outside);
             broken = again.is_broken();
             let errors = again.diagnostics.into_iter().filter(Diagnostic::is_error);
             diagnostics.extend(errors.map(|error| arguments::blame(error, &given, text.text)));
@@ -165,8 +180,8 @@ fn check_all(
             result.push(checked);
         }
     }
-    exceptions::check_outside((file, text), (budget, schemas), &mut diagnostics);
-    scope::check_unused_items((file, text), &file_items, (budget, schemas), &mut diagnostics);
+    exceptions::check_outside(file, text, schemas, budget, &mut diagnostics);
+    scope::check_unused_items(file, text, &file_items, schemas, budget, &mut diagnostics);
     diagnostics.sort_by_key(|d| (d.span.source, d.span.start, d.span.end, d.code.id));
     diagnostics.dedup();
     said.append(&mut diagnostics);
@@ -177,22 +192,7 @@ fn check_all(
 /// tables that the expression refers to.
 pub fn check_expression(expr: &ast::Expr, text: &str) -> (Option<(Policy, Expr)>, Vec<Diagnostic>) {
     let budget = &Budget::default();
-    let mut checker = Checker::new(Texts::one(text), Vec::new(), budget);
-    checker.frame = Frame::new(Place::In(StatementId::Filter), FactScope::Narrowed);
-    let checked = checker.expr(expr, None);
-    let mut diagnostics = std::mem::take(&mut checker.diagnostics);
-    budget.report(&mut diagnostics);
-    diagnostics.sort_by_key(|d| (d.span.start, d.span.end, d.code.id));
-    if diagnostics.iter().any(Diagnostic::is_error) || checked.ty.is_unknown() {
-        return (None, diagnostics);
-    }
-    let name = ast::Name { text: Text::from("expression"), span: expr.span };
-    let mut policy = empty_policy(&name, expr.span);
-    policy.slots = checker.slots;
-    policy.lets = checker.lets;
-    policy.defs = checker.defs;
-    policy.kinds = checker.kinds;
-    (Some((policy, checked)), diagnostics)
+    Checker::of_filter(text, budget).alone(expr)
 }
 
 /// Checks one expression of CEL, with variables that are given when it is evaluated: they are the first slots.
@@ -204,25 +204,17 @@ pub(crate) fn check_cel(
     variables: &[(Text, Type)],
 ) -> (Option<(Policy, Expr, String)>, Vec<Diagnostic>) {
     let budget = &Budget::default();
-    let mut checker = Checker::new(Texts::one(text), Vec::new(), budget);
-    checker.frame = Frame::new(Place::In(StatementId::Filter), FactScope::Narrowed);
+    let mut checker = Checker::of_filter(text, budget);
     checker.dialect = Dialect::Cel(rows);
     for (name, ty) in variables {
         checker.cel_binding(name, ty.clone());
     }
-    let checked = checker.expr(expr, None);
-    let ty = checker.cel_type_name(&checked);
-    let mut diagnostics = std::mem::take(&mut checker.diagnostics);
-    budget.report(&mut diagnostics);
-    diagnostics.sort_by_key(|d| (d.span.start, d.span.end, d.code.id));
-    if diagnostics.iter().any(Diagnostic::is_error) || checked.ty.is_unknown() {
-        return (None, diagnostics);
-    }
-    let name = ast::Name { text: Text::from("expression"), span: expr.span };
-    let mut policy = empty_policy(&name, expr.span);
-    policy.cel = true;
-    policy.slots = checker.slots;
-    (Some((policy, checked, ty)), diagnostics)
+    let (checked, said) = checker.alone(expr);
+    let named = checked.map(|(policy, expr)| {
+        let ty = checker.cel_type_name(&expr);
+        (policy, expr, ty)
+    });
+    (named, said)
 }
 
 /// No kinds beside those of Kubernetes.
@@ -375,6 +367,32 @@ impl<'a> Checker<'a> {
         }
     }
 
+    /// A checker of one expression, as part of a filter.
+    fn of_filter(text: &'a str, budget: &'a Budget) -> Self {
+        let mut checker = Checker::new(Texts::one(text), Vec::new(), budget);
+        checker.frame = Frame::new(Place::In(StatementId::Filter), FactScope::Narrowed);
+        checker
+    }
+
+    /// Checks its only expression. The policy holds the tables that the expression refers to.
+    fn alone(&mut self, expr: &'a ast::Expr) -> (Option<(Policy, Expr)>, Vec<Diagnostic>) {
+        let checked = self.expr(expr, None);
+        let mut diagnostics = std::mem::take(&mut self.diagnostics);
+        self.budget.report(&mut diagnostics);
+        diagnostics.sort_by_key(|d| (d.span.start, d.span.end, d.code.id));
+        if diagnostics.iter().any(Diagnostic::is_error) || checked.ty.is_unknown() {
+            return (None, diagnostics);
+        }
+        let name = ast::Name { text: Text::from("expression"), span: expr.span };
+        let mut policy = empty_policy(&name, expr.span);
+        policy.cel = matches!(self.dialect, Dialect::Cel(_));
+        policy.slots = std::mem::take(&mut self.slots);
+        policy.lets = std::mem::take(&mut self.lets);
+        policy.defs = std::mem::take(&mut self.defs);
+        policy.kinds = std::mem::take(&mut self.kinds);
+        (Some((policy, checked)), diagnostics)
+    }
+
     /// This checker with kinds beside those of Kubernetes.
     fn with(self, schemas: &'a Schemas) -> Self {
         Checker { schemas, ..self }
@@ -384,7 +402,8 @@ impl<'a> Checker<'a> {
         &mut self,
         item: &'a ast::Item,
         policy: &'a ast::Policy,
-        (file, outside): (&scope::FileItems<'a>, &'a Outside),
+        file: &scope::FileItems<'a>,
+        outside: &'a Outside,
     ) -> Policy {
         if policy.dialect == ast::Dialect::Cel {
             self.dialect = Dialect::Cel(Rows::of_policies());

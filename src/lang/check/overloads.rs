@@ -13,6 +13,13 @@ use crate::types::{Ty, Type};
 use bayplan_diag::{Span, codes};
 use std::sync::Arc;
 
+/// What the letters of a row stand for.
+struct Letters {
+    types: Vec<(char, Type)>,
+    /// The row is a method of CEL's optionals.
+    of_optional: bool,
+}
+
 impl Checker<'_> {
     /// Chooses the row that the arguments fit, and makes the call.
     pub(super) fn call_function(
@@ -83,32 +90,25 @@ impl Checker<'_> {
 
     /// The types that the letters of a row stand for, when the arguments fit it.
     pub(super) fn bind(&self, id: FunctionId, args: &[Expr], absent_too: bool) -> Option<Vec<(char, Type)>> {
-        let mut bound: Vec<(char, Type)> = Vec::new();
+        let of_optional = matches!(id.def().params.first(), Some(Ty::CelOptional(_)));
+        let mut letters = Letters { types: Vec::new(), of_optional };
         for (at, arg) in args.iter().enumerate() {
             let ty = if absent_too { arg.ty.present() } else { &arg.ty };
-            let optional = matches!(id.def().params.first(), Some(Ty::CelOptional(_)));
-            if !self.bind_one(param_at(id, at), ty, is_zero(arg), optional, &mut bound) {
+            if !self.bind_one(param_at(id, at), ty, is_zero(arg), &mut letters) {
                 return None;
             }
         }
         let mut params =
-            args.iter().enumerate().map(|(at, arg)| (arg, instantiate(param_at(id, at), &bound)));
+            args.iter().enumerate().map(|(at, arg)| (arg, instantiate(param_at(id, at), &letters.types)));
         let fits = |(arg, wanted): (&Expr, Type)| {
             !elements_widen(&arg.ty, &wanted) || self.coerce(arg.clone(), wanted.present()).is_ok()
         };
-        params.all(fits).then_some(bound)
+        params.all(fits).then_some(letters.types)
     }
 
-    pub(super) fn bind_one(
-        &self,
-        param: &Ty,
-        given: &Type,
-        zero: bool,
-        optional: bool,
-        bound: &mut Vec<(char, Type)>,
-    ) -> bool {
+    fn bind_one(&self, param: &Ty, given: &Type, zero: bool, letters: &mut Letters) -> bool {
         match param {
-            Ty::Optional(inner) => self.bind_one(inner, given.present(), zero, optional, bound),
+            Ty::Optional(inner) => self.bind_one(inner, given.present(), zero, letters),
             _ if given.is_optional() => false,
             Ty::Var(letter) | Ty::Number(letter) | Ty::Ordered(letter) => {
                 let fits = match param {
@@ -116,25 +116,23 @@ impl Checker<'_> {
                     Ty::Ordered(_) => given.is_ordered() || *given == Type::Never,
                     _ => true,
                 };
-                fits && self.bind_letter(*letter, given, zero, optional, bound)
+                fits && self.bind_letter(*letter, given, zero, letters)
             }
             Ty::List(inner) => match given {
                 Type::List(own) | Type::Set(own) => match inner {
-                    Ty::Optional(inner) => self.bind_one(inner, own.present(), false, optional, bound),
-                    _ => **own == Type::Never || self.bind_element(inner, own, optional, bound),
+                    Ty::Optional(inner) => self.bind_one(inner, own.present(), false, letters),
+                    _ => **own == Type::Never || self.bind_element(inner, own, letters),
                 },
                 _ => false,
             },
             Ty::CelOptional(inner) => match given {
-                Type::CelOptional(own) => {
-                    **own == Type::Never || self.bind_one(inner, own, false, optional, bound)
-                }
+                Type::CelOptional(own) => **own == Type::Never || self.bind_one(inner, own, false, letters),
                 _ => false,
             },
             Ty::Map(key, value) => match given {
                 Type::Map(k, v) => {
-                    (**k == Type::Never || self.bind_one(key, k, false, optional, bound))
-                        && (**v == Type::Never || self.bind_element(value, v, optional, bound))
+                    (**k == Type::Never || self.bind_one(key, k, false, letters))
+                        && (**v == Type::Never || self.bind_element(value, v, letters))
                 }
                 _ => false,
             },
@@ -150,38 +148,31 @@ impl Checker<'_> {
     }
 
     /// An element of a list or a value of a map. Where the row takes any, it may be absent.
-    fn bind_element(&self, param: &Ty, given: &Type, optional: bool, bound: &mut Vec<(char, Type)>) -> bool {
+    fn bind_element(&self, param: &Ty, given: &Type, letters: &mut Letters) -> bool {
         match param {
-            Ty::Var(letter) => self.bind_letter(*letter, given, false, optional, bound),
-            param => self.bind_one(param, given, false, optional, bound),
+            Ty::Var(letter) => self.bind_letter(*letter, given, false, letters),
+            param => self.bind_one(param, given, false, letters),
         }
     }
 
     /// Binds a letter, or joins its type with the one that it is bound to.
-    fn bind_letter(
-        &self,
-        letter: char,
-        given: &Type,
-        zero: bool,
-        optional: bool,
-        bound: &mut Vec<(char, Type)>,
-    ) -> bool {
-        match bound.iter().position(|(known, _)| *known == letter) {
+    fn bind_letter(&self, letter: char, given: &Type, zero: bool, letters: &mut Letters) -> bool {
+        match letters.types.iter().position(|(known, _)| *known == letter) {
             None => {
                 // A zero takes the type of the others.
                 let ty = if zero { Type::Never } else { given.clone() };
-                bound.push((letter, ty));
+                letters.types.push((letter, ty));
                 true
             }
             Some(_) if zero => true,
             // What is held by an optional of an unknown type stays of an unknown type.
-            Some(at) if optional && (bound[at].1 == Type::Dyn || *given == Type::Dyn) => {
-                bound[at].1 = Type::Dyn;
+            Some(at) if letters.of_optional && (letters.types[at].1 == Type::Dyn || *given == Type::Dyn) => {
+                letters.types[at].1 = Type::Dyn;
                 true
             }
-            Some(at) => match self.join(&bound[at].1, given) {
+            Some(at) => match self.join(&letters.types[at].1, given) {
                 Some(joined) => {
-                    bound[at].1 = joined;
+                    letters.types[at].1 = joined;
                     true
                 }
                 None => false,

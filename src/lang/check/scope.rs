@@ -188,9 +188,11 @@ pub(super) fn twice(name: &ast::Name, first: Span) -> Diagnostic {
 
 /// Defs of a file that no policy uses are checked when the file has none; their mistakes are reported there.
 pub(super) fn check_unused_items(
-    (file, text): (&ast::File, Texts<'_>),
+    file: &ast::File,
+    text: Texts<'_>,
     items: &FileItems<'_>,
-    (budget, schemas): (&Budget, &Schemas),
+    schemas: &Schemas,
+    budget: &Budget,
     diagnostics: &mut Vec<Diagnostic>,
 ) {
     if items.items.is_empty() || file.policies().next().is_some() {

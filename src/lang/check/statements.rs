@@ -53,8 +53,7 @@ impl<'a> Checker<'a> {
                 }
                 StatementKind::Prefilter(block) => {
                     let statements = self.prefilter(block);
-                    for (head, statements) in
-                        runs(&head, statements, PrefilterStatement::span, (modes, result))
+                    for (head, statements) in runs(&head, statements, PrefilterStatement::span, modes, result)
                     {
                         result.add_rule(head, Body::Prefilter(Prefilter { statements }));
                     }
@@ -77,7 +76,7 @@ impl<'a> Checker<'a> {
                 }
                 StatementKind::Permit(block) => {
                     let statements = OfPermit::all(self.permit(block));
-                    for (head, statements) in runs(&head, statements, OfPermit::span, (modes, result)) {
+                    for (head, statements) in runs(&head, statements, OfPermit::span, modes, result) {
                         result.add_rule(head, Body::Permit(OfPermit::together(statements)));
                     }
                 }

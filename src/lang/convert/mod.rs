@@ -150,8 +150,8 @@ fn checked(source: &Source, file: &ast::File, given: Given<'_>) -> Vec<Policy> {
     let mut said = Vec::new();
     let Some(used) = uses::load(source, file, given.sources, &mut said) else { return Vec::new() };
     let outside = Outside::default().with(file, source);
-    let given = (given.schemas, &outside);
-    check::check_for_any_arguments((file, source, &used), given, &Budget::default(), &mut said)
+    let input = check::Input { file, source, used: &used, schemas: given.schemas, outside: &outside };
+    check::check_for_any_arguments(input, &Budget::default(), &mut said)
 }
 
 /// Reads what was written: it compiles, nothing in it may fail, and it means what it was made of.

@@ -65,7 +65,8 @@ impl MemoIndex {
         &mut self,
         key: Key,
         value: Option<Constant>,
-        (now, keeps_for): (Time, Duration),
+        now: Time,
+        keeps_for: Duration,
         moved: &mut Moves,
     ) {
         self.end(now, moved);
@@ -205,7 +206,7 @@ mod tests {
     /// Remembers or forgets, and says which keys moved.
     fn remember(memo: &mut MemoIndex, of: &str, value: Option<i64>, now: i64) -> usize {
         let mut moved = Moves::default();
-        memo.remember(key(of), value.map(Value::Int), (Time(now), TTL), &mut moved);
+        memo.remember(key(of), value.map(Value::Int), Time(now), TTL, &mut moved);
         moved.0.len()
     }
 
@@ -242,7 +243,7 @@ mod tests {
         assert_eq!(remember(&mut memo, "a", None, 2), 0);
         assert_eq!(value(&memo, "a", 2), None);
         let mut moved = Moves::default();
-        memo.remember(key("a"), Some(Value::Int(1)), (Time(3), Duration(0)), &mut moved);
+        memo.remember(key("a"), Some(Value::Int(1)), Time(3), Duration(0), &mut moved);
         assert!(moved.0.is_empty() && memo.is_empty());
     }
 
@@ -258,7 +259,7 @@ mod tests {
         let mut moved = Moves::default();
         for at in 0..100 {
             let (of, value) = (key(&format!("{at}{large}")), Some(Value::text("v")));
-            memo.remember(of, value, (Time(70), TTL), &mut moved);
+            memo.remember(of, value, Time(70), TTL, &mut moved);
         }
         assert!(memo.bytes <= MOST_BYTES && memo.len() < 40, "{} keys, {} bytes", memo.len(), memo.bytes);
         let all: usize = memo.entries.values().map(|entry| entry.bytes).sum();

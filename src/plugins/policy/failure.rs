@@ -97,7 +97,7 @@ impl PolicyPlugin {
     fn remember(&self, a: &mut Actor, memo: MemoId, key: Key, value: Option<Constant>) {
         let (memo, now) = (&self.compiled.policy[memo], a.now);
         a.write::<MemoIndex>(&memo.index, |index, moved| {
-            index.remember(key, value, (now, memo.keeps_for), moved);
+            index.remember(key, value, now, memo.keeps_for, moved);
         });
     }
 }

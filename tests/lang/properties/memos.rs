@@ -35,7 +35,7 @@ pub(super) fn fill(random: &mut Random, policy: &Policy, snapshot: &mut Snapshot
             };
             let ttl = Duration::from_seconds(3_600);
             snapshot.write_index::<MemoIndex>(&memo.index, |index, moved| {
-                index.remember(Ordered(key), Some(value), (NOW, ttl), moved);
+                index.remember(Ordered(key), Some(value), NOW, ttl, moved);
             });
         }
     }
@@ -99,7 +99,7 @@ fn a_memo_is_the_last_value_that_was_remembered_until_its_end() {
             let before = by_definition(&writes[at], &key, memo.keeps_for, now);
             let fork = kept.clone();
             let moved = kept.write_index::<MemoIndex>(&memo.index, |index, moved| {
-                index.remember(key.clone(), value.clone(), (now, memo.keeps_for), moved);
+                index.remember(key.clone(), value.clone(), now, memo.keeps_for, moved);
             });
             writes[at].push((key.clone(), value, now));
             let after = by_definition(&writes[at], &key, memo.keeps_for, now);

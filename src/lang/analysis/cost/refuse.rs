@@ -12,13 +12,6 @@ pub fn check(policy: &Policy, size: Size, diagnostics: &mut Vec<Diagnostic>) -> 
     let costs = Costs::new(policy, size);
     let mut fits = true;
     let mut together = 0u128;
-    let mut say = |name: &str, rule: &Rule, cost: RuleCost, declared: Option<&str>| {
-        if cost.steps <= MOST_STEPS {
-            together = together.saturating_add(cost.steps);
-        }
-        fits &= cost.too_large.is_empty();
-        judge((name, rule, policy.cel), cost, size, declared, diagnostics);
-    };
     let mut asked = 0;
     for rule in &policy.rules {
         let name = match &rule.body {
@@ -39,7 +32,11 @@ pub fn check(policy: &Policy, size: Size, diagnostics: &mut Vec<Diagnostic>) -> 
         asked += usize::from(too_many);
         let declared =
             if too_many && asked <= MOST_ASKED { smaller_objects(policy, rule, size) } else { None };
-        say(&name, rule, cost, declared);
+        if cost.steps <= MOST_STEPS {
+            together = together.saturating_add(cost.steps);
+        }
+        fits &= cost.too_large.is_empty();
+        judge(&name, rule, policy.cel, cost, size, declared, diagnostics);
     }
     if together > MOST_STEPS_TOGETHER {
         let message = format!(
@@ -79,7 +76,9 @@ const MOST_ASKED: usize = 8;
 /// The findings about a rule. They are placed at the rule, so that a comment above it can lift
 /// them; the expensive part may be in a let or def elsewhere.
 fn judge(
-    (name, rule, cel): (&str, &Rule, bool),
+    name: &str,
+    rule: &Rule,
+    cel: bool,
     cost: RuleCost,
     size: Size,
     declared: Option<&str>,

@@ -112,7 +112,7 @@ impl Checker<'_> {
         }
         let (kind, body) = self.as_cel_go_reads(row.kind, body, &types, slots.last().copied(), span);
         let body_type = body.as_ref().map(|body| self.ty(body)).unwrap_or(Type::Dyn);
-        let result = self.cel_macro_result((kind, is_open), &types, &body_type, body.as_ref(), span)?;
+        let result = self.cel_macro_result(kind, is_open, &types, &body_type, body.as_ref(), span)?;
         let body = match (sorts, slots.as_slice(), body) {
             (true, [slot], Some(body)) if self.sorts_by_values(&object, &body, &body_type) => {
                 return Some(self.sorted_by_values(object, *slot, body, &body_type, result, span));
@@ -343,7 +343,8 @@ impl Checker<'_> {
 
     fn cel_macro_result(
         &mut self,
-        (kind, is_open): (MacroKind, bool),
+        kind: MacroKind,
+        is_open: bool,
         types: &[Type],
         body: &Type,
         expr: Option<&Expr>,
