@@ -1,60 +1,6 @@
 //! [`FIELDS`]: every field of a test file, in one table. The reader accepts what the table names,
 //! and the documentation of test files is made from it.
 
-/// What a field belongs to.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Section {
-    /// The file itself.
-    File,
-    /// An entry of `cases`.
-    Case,
-    /// A pod in its short form.
-    Pod,
-    /// A node in its short form.
-    Node,
-    /// `metrics`, of one node.
-    Metrics,
-    /// `metrics.NODE.cpu` and `metrics.NODE.memory`.
-    Usage,
-    /// `expect`, of one pod.
-    Expect,
-    /// `expect.unschedulable`.
-    Unschedulable,
-}
-
-impl Section {
-    /// All sections, in the order of the documentation.
-    pub const ALL: [Section; 8] = [
-        Section::File,
-        Section::Case,
-        Section::Pod,
-        Section::Node,
-        Section::Metrics,
-        Section::Usage,
-        Section::Expect,
-        Section::Unschedulable,
-    ];
-
-    /// A heading.
-    pub fn title(self) -> &'static str {
-        match self {
-            Section::File => "The file",
-            Section::Case => "A case",
-            Section::Pod => "A pod in its short form",
-            Section::Node => "A node in its short form",
-            Section::Metrics => "`metrics`, of a node",
-            Section::Usage => "`cpu` and `memory` of `metrics`",
-            Section::Expect => "What is expected of a pod",
-            Section::Unschedulable => "`expect.unschedulable`",
-        }
-    }
-
-    /// The names of its fields.
-    pub(super) fn names(self) -> Vec<&'static str> {
-        FIELDS.iter().filter(|field| field.section == self).map(|field| field.name).collect()
-    }
-}
-
 /// A field of test files.
 #[derive(Clone, Copy, Debug)]
 pub struct FieldDoc {
@@ -69,16 +15,40 @@ pub struct FieldDoc {
 }
 
 macro_rules! fields {
-    ($($section:ident { $($name:literal $example:literal $doc:literal)* })*) => {
+    ($($(#[$doc:meta])* $section:ident $title:literal { $($name:literal $example:literal $meaning:literal)* })*) => {
+        /// What a field belongs to.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        pub enum Section {
+            $($(#[$doc])* $section,)*
+        }
+
+        impl Section {
+            /// All sections, in the order of the documentation.
+            pub const ALL: [Section; [$(Section::$section),*].len()] = [$(Section::$section),*];
+
+            /// A heading.
+            pub fn title(self) -> &'static str {
+                match self {
+                    $(Section::$section => $title,)*
+                }
+            }
+
+            /// The names of its fields.
+            pub(super) fn names(self) -> Vec<&'static str> {
+                FIELDS.iter().filter(|field| field.section == self).map(|field| field.name).collect()
+            }
+        }
+
         /// Every field of test files, by section.
         pub const FIELDS: &[FieldDoc] = &[
-            $($(FieldDoc { section: Section::$section, name: $name, example: $example, doc: $doc },)*)*
+            $($(FieldDoc { section: Section::$section, name: $name, example: $example, doc: $meaning },)*)*
         ];
     };
 }
 
 fields! {
-    File {
+    /// The file itself.
+    File "The file" {
         "policies" "[gpu.bay]" "The policies under test: files and folders beside this file."
         "cluster" "cluster.yaml" "A cluster file beside this file, or a list of \
             them. Optional when there are `nodes`."
@@ -93,7 +63,8 @@ fields! {
             of the source: their NodeMetrics in the cluster file do not count."
         "cases" "[{name: …, pod: …, expect: …}]" "The tests."
     }
-    Case {
+    /// An entry of `cases`.
+    Case "A case" {
         "name" "a job of another team waits" "What the case shows."
         "pod" "{name: train, requests: {cpu: 2}}" "The pod: in short, in full, or the name of a file."
         "pods" "[{name: a}, {name: b}]" "Several pods, scheduled together."
@@ -107,7 +78,8 @@ fields! {
             `pods`, of each by its name."
         "expect" "{node: n1}" "What is expected of the pod; with `pods`, of each by its name."
     }
-    Pod {
+    /// A pod in its short form.
+    Pod "A pod in its short form" {
         "name" "train" "Its name; `pod` if it is not given."
         "namespace" "shop" "Its namespace; `default` if it is not given."
         "labels" "{team: a}" "Its labels."
@@ -122,7 +94,8 @@ fields! {
         "schedulingGates" "[quota]" "The names of its scheduling gates."
         "node" "n1" "The node it already runs on."
     }
-    Node {
+    /// A node in its short form.
+    Node "A node in its short form" {
         "name" "n1" "Its name."
         "labels" "{zone: a}" "Its labels."
         "annotations" "{note: x}" "Its annotations."
@@ -131,19 +104,22 @@ fields! {
         "taints" "[{key: gpu, effect: NoSchedule}]" "Its taints, as in a Node."
         "unschedulable" "true" "Whether it is cordoned."
     }
-    Metrics {
+    /// `metrics`, of one node.
+    Metrics "`metrics`, of a node" {
         "cpu" "{mean: 2, std: 500m}" "What it used of its CPU; nothing if it is not given."
         "memory" "{mean: 4Gi, max: 6Gi}" "What it used of its memory; nothing if it is not given."
         "samples" "20" "How many samples there are; 1 if it is not given."
         "age" "10m" "How old the newest sample is, such as `90s` or `10m`; `0s` if it is not given."
     }
-    Usage {
+    /// `metrics.NODE.cpu` and `metrics.NODE.memory`.
+    Usage "`cpu` and `memory` of `metrics`" {
         "latest" "2" "The newest sample; the mean if it is not given."
         "mean" "1500m" "The mean of the samples; the newest one if it is not given."
         "std" "200m" "Their standard deviation; 0 if it is not given."
         "max" "3" "The largest one; the larger of mean and newest if it is not given."
     }
-    Expect {
+    /// `expect`, of one pod.
+    Expect "What is expected of a pod" {
         "node" "n1" "The pod is placed on this node."
         "one of" "[n1, n2]" "The pod is placed on one of these nodes."
         "not" "n3" "The pod is not placed on this node, or on any of a list."
@@ -169,7 +145,8 @@ fields! {
         "events" "{Placed: on rack a}" "Events about the pod by their reasons, with a part of the text; `null` for a \
             reason that no event has."
     }
-    Unschedulable {
+    /// `expect.unschedulable`.
+    Unschedulable "`expect.unschedulable`" {
         "reason" "Insufficient cpu" "A reason that nodes give, or a part of the event's message."
         "nodes" "2" "How many nodes give the reason."
     }
