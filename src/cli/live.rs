@@ -91,7 +91,8 @@ pub(super) fn target(connection: &Connection) -> Target {
 /// Reads the cluster, and adds its policies to `policies`; with the configuration of its scheduler, if the command `asks`.
 pub(super) fn read(
     connection: &Connection,
-    (wanted, asks): (Wanted, bool),
+    wanted: Wanted,
+    asks: bool,
     policies: &mut Policies,
     out: &mut Output,
 ) -> anyhow::Result<Cluster> {
@@ -134,7 +135,7 @@ pub(super) fn read(
         _ => false,
     });
     let configuration = match asks {
-        true => configuration(listed.running, (&namespaces, strange), out),
+        true => configuration(listed.running, &namespaces, strange, out),
         false => None,
     };
     let world = listed.objects.into_iter().collect();
@@ -146,7 +147,8 @@ pub(super) fn read(
 /// for a scheduler that the default configuration does not have.
 fn configuration(
     running: Result<Option<Running>, String>,
-    (namespaces, strange): (&str, bool),
+    namespaces: &str,
+    strange: bool,
     out: &mut Output,
 ) -> Option<(String, String)> {
     let otherwise = "the default configuration counts; name the scheduler's with `--config FILE`";

@@ -330,11 +330,11 @@ impl Reading {
         match KindRow::named(version, kind) {
             Some(row) => {
                 if pods && workloads::makes_pods(kind) {
-                    self.workload(&value, (kind, &name), place);
+                    self.workload(&value, kind, &name, place);
                 }
                 self.take(value, row, place);
             }
-            None if pods => self.workload(&value, (kind, &name), place),
+            None if pods => self.workload(&value, kind, &name, place),
             // Others than those with policies are nothing to a scheduler.
             None if kind == "ConfigMap" => {}
             None => self.skip(&name),
@@ -362,7 +362,7 @@ impl Reading {
     }
 
     /// An object of a file of pods that is not a pod itself.
-    fn workload(&mut self, value: &Value, (kind, name): (&str, &KindName), place: &Place) {
+    fn workload(&mut self, value: &Value, kind: &str, name: &KindName, place: &Place) {
         let nodes = self.nodes_for_pods.take().unwrap_or_default();
         let of: Vec<&Node> = nodes.iter().map(|node| &**node).collect();
         let expanded = workloads::expand(value, kind, &of);

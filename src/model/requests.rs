@@ -185,12 +185,11 @@ impl PodResources {
         let mut containers = Vec::with_capacity(spec.init_containers.len() + spec.containers.len());
         for (at, container) in spec.init_containers.iter().enumerate() {
             let path = format!("spec.initContainers[{at}]");
-            let sidecar = container.is_sidecar();
-            containers.push(read_container(container, &path, (true, sidecar), &statuses, problems));
+            containers.push(read_container(container, &path, true, &statuses, problems));
         }
         for (at, container) in spec.containers.iter().enumerate() {
             let path = format!("spec.containers[{at}]");
-            containers.push(read_container(container, &path, (false, false), &statuses, problems));
+            containers.push(read_container(container, &path, false, &statuses, problems));
         }
         let pod_status = status.resources.as_ref().map(|resources| {
             let path = "status.allocatedResources";
@@ -398,7 +397,7 @@ impl Resources {
 fn read_container(
     container: &Container,
     path: &str,
-    (init, sidecar): (bool, bool),
+    init: bool,
     statuses: &[&ContainerStatus],
     problems: &mut Problems,
 ) -> ContainerResources {
@@ -411,5 +410,5 @@ fn read_container(
         (actual, read(&status.allocated_resources, &allocated, AmountsOf::Requests, problems))
     });
     let spec = Resources::read(&container.resources, &format!("{path}.resources"), problems);
-    ContainerResources { spec, status, init, sidecar }
+    ContainerResources { spec, status, init, sidecar: init && container.is_sidecar() }
 }

@@ -350,7 +350,7 @@ impl Scheduler {
         };
         let failures = self.after_binds.open.get(key).map_or(0, |mark| mark.failures);
         if self.after_binds.origin(key) == Some(Origin::Forged) {
-            return self.next_write(key, with_mark_removed(Vec::new(), &pod, (&key.1, false)), failures);
+            return self.next_write(key, with_mark_removed(Vec::new(), &pod, &key.1, false), failures);
         }
         let Some((framework, id)) = self.writer(&pod, &key.1) else {
             return self.end_mark(key, "policy");
@@ -365,7 +365,7 @@ impl Scheduler {
         });
         match found {
             Ok(writes) => {
-                let calls = with_mark_removed(writes, &pod, (&key.1, true));
+                let calls = with_mark_removed(writes, &pod, &key.1, true);
                 match calls.iter().find_map(Write::problem) {
                     None => self.next_write(key, calls, failures),
                     Some(problem) => self.mark_failed(key, &problem, now, out),
@@ -477,11 +477,7 @@ impl Scheduler {
 }
 
 /// The writes, and the removal of the mark of a plugin at their end; whether all is written then.
-fn with_mark_removed(
-    writes: Vec<Write>,
-    pod: &PodInfo,
-    (plugin, written): (&Symbol, bool),
-) -> VecDeque<Write> {
+fn with_mark_removed(writes: Vec<Write>, pod: &PodInfo, plugin: &Symbol, written: bool) -> VecDeque<Write> {
     let mut calls: VecDeque<Write> = VecDeque::new();
     for write in writes {
         if !calls.iter_mut().any(|known| known.take_in(&write)) {

@@ -25,7 +25,7 @@ impl Scheduler {
         let is_marked = self.cache.snapshot.marks(&before.key).is_some();
         let marks = if is_marked { MARKS } else { ActionType::default() };
         let old = is_marked.then(|| before.clone());
-        self.decided((&before.key, old), ActionType::ADD.with(STATE).with(marks), waits, now);
+        self.decided(&before.key, old, ActionType::ADD.with(STATE).with(marks), waits, now);
     }
 
     /// The binding of an assumed pod takes a while: those whom a pod on its node may help are tried before a watch shows it
@@ -43,13 +43,13 @@ impl Scheduler {
     /// The pod stops waiting at Permit, the API server accepted its binding, or its nomination moved.
     pub(super) fn state_moved(&mut self, pod: &PodKey, by_failure: bool, now: Time) {
         let old = self.cache.pod(pod).cloned();
-        self.decided((pod, old), STATE, by_failure, now);
+        self.decided(pod, old, STATE, by_failure, now);
     }
 
     /// An assumed pod is pending again, without the marks that it had.
     pub(super) fn marks_went(&mut self, marked: Arc<PodInfo>, now: Time) {
         let key = marked.key.clone();
-        self.decided((&key, Some(marked)), MARKS, true, now);
+        self.decided(&key, Some(marked), MARKS, true, now);
     }
 
     /// Sets or removes a nomination. What that moves comes from a failed attempt.
@@ -64,7 +64,8 @@ impl Scheduler {
     /// Tells the other pods. The pod of the event has the node that it has here.
     fn decided(
         &mut self,
-        (pod, old): (&PodKey, Option<Arc<PodInfo>>),
+        pod: &PodKey,
+        old: Option<Arc<PodInfo>>,
         actions: ActionType,
         after_backoff: bool,
         now: Time,

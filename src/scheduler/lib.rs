@@ -250,7 +250,7 @@ impl Scheduler {
                 match deferred {
                     Deferred::Allow(pod, by) => self.allow_waiting(&pod, &by, now, out),
                     Deferred::Reject(pod, by, why, ended) => {
-                        self.reject_waiting(&pod, &by, (why, ended), now, out);
+                        self.reject_waiting(&pod, &by, why, ended, now, out);
                     }
                     Deferred::Event(event) => self.event(*event, out),
                     Deferred::Settled(pod) => self.binding_settled(&pod, now, out),

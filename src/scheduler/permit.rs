@@ -250,7 +250,8 @@ impl Scheduler {
         &mut self,
         pod: &PodKey,
         by: &Symbol,
-        (status, ended_by): (Status, EndedBy),
+        status: Status,
+        ended_by: EndedBy,
         now: Time,
         out: &mut Vec<Effect>,
     ) {

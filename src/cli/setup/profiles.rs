@@ -93,7 +93,7 @@ fn registry(policies: &Policies) -> anyhow::Result<Registry> {
         let compiled = compiled.clone();
         let (name, sorts) = (compiled.name().to_owned(), compiled.policy.orders_queue());
         registry.add_policy(&name, sorts, move |args| {
-            let compiled = compiled_with(&compiled, (&sources, &schemas, &exceptions), size, args)?;
+            let compiled = compiled_with(&compiled, &sources, &schemas, &exceptions, size, args)?;
             Ok(Arc::new(PolicyPlugin::new(compiled, ExemptPods::default())))
         })?;
     }
@@ -109,7 +109,7 @@ pub(crate) fn with_arguments(
     args: &Tree,
 ) -> Result<Arc<dyn crate::framework::Plugin>, Vec<ArgsError>> {
     let compiled =
-        compiled_with(&policy.compiled, (&policy.sources, &policy.schemas, &policy.exceptions), size, args)?;
+        compiled_with(&policy.compiled, &policy.sources, &policy.schemas, &policy.exceptions, size, args)?;
     let plugin = PolicyPlugin::new(compiled, exempt.clone());
     Ok(Arc::new(if policy.suspended { plugin.suspended() } else { plugin }))
 }
@@ -117,7 +117,9 @@ pub(crate) fn with_arguments(
 /// A policy compiled again with the arguments of a profile.
 fn compiled_with(
     compiled: &Arc<CompiledPolicy>,
-    (sources, schemas, exceptions): (&SourceMap, &Schemas, &Outside),
+    sources: &SourceMap,
+    schemas: &Schemas,
+    exceptions: &Outside,
     size: Size,
     args: &Tree,
 ) -> Result<Arc<CompiledPolicy>, Vec<ArgsError>> {

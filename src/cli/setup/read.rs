@@ -159,7 +159,7 @@ fn cluster(
     #[cfg(feature = "cluster")]
     if from.cluster.is_empty() && origin == Origin::FilesOrLive {
         let asks = from.config.is_none();
-        return live::read(&from.connection, (live::wanted(from), asks), policies, out);
+        return live::read(&from.connection, live::wanted(from), asks, policies, out);
     }
     #[cfg(not(feature = "cluster"))]
     let _ = (origin, out);

@@ -172,8 +172,8 @@ pub(crate) fn stand_in(object: &str, texts: &Texts, standing: Standing) -> Optio
         for policy in file.policies() {
             let found = attempts.iter().find_map(|kept| {
                 let text = match source.form() {
-                    Form::Language => held_policy(object, policy, &sources, (*kept, standing))?,
-                    Form::Document => held_document(object, policy, source, (*kept, standing))?,
+                    Form::Language => held_policy(object, policy, &sources, *kept, standing)?,
+                    Form::Document => held_document(object, policy, source, *kept, standing)?,
                 };
                 let mut sources = SourceMap::new();
                 let id = sources.add(key.as_str(), text.as_str());
@@ -204,7 +204,8 @@ fn held_policy(
     object: &str,
     policy: &ast::Policy,
     sources: &SourceMap,
-    (kept, standing): (Kept, Standing),
+    kept: Kept,
+    standing: Standing,
 ) -> Option<String> {
     let name = &policy.name.text;
     let applies = policy.statements.iter().find_map(|statement| match &statement.kind {
@@ -272,7 +273,8 @@ fn held_document(
     object: &str,
     policy: &ast::Policy,
     source: &Source,
-    (kept, standing): (Kept, Standing),
+    kept: Kept,
+    standing: Standing,
 ) -> Option<String> {
     let name = &policy.name.text;
     let reason = held_because(object, name, standing);

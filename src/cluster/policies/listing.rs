@@ -146,7 +146,7 @@ pub(crate) async fn read(api: &Api, wanted: &Policies, size: Size, further: &BTr
     let schemas = Arc::new(found.schemas.clone());
     owners.sort();
     let owners = owners.into_iter().map(|(_, of)| of).collect();
-    found.objects = judged(&present, (&found.history, owners), &found.overrides, (size, schemas));
+    found.objects = judged(&present, &found.history, owners, &found.overrides, size, schemas);
     Ok(found)
 }
 
@@ -182,9 +182,11 @@ async fn with_label(
 
 fn judged(
     present: &[ConfigMap],
-    (history, owners): (&BTreeMap<PolicyKey, Vec<Revision>>, BTreeMap<String, String>),
+    history: &BTreeMap<PolicyKey, Vec<Revision>>,
+    owners: BTreeMap<String, String>,
     overrides: &BTreeMap<String, Overrides>,
-    (size, schemas): (Size, Arc<Schemas>),
+    size: Size,
+    schemas: Arc<Schemas>,
 ) -> Vec<PolicyObject> {
     let exceptions = SharedExceptions::default();
     let joined = Arc::clone(&exceptions);
@@ -298,7 +300,7 @@ mod tests {
     }
 
     fn judge(objects: &[ConfigMap], history: &BTreeMap<PolicyKey, Vec<Revision>>) -> Vec<PolicyObject> {
-        judged(objects, (history, BTreeMap::new()), &BTreeMap::new(), Default::default())
+        judged(objects, history, BTreeMap::new(), &BTreeMap::new(), Size::default(), Default::default())
     }
 
     fn names(object: &PolicyObject) -> Vec<&str> {
@@ -380,8 +382,10 @@ mod tests {
         let overrides = BTreeMap::from([("n".to_owned(), Overrides::of(&entries).0)]);
         let found = judged(
             &[map("a", "2026-01", GOOD)],
-            (&BTreeMap::new(), BTreeMap::new()),
+            &BTreeMap::new(),
+            BTreeMap::new(),
             &overrides,
+            Size::default(),
             Default::default(),
         );
         assert_eq!(found[0].serving[0].origin, Origin::Suspended);

@@ -125,7 +125,7 @@ impl<P: Clone> Store<P> {
         let Some(held) = (if changed { self.objects.remove(name) } else { None }) else { return false };
         let serving = held.serving.filter(|version| !alone || version.policies.is_empty());
         let earlier = if alone { Vec::new() } else { held.earlier };
-        let held = self.held(name, &held.age, held.present, (serving, earlier));
+        let held = self.held(name, &held.age, held.present, serving, earlier);
         self.objects.insert(name.to_owned(), held);
         true
     }
@@ -169,13 +169,13 @@ impl<P: Clone> Store<P> {
                 self.objects.insert(name.to_owned(), held);
                 return false;
             }
-            let held = self.held(name, age, texts, (held.serving, held.earlier));
+            let held = self.held(name, age, texts, held.serving, held.earlier);
             self.objects.insert(name.to_owned(), held);
             return true;
         }
         let earlier = if self.exceptions_alone.contains(name) { Vec::new() } else { earlier(&texts) };
         let served = self.version_of(name, &earlier);
-        let held = self.held(name, age, texts, (served, earlier));
+        let held = self.held(name, age, texts, served, earlier);
         self.objects.insert(name.to_owned(), held);
         true
     }
@@ -185,7 +185,8 @@ impl<P: Clone> Store<P> {
         name: &str,
         age: &str,
         texts: Texts,
-        (serving, earlier): (Option<Arc<Version<P>>>, Vec<Earlier>),
+        serving: Option<Arc<Version<P>>>,
+        earlier: Vec<Earlier>,
     ) -> Held<P> {
         let alone = self.exceptions_alone.contains(name);
         let compiled = self.compiled(name, &texts).and_then(|policies| match policies.first() {
@@ -316,7 +317,7 @@ impl<P: Clone> Store<P> {
         let names: Vec<ObjectName> = concerned.map(|(name, _)| name.clone()).collect();
         for name in &names {
             let Some(held) = self.objects.remove(name) else { continue };
-            let held = self.held(name, &held.age, held.present, (held.serving, held.earlier));
+            let held = self.held(name, &held.age, held.present, held.serving, held.earlier);
             self.objects.insert(name.clone(), held);
         }
         !names.is_empty()
