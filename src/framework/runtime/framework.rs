@@ -566,7 +566,7 @@ impl Framework {
     }
 
     /// Whether PreFilter lets the pod onto a node as things are simulated; the first refusal is the node's status.
-    fn pre_filter_again(&self, h: Handle, node: NodeInfo) -> Result<(), Status> {
+    pub(super) fn pre_filter_again(&self, h: Handle, node: NodeInfo) -> Result<(), Status> {
         for id in self.again.iter().filter(|id| !h.cycle.skip_filter.contains(**id)) {
             let extensions = self.plugin(*id).and_then(|p| p.pre_filter()).and_then(|p| p.extensions());
             let Some(extensions) = extensions else { continue };

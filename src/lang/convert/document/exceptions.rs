@@ -1,6 +1,7 @@
 //! Exceptions: documents have those of the policy and of its rules in one field, each with the name of its rule.
 
-use super::{Fields, NoTwin, PolicyWriter, put};
+use super::{Fields, PolicyWriter, put};
+use crate::convert::NoTwin;
 use crate::language::documents::EXCEPTION;
 use crate::language::statements::StatementId;
 use crate::syntax::ast::{BlockKind, Except, Item, ItemKind, Parts, Policy, Statement, StatementKind};
