@@ -202,15 +202,10 @@ impl std::error::Error for ObjectError {}
 /// Reads the slim form of an object from JSON.
 pub(crate) fn decode_json<T: serde::de::DeserializeOwned>(bytes: &[u8]) -> Result<T, ObjectError> {
     serde_json::from_slice(bytes).map_err(|error| {
-        // Read once more to learn where, as `decode`.
-        let mut from = serde_json::Deserializer::from_slice(bytes);
-        match serde_path_to_error::deserialize::<_, T>(&mut from) {
-            Err(found) => {
-                let path = found.path().to_string();
-                ObjectError::new(if path == "." { "" } else { &path }, "", found.into_inner().to_string())
-            }
-            Ok(_) => ObjectError::new("", "", error.to_string()),
-        }
+        // The tree knows where; the text knows the line.
+        let tree = serde_json::from_slice(bytes).unwrap_or_default();
+        let path = decode::<T>(&tree).err().map(|found| found.path).unwrap_or_default();
+        ObjectError::new(path, "", error.to_string())
     })
 }
 
