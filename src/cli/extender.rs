@@ -1,7 +1,7 @@
 //! `bayplan extender`: the policies as an extender of an unmodified kube-scheduler. Turns flags into the options of
 //! `cluster::run`, which watches the cluster, loads policies and answers questions, and never schedules.
 
-use super::run::{Configured, on_invalid, own_namespace, profiles};
+use super::run::{Configured, on_invalid, own_namespace, profiles, run_process};
 use super::run_args::{ApiServerArgs, LoggingArgs, PolicyArgs};
 use super::version::KUBE_SCHEDULER;
 use super::{ExitStatus, live};
@@ -13,8 +13,8 @@ use crate::cluster::policies::source;
 use crate::cluster::port::pages::Started;
 use crate::cluster::port::zpages::ZPages;
 use crate::cluster::port::{access, connections, serve, tls};
-use crate::cluster::process::run::{self as cluster_run, RunError};
-use crate::cluster::process::{leader, logs};
+use crate::cluster::process::leader;
+use crate::cluster::process::run as cluster_run;
 use crate::config::SchedulerConfig;
 use crate::diag::SourceMap;
 use crate::framework::features::FeatureGates;
@@ -171,17 +171,7 @@ fn secure_port(args: &Args) -> Option<serve::Settings> {
 
 /// Answers questions until it receives SIGTERM or SIGINT.
 pub(super) fn run(args: &Args) -> anyhow::Result<ExitStatus> {
-    let format = if args.logging.logging_format == "json" { logs::Format::Json } else { logs::Format::Text };
-    let options = options(args)?;
-    logs::start(args.logging.v, args.logging.vmodule.clone(), format);
-    match cluster_run::run(options) {
-        Ok(()) => Ok(ExitStatus::Success),
-        Err(error) if RunError::is_of_running(&error) => {
-            tracing::error!(%error, "the extender ends");
-            Ok(ExitStatus::Findings)
-        }
-        Err(error) => Err(error.into()),
-    }
+    run_process(options(args)?, &args.logging, "the extender")
 }
 
 #[cfg(test)]

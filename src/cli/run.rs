@@ -29,7 +29,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub(super) use super::run_args::Args;
-use super::run_args::SecurePortArgs;
+use super::run_args::{LoggingArgs, SecurePortArgs};
 
 /// The feature gates of the flag.
 fn feature_gates(parts: &[String]) -> anyhow::Result<FeatureGates> {
@@ -366,7 +366,6 @@ fn check_rights(options: &cluster_run::Options, out: &mut Output) -> anyhow::Res
 
 /// Runs the scheduler until it receives SIGTERM or SIGINT.
 pub(super) fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitStatus> {
-    let format = if args.logging.logging_format == "json" { logs::Format::Json } else { logs::Format::Text };
     let options = options(args)?;
     if let Some(path) = &args.write_config_to {
         let configured = configuration(args)?;
@@ -378,7 +377,17 @@ pub(super) fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitStatus> {
     if args.check_rights {
         return check_rights(&options, out);
     }
-    logs::start(args.logging.v, args.logging.vmodule.clone(), format);
+    run_process(options, &args.logging, "the scheduler")
+}
+
+/// Runs until SIGTERM or SIGINT. `what` runs, for the log: what ends it while it runs is no mistake of its flags.
+pub(super) fn run_process(
+    options: cluster_run::Options,
+    logging: &LoggingArgs,
+    what: &str,
+) -> anyhow::Result<ExitStatus> {
+    let format = if logging.logging_format == "json" { logs::Format::Json } else { logs::Format::Text };
+    logs::start(logging.v, logging.vmodule.clone(), format);
     match cluster_run::run(options) {
         Ok(()) => Ok(ExitStatus::Success),
         Err(error @ RunError::LeaseLost(_)) => {
@@ -386,7 +395,7 @@ pub(super) fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitStatus> {
             Ok(ExitStatus::Findings)
         }
         Err(error) if error.is_of_running() => {
-            tracing::error!(%error, "the scheduler ends");
+            tracing::error!(%error, "{what} ends");
             Ok(ExitStatus::Findings)
         }
         Err(error) => Err(error.into()),
