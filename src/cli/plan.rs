@@ -16,7 +16,7 @@ use crate::lang::language::fields::{FieldDef, Meaning, ObjectType};
 use crate::lang::policy_set::CompiledPolicy;
 use crate::lang::syntax::ast::WriteVerb;
 use crate::lang::typed::acts::field_manager;
-use crate::lang::typed::reads::{ReadOf, ReadPath, Reads};
+use crate::lang::typed::reads::{ReadOf, ReadPath, RuleReads};
 use crate::lang::typed::{self, Body, Check, CompareOp, Expr, ExprKind, Mode, Point, Policy};
 use crate::lang::types::{ObjectKind, Ty};
 use crate::model::PodMarks;
@@ -143,7 +143,7 @@ impl NewNode {
     }
 
     /// From the fields of the node that a rule reads.
-    fn of(reads: &Reads) -> Self {
+    fn of(reads: &RuleReads) -> Self {
         let fields = |known: fn(&FieldDef) -> bool| {
             let mut of_node = reads
                 .paths
@@ -666,8 +666,8 @@ fn place_of(rule: &typed::Rule) -> Span {
 }
 
 /// Everything that a rule reads.
-fn reads_of(policy: &Policy, rule: &typed::Rule) -> Reads {
-    let mut all = Reads::default();
+fn reads_of(policy: &Policy, rule: &typed::Rule) -> RuleReads {
+    let mut all = RuleReads::default();
     rule.reads(policy).for_each(|reads| all.merge(reads));
     all
 }
@@ -699,7 +699,7 @@ fn stage_of(policy: &Policy, expr: &Expr) -> Stage {
 }
 
 /// `labels team, shared`: the fields of the node and of the pods on it, each with its keys.
-fn reads_of_node(reads: &Reads) -> Vec<String> {
+fn reads_of_node(reads: &RuleReads) -> Vec<String> {
     let mut fields: Vec<(String, Vec<&str>)> = Vec::new();
     for path in reads.paths.keys().filter(|path| matches!(path.of, ReadOf::Node | ReadOf::NodePods)) {
         let field = field_name(path);
@@ -721,7 +721,7 @@ fn field_name(path: &ReadPath) -> String {
 }
 
 /// The events that wake a pod which the rule refused, as the policy's plugin registers them.
-fn wakes(compiled: &CompiledPolicy, rule: &typed::Rule, mut reads: Reads) -> Vec<String> {
+fn wakes(compiled: &CompiledPolicy, rule: &typed::Rule, mut reads: RuleReads) -> Vec<String> {
     let registrations = policy::registrations(compiled, [rule]);
     reads.merge(&compiled.deciding);
     let keys: Vec<&str> = reads

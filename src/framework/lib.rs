@@ -71,7 +71,7 @@ pub use preemption::{
 pub use probe::{Mark, Outcome, Probe, Tally, TimedPoint};
 pub use profile::{Instances, Named, PluginConfig, Point, Profile, ProfileError, Selection};
 pub use queued::{Blame, QueuedPodInfo, SortKey, SortShare};
-pub use reads::{Interest, Need, Polarity, Reads};
+pub use reads::{Interest, Need, Reads};
 pub use recorder::{Recorder, Silent};
 pub use registry::{DuplicateName, Entry, Make, NewPlugin, PluginDescriptor, Registry};
 pub use remedies::{

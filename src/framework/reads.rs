@@ -4,17 +4,6 @@
 use bayplan_model::{ChangeRecord, Kind, Kinds, Moved, Symbol};
 use std::collections::BTreeSet;
 
-/// Whether more of something helps a pod or hurts it.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub enum Polarity {
-    /// More of it can only help.
-    Helps,
-    /// More of it can only hurt.
-    Hurts,
-    /// Either.
-    Both,
-}
-
 /// A kind of object that a plugin reads.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Need {

@@ -10,7 +10,7 @@ use crate::analysis::preconditions::Preconditions;
 use crate::codegen::{self, Statements};
 use crate::eval::context::EvalContext;
 use crate::eval::interpret::Evaluator;
-use crate::typed::reads::{ReadOf, Reads};
+use crate::typed::reads::{ReadOf, RuleReads};
 use crate::types::value::Fault;
 use bayplan_diag::{SourceMap, Span};
 use rustc_hash::{FxHashMap, FxHasher};
@@ -30,9 +30,9 @@ pub struct CompiledPolicy {
     /// The statements, lowered.
     pub statements: Statements,
     /// The reads of all statements.
-    pub reads: Reads,
+    pub reads: RuleReads,
     /// The reads of `applies when` and of lets with `missing`.
-    pub deciding: Reads,
+    pub deciding: RuleReads,
     /// Where statements, and expressions that may be faults, are written, as people name it (`gpu.bay:12`),
     /// by span.
     places: FxHashMap<Span, String>,

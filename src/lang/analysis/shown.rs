@@ -3,7 +3,7 @@
 
 use super::reads::reads_of_condition;
 use crate::language::fields::ObjectType;
-use crate::typed::reads::Reads;
+use crate::typed::reads::RuleReads;
 use crate::typed::{Act, Does, Expr, ExprKind, Policy, Root, Statement, walk};
 use crate::types::Type;
 use std::collections::BTreeSet;
@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 #[derive(Default)]
 pub struct Shown {
     /// The fields of the language.
-    pub fields: Reads,
+    pub fields: RuleReads,
     /// Paths below `spec`, `status` and `metadata` of pods, as `spec.containers.image`; `true` for the pod being scheduled.
     pub paths: BTreeSet<(bool, String)>,
 }

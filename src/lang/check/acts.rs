@@ -6,7 +6,7 @@ use crate::language::fields::ObjectType;
 use crate::language::statements::StatementId;
 use crate::syntax::ast::{self, BlockKind, WriteVerb};
 use crate::typed::acts::field_manager;
-use crate::typed::reads::Reads;
+use crate::typed::reads::RuleReads;
 use crate::typed::{Act, Acts, Does, EventOf, Point, Policy, Target};
 use crate::types::Type;
 use bayplan_diag::{Span, codes};
@@ -175,6 +175,6 @@ impl<'a> Checker<'a> {
         let when = when.map(|when| self.guard(when));
         let does = does(self);
         self.frame.facts.forget(mark);
-        Some(Act { does: does?, when, reads: Reads::default(), span })
+        Some(Act { does: does?, when, reads: RuleReads::default(), span })
     }
 }

@@ -5,7 +5,7 @@ use super::facts::Facts;
 use super::scope::{FactScope, Frame, LocalKind, Place};
 use crate::language::statements::StatementId;
 use crate::syntax::ast::{self, BlockKind, OnError, Text};
-use crate::typed::reads::Reads;
+use crate::typed::reads::RuleReads;
 use crate::typed::{Check, Expr, Only, PrefilterStatement, Reason, ReasonPart};
 use crate::types::Type;
 use bayplan_diag::{Diagnostic, Span, codes};
@@ -79,7 +79,7 @@ impl<'a> Checker<'a> {
                     made.push(PrefilterStatement::Only(Only {
                         nodes,
                         when,
-                        reads: Reads::default(),
+                        reads: RuleReads::default(),
                         on_error: self.on_error(statement),
                         span: statement.span,
                     }));
@@ -131,7 +131,7 @@ impl<'a> Checker<'a> {
     ) -> Check {
         let doc = statement.doc.as_ref().map(|doc| doc.text.clone());
         let (on_error, span) = (self.on_error(statement), statement.span);
-        Check { condition, refuses_when, reason, reads: Reads::default(), on_error, doc, span }
+        Check { condition, refuses_when, reason, reads: RuleReads::default(), on_error, doc, span }
     }
 
     pub(super) fn reject(&mut self, reject: &'a ast::Reject, statement: &ast::BlockStatement) -> Check {

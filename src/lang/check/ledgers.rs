@@ -5,7 +5,7 @@ use super::expr::{default_text, type_range};
 use super::scope::{DeclKind, FactScope, Place, State};
 use crate::language::statements::{Names, StatementId};
 use crate::syntax::ast::{self, BlockKind, Text};
-use crate::typed::reads::Reads;
+use crate::typed::reads::RuleReads;
 use crate::typed::{Add, Expr, ExprKind, Ledger, LedgerId};
 use crate::types::Type;
 use crate::types::range::Range;
@@ -62,7 +62,7 @@ impl<'a> Checker<'a> {
             reads_node: false,
             reads_namespace: false,
             reads_objects: false,
-            reads: Reads::default(),
+            reads: RuleReads::default(),
             index: IndexKey(Symbol::new("")),
             span: of.name.span,
         })

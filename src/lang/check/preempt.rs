@@ -6,7 +6,7 @@ use super::scope::Place;
 use crate::language::fields::ObjectType;
 use crate::language::statements::StatementId;
 use crate::syntax::ast::{self, BlockKind};
-use crate::typed::reads::Reads;
+use crate::typed::reads::RuleReads;
 use crate::typed::{Body, Check, Expr, ExprKind, Reason, Root, Victim, walk};
 use crate::types::Type;
 use crate::types::range::Range;
@@ -68,7 +68,7 @@ impl<'a> Checker<'a> {
         let doc = statement.doc.as_ref().map(|doc| doc.text.clone());
         let (on_error, span) = (self.on_error(statement), statement.span);
         let to_all_pods = of.to_all_pods.is_some();
-        Victim { protects, to_all_pods, slot, condition, reads: Reads::default(), on_error, doc, span }
+        Victim { protects, to_all_pods, slot, condition, reads: RuleReads::default(), on_error, doc, span }
     }
 
     fn never(&mut self, never: &'a ast::Reject, statement: &ast::BlockStatement) -> Check {

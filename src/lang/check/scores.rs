@@ -6,7 +6,7 @@ use super::scope::{FactScope, Frame, Place};
 use crate::language::documents::MOST_WEIGHT;
 use crate::language::statements::StatementId;
 use crate::syntax::ast::{self, BlockKind, Normalize};
-use crate::typed::reads::Reads;
+use crate::typed::reads::RuleReads;
 use crate::typed::{ArithmeticOp, Expr, ExprKind, Give, Root, Score};
 use crate::types::Type;
 use crate::types::range::Range;
@@ -79,7 +79,7 @@ impl<'a> Checker<'a> {
             reversed: score.reversed.is_some(),
             gives,
             prefer: false,
-            reads: Reads::default(),
+            reads: RuleReads::default(),
             on_error: self.on_error,
         }
     }
@@ -276,7 +276,7 @@ impl<'a> Checker<'a> {
             reversed: false,
             gives,
             prefer: true,
-            reads: Reads::default(),
+            reads: RuleReads::default(),
             on_error: self.on_error,
         }
     }

@@ -6,7 +6,7 @@ use super::modes::RuleModes;
 use super::scope::{FactScope, Frame, Place};
 use crate::language::statements::StatementId;
 use crate::syntax::ast::{self, Resolvable, StatementKind, Text};
-use crate::typed::reads::Reads;
+use crate::typed::reads::RuleReads;
 use crate::typed::{
     Body, Check, Expr, ExprKind, Filter, Head, Let, LetId, Missing, Point, Policy, Prefilter,
     PrefilterStatement, Queue, QueueKey,
@@ -194,7 +194,7 @@ impl<'a> Checker<'a> {
         self.always(&condition, "no pod gets into the queue", "the gate keeps nothing");
         self.assume(&condition, true);
         let reason = self.reason(&gate.reason);
-        let reads = Reads::default();
+        let reads = RuleReads::default();
         let on_error = self.on_error;
         Check { condition: Some(condition), refuses_when: true, reason, reads, on_error, doc, span }
     }
@@ -222,7 +222,7 @@ impl<'a> Checker<'a> {
             }
             made.push(QueueKey { descending: key.descending, value });
         }
-        Queue { keys: made, reads: Reads::default() }
+        Queue { keys: made, reads: RuleReads::default() }
     }
 }
 

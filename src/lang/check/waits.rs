@@ -4,7 +4,7 @@ use super::Checker;
 use super::scope::{DeclKind, Place, State};
 use crate::language::statements::StatementId;
 use crate::syntax::ast::{self, BlockKind};
-use crate::typed::reads::Reads;
+use crate::typed::reads::RuleReads;
 use crate::typed::{Expr, ExprKind, GroupId, Let, Permit, Wait};
 use crate::types::Type;
 use crate::types::value::Value;
@@ -68,7 +68,7 @@ impl<'a> Checker<'a> {
         let reason = self.reason(&wait.reason);
         self.frame.facts.forget(mark);
         let on_error = self.on_error(statement);
-        Wait { patience, group, until, reason, reads: Reads::default(), on_error, span: statement.span }
+        Wait { patience, group, until, reason, reads: RuleReads::default(), on_error, span: statement.span }
     }
 
     /// The group that a `wait` is for: membership must be mutual.

@@ -4,7 +4,7 @@ use super::Checker;
 use super::scope::Place;
 use crate::language::statements::StatementId;
 use crate::syntax::ast::{self, BlockKind, Literal, WriteVerb};
-use crate::typed::reads::Reads;
+use crate::typed::reads::RuleReads;
 use crate::typed::{Expr, Reserve, Write, WriteEntry, WriteForm};
 use crate::types::Type;
 use bayplan_diag::{Diagnostic, Span, codes};
@@ -53,7 +53,7 @@ impl<'a> Checker<'a> {
         let entries = self.entries(of, false);
         self.own_annotations(of.verb, &entries);
         self.frame.facts.forget(facts);
-        Write { verb: of.verb, entries, when, reads: Reads::default(), span }
+        Write { verb: of.verb, entries, when, reads: RuleReads::default(), span }
     }
 
     /// The keys and values of a write. `removes`: a key whose value is the literal `none` is removed.

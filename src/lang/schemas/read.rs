@@ -1,4 +1,4 @@
-//! Reads a schema of OpenAPI 3 as types.
+//! RuleReads a schema of OpenAPI 3 as types.
 
 use crate::types::range::Range;
 use crate::types::{SchemaField, Structure, Type};

@@ -1,7 +1,7 @@
 //! [`Acts`]: what a policy does before and after the binding, and after an attempt that failed. Each act is a row of [`Does`]; a further one is a variant there, its
 //! check in `check::acts`, its closure in `codegen::acts`, and what the plugin makes of it.
 
-use super::reads::Reads;
+use super::reads::RuleReads;
 use super::{Expr, GroupId, MemoId, Point, Reason, WriteEntry};
 use crate::syntax::ast::{Text, WriteVerb};
 use crate::types::ObjectKind;
@@ -25,7 +25,7 @@ pub struct Act {
     /// Evaluated first; without one, always.
     pub when: Option<Expr>,
     /// What condition and values read.
-    pub reads: Reads,
+    pub reads: RuleReads,
     /// The statement.
     pub span: Span,
 }

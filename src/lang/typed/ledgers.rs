@@ -1,6 +1,6 @@
 //! [`Ledger`]: a sum over the placed pods to which the policy applies, by key.
 
-use super::reads::Reads;
+use super::reads::RuleReads;
 use super::{Expr, LetId};
 use crate::syntax::ast::Text;
 use crate::types::Type;
@@ -32,7 +32,7 @@ pub struct Ledger {
     /// Whether it looks objects up: an entry moves with those that it looked up.
     pub reads_objects: bool,
     /// What it reads of placed pods, their namespaces and nodes, and of objects.
-    pub reads: Reads,
+    pub reads: RuleReads,
     /// The key of its index in the snapshot: `eval::ledgers::index_keys`.
     pub index: IndexKey,
     /// Its name in the text.

@@ -1,6 +1,6 @@
 //! [`Policy`]: the checked tree, with what the policy declares and the bodies of its rules.
 
-use super::reads::{Keeps, Reads};
+use super::reads::{Keeps, RuleReads};
 use super::{Exception, Expr, GroupId, Ledger, Memo, Modes, Rule, SlotId, Source};
 use crate::syntax::ast::{Normalize, OnError, Resolvable, Text, WriteVerb};
 use crate::types::range::Range;
@@ -169,7 +169,7 @@ pub struct Check {
     /// Why.
     pub reason: Reason,
     /// What it reads, with the direction that lets the pod pass.
-    pub reads: Reads,
+    pub reads: RuleReads,
     /// What a fault of the condition does.
     pub on_error: OnError,
     /// The doc comment.
@@ -220,7 +220,7 @@ pub struct Queue {
     /// From the first to the last.
     pub keys: Vec<QueueKey>,
     /// What they read.
-    pub reads: Reads,
+    pub reads: RuleReads,
 }
 
 /// A key of `queue by`.
@@ -274,7 +274,7 @@ pub struct Only {
     /// Looked at first.
     pub when: Option<Expr>,
     /// What both read.
-    pub reads: Reads,
+    pub reads: RuleReads,
     /// What a fault of one of them does.
     pub on_error: OnError,
     /// The statement.
@@ -304,7 +304,7 @@ pub struct Score {
     /// It was written as `prefer`.
     pub prefer: bool,
     /// What all of it reads.
-    pub reads: Reads,
+    pub reads: RuleReads,
     /// What a fault of a condition or value does.
     pub on_error: OnError,
 }
@@ -339,7 +339,7 @@ pub struct Write {
     /// Looked at first.
     pub when: Option<Expr>,
     /// What condition and values read.
-    pub reads: Reads,
+    pub reads: RuleReads,
     /// The statement.
     pub span: Span,
 }
@@ -415,7 +415,7 @@ pub struct Wait {
     /// The reason for refusing the pod when the wait times out.
     pub reason: Reason,
     /// What `until` reads.
-    pub reads: Reads,
+    pub reads: RuleReads,
     /// What a fault of `until` does.
     pub on_error: OnError,
     /// The statement.

@@ -1,6 +1,6 @@
 //! `victim` and `protect` of `preempt`: which pods may be evicted for the pod.
 
-use super::reads::Reads;
+use super::reads::RuleReads;
 use super::{Expr, SlotId};
 use crate::syntax::ast::{OnError, Text};
 use bayplan_diag::Span;
@@ -17,7 +17,7 @@ pub struct Victim {
     /// Whether the pod may, or must not, be evicted.
     pub condition: Expr,
     /// What the condition reads, with the direction in which more pods may be evicted.
-    pub reads: Reads,
+    pub reads: RuleReads,
     /// What a fault of the condition does. Whatever it says, such a pod may not be evicted.
     pub on_error: OnError,
     /// The doc comment.

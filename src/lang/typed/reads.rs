@@ -1,4 +1,4 @@
-//! [`Reads`]: the fields that an expression reads, each with the direction in which a change helps;
+//! [`RuleReads`]: the fields that an expression reads, each with the direction in which a change helps;
 //! [`Keeps`]: what a policy reads beyond the slim fields of objects.
 //!
 //! `analysis::reads` derives them. The policy plugin turns them into the framework's reads and
@@ -48,7 +48,7 @@ impl Keeps {
 
 /// Everything that is read, each once, in a fixed order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Reads {
+pub struct RuleReads {
     /// Fields by path, with the direction that helps.
     pub paths: BTreeMap<ReadPath, Polarity>,
     /// `now()` or a function that reads the clock.
@@ -65,7 +65,7 @@ pub struct Reads {
     pub memos: BTreeSet<MemoId>,
 }
 
-impl Reads {
+impl RuleReads {
     /// Whether a node that is added could change the result: anything of nodes, of pods on nodes or of nominated pods
     /// is read.
     pub fn depends_on_nodes(&self) -> bool {
@@ -89,7 +89,7 @@ impl Reads {
     }
 
     /// Adds the reads of another part.
-    pub fn merge(&mut self, more: &Reads) {
+    pub fn merge(&mut self, more: &RuleReads) {
         for (path, polarity) in &more.paths {
             let known = self.paths.entry(path.clone());
             known.and_modify(|known| *known = known.join(*polarity)).or_insert(*polarity);

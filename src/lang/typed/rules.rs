@@ -5,7 +5,7 @@
 
 use super::guard::Leave;
 use super::modes::Mode;
-use super::reads::Reads;
+use super::reads::RuleReads;
 use super::statements::Statement;
 use super::{
     Acts, Check, ExceptionId, Expr, Filter, LedgerId, LetId, Permit, Policy, Prefilter, Queue, Reserve,
@@ -41,7 +41,7 @@ pub struct Head {
 /// What a rule says.
 #[derive(Clone, Debug)]
 pub enum Body {
-    /// `applies when`, split at `&&`; never empty. The policy does not apply to a pod for which one is false. Reads `pod` and
+    /// `applies when`, split at `&&`; never empty. The policy does not apply to a pod for which one is false. RuleReads `pod` and
     /// `ns` only.
     Applies(Vec<Expr>),
     /// The pods for which the policy has its mode.
@@ -273,7 +273,7 @@ impl Rule {
     }
 
     /// What the rule reads. What narrows the policy, and lets with `missing`, keep none: see `analysis::reads::deciding`.
-    pub fn reads<'p>(&'p self, policy: &'p Policy) -> impl Iterator<Item = &'p Reads> {
+    pub fn reads<'p>(&'p self, policy: &'p Policy) -> impl Iterator<Item = &'p RuleReads> {
         let whole = match &self.body {
             Body::Score(of) => Some(&of.reads),
             Body::Queue(of) => Some(&of.reads),

@@ -79,7 +79,7 @@ pub struct ExactQuantity {
 }
 
 impl ExactQuantity {
-    /// Reads a quantity.
+    /// RuleReads a quantity.
     ///
     /// # Errors
     /// Those of [`Quantity::parse`].

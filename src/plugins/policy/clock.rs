@@ -7,7 +7,7 @@ use bayplan_lang::analysis::clock::{next_change, next_change_of, next_minute, pa
 use bayplan_lang::analysis::stage::depends;
 use bayplan_lang::eval::context::EvalContext;
 use bayplan_lang::language::fields::Eviction;
-use bayplan_lang::typed::reads::{ReadOf, ReadPath, Reads};
+use bayplan_lang::typed::reads::{ReadOf, ReadPath, RuleReads};
 use bayplan_lang::typed::{Body, Expr, Point, Policy, Rules, Statement, Victim};
 use bayplan_model::{NodeInfo, Time};
 
@@ -39,7 +39,7 @@ pub(super) struct Clocked {
 }
 
 /// Whether evictions change what a rule reads, beside the pod that may be evicted.
-fn changed_by_evictions(reads: &Reads) -> bool {
+fn changed_by_evictions(reads: &RuleReads) -> bool {
     let changes = |path: &ReadPath| match (path.of, path.field) {
         (ReadOf::Pod | ReadOf::Namespace, _) => false,
         // A field of the pod that may be evicted.

@@ -7,7 +7,7 @@ use bayplan_lang::analysis::index::can_be_indexed;
 use bayplan_lang::codegen::groups::index_key;
 use bayplan_lang::language::fields::{Eviction, FieldDef, Meaning, ObjectType};
 use bayplan_lang::policy_set::CompiledPolicy;
-use bayplan_lang::typed::reads::{self, Polarity, ReadOf, ReadPath};
+use bayplan_lang::typed::reads::{Polarity, ReadOf, ReadPath, RuleReads};
 use bayplan_lang::typed::{
     Body, Expr, GroupId, KindId, Ledger, MemoId, Point, Policy, Rule, Rules, Statement,
 };
@@ -43,7 +43,7 @@ pub(super) struct RuleInterest {
 }
 
 /// The groups of some reads, with the keys of their indexes.
-fn indexed(policy: &Policy, reads: &reads::Reads) -> Vec<(GroupId, IndexKey)> {
+fn indexed(policy: &Policy, reads: &RuleReads) -> Vec<(GroupId, IndexKey)> {
     reads.groups.iter().map(|group| (*group, index_key(policy, *group))).collect()
 }
 
@@ -52,7 +52,7 @@ impl RuleInterest {
     pub(super) fn of<'p>(
         policy: &'p Policy,
         parts: impl IntoIterator<Item = &'p Expr>,
-        reads: &reads::Reads,
+        reads: &RuleReads,
     ) -> Self {
         let of_nodes = life_of_their_nodes(reads);
         let mut apart = reads.clone();
@@ -93,7 +93,7 @@ pub(super) struct HintReads {
 }
 
 impl HintReads {
-    fn of(policy: &Policy, reads: &reads::Reads, parts: &[&Expr], named: bool) -> Self {
+    fn of(policy: &Policy, reads: &RuleReads, parts: &[&Expr], named: bool) -> Self {
         let of = |wanted: &[ReadOf]| reads.paths.keys().any(|path| wanted.contains(&path.of));
         let ledgers = read_by(policy, parts.iter().copied(), reads);
         let any = |of: fn(&Ledger) -> bool| ledgers.iter().any(|read| of(&policy[read.ledger]));
@@ -143,12 +143,12 @@ impl HintReads {
 }
 
 /// The arrival and end of nodes, where rules read the nodes of other pods.
-fn life_of_their_nodes(reads: &reads::Reads) -> Kinds {
+fn life_of_their_nodes(reads: &RuleReads) -> Kinds {
     if reads.paths.keys().any(is_node_of_pod) { Kinds::LIFE } else { Kinds::NONE }
 }
 
 /// The reads beside members of groups.
-fn without_groups(mut reads: reads::Reads) -> reads::Reads {
+fn without_groups(mut reads: RuleReads) -> RuleReads {
     reads.groups.clear();
     reads.paths.retain(|path, _| path.of != ReadOf::Group);
     reads
@@ -187,13 +187,13 @@ impl Events {
             // Whether the policy may refuse a pod that names a DaemonSet.
             reads.kinds |= Kinds::DAEMON_SETS;
         }
-        let at = |point: Point, mut all: reads::Reads| {
+        let at = |point: Point, mut all: RuleReads| {
             rules.at(point).flat_map(|rule| rule.reads(policy)).for_each(|more| all.merge(more));
             let of_point = rules.at(Point::Applies).chain(rules.at(point));
             RuleInterest::of(policy, parts_of(rules, of_point), &all)
         };
         let at_permit = at(Point::Permit, compiled.deciding.clone());
-        let of_queue = at(Point::QueueSort, reads::Reads::default());
+        let of_queue = at(Point::QueueSort, RuleReads::default());
         Self { reads, registrations, early, late, at_permit, of_queue }
     }
 
@@ -385,7 +385,7 @@ fn register_path(all: &mut Vec<EventRegistration>, path: &ReadPath, polarity: Po
 }
 
 /// The reads of a policy in the framework's terms.
-fn framework_reads(policy: &Policy, of: &reads::Reads) -> Reads {
+fn framework_reads(policy: &Policy, of: &RuleReads) -> Reads {
     let mut reads = Reads { clock: of.clock, ..Reads::default() };
     for ledger in of.ledgers.keys() {
         // Its entries change with placed pods, and with what they read of nodes and namespaces.

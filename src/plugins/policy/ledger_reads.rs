@@ -8,7 +8,7 @@ use bayplan_lang::eval::context::EvalContext;
 use bayplan_lang::eval::interpret::Evaluator;
 use bayplan_lang::eval::ledgers::{Key, LedgerIndex, key_number, ledger_number};
 use bayplan_lang::language::fields::Meaning;
-use bayplan_lang::typed::reads::{Polarity, ReadOf, ReadPath, Reads};
+use bayplan_lang::typed::reads::{Polarity, ReadOf, ReadPath, RuleReads};
 use bayplan_lang::typed::walk::{each_part, parts};
 use bayplan_lang::typed::{Expr, ExprKind, LedgerId, Policy, Root};
 use bayplan_lang::types::convert;
@@ -31,7 +31,7 @@ pub(super) struct LedgerRead {
 pub(super) fn read_by<'p>(
     policy: &'p Policy,
     parts: impl IntoIterator<Item = &'p Expr>,
-    reads: &Reads,
+    reads: &RuleReads,
 ) -> Vec<LedgerRead> {
     if reads.ledgers.is_empty() {
         return Vec::new();

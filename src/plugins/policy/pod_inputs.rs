@@ -54,7 +54,7 @@ impl ConditionInputs {
     fn of<'e>(
         policy: &'e Policy,
         conditions: impl IntoIterator<Item = &'e Expr>,
-        reads: &typed::reads::Reads,
+        reads: &typed::reads::RuleReads,
         distance: Distance,
     ) -> Self {
         let conditions: Vec<&'e Expr> = conditions.into_iter().collect();
@@ -79,16 +79,16 @@ impl ConditionInputs {
 
 /// What an expression reads.
 #[derive(Clone, Copy, Default)]
-struct Reads {
+struct Origin {
     /// The pod or its namespace.
     pod: bool,
     /// Anything else that is not a constant.
     other: bool,
 }
 
-fn reads(policy: &Policy, expr: &Expr) -> Reads {
+fn reads(policy: &Policy, expr: &Expr) -> Origin {
     match &expr.kind {
-        ExprKind::Root(Root::Pod | Root::Namespace) => Reads { pod: true, other: false },
+        ExprKind::Root(Root::Pod | Root::Namespace) => Origin { pod: true, other: false },
         ExprKind::Root(_)
         | ExprKind::Group(_)
         | ExprKind::Ledger(..)
@@ -97,16 +97,16 @@ fn reads(policy: &Policy, expr: &Expr) -> Reads {
         | ExprKind::Now
         | ExprKind::LookUp(..)
         | ExprKind::Slot(_)
-        | ExprKind::CallDef(..) => Reads { pod: false, other: true },
+        | ExprKind::CallDef(..) => Origin { pod: false, other: true },
         // The placement of a pod is not part of the pod.
         ExprKind::Field(_, field) if field.def().changed_by == Kinds::PLACEMENT => {
-            Reads { pod: false, other: true }
+            Origin { pod: false, other: true }
         }
-        ExprKind::Macro(_) => Reads { pod: false, other: true },
+        ExprKind::Macro(_) => Origin { pod: false, other: true },
         ExprKind::Let(id) => reads(policy, &policy[*id].value),
-        _ => walk::parts(expr).into_iter().fold(Reads::default(), |all, child| {
+        _ => walk::parts(expr).into_iter().fold(Origin::default(), |all, child| {
             let of = reads(policy, child);
-            Reads { pod: all.pod || of.pod, other: all.other || of.other }
+            Origin { pod: all.pod || of.pod, other: all.other || of.other }
         }),
     }
 }

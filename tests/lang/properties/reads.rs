@@ -10,7 +10,7 @@ use bayplan::lang::eval::context::EvalContext;
 use bayplan::lang::language::functions::{self, Influence, Prepared};
 use bayplan::lang::policy_set::CompiledPolicy;
 use bayplan::lang::typed::Point;
-use bayplan::lang::typed::reads::{ReadOf, ReadPath, Reads};
+use bayplan::lang::typed::reads::{ReadOf, ReadPath, RuleReads};
 use bayplan::lang::types::Ty;
 use bayplan::lang::types::value::{Constant, Value};
 use bayplan::model::{Change, Node, PodInfo, Snapshot};
@@ -349,7 +349,7 @@ fn change(random: &mut Random, world: &mut World) -> Changed {
 }
 
 /// Whether the reads name a change, for the evaluation of a node.
-fn covered(reads: &Reads, changed: &Changed, evaluated: usize) -> bool {
+fn covered(reads: &RuleReads, changed: &Changed, evaluated: usize) -> bool {
     let on_any_pod = |of: ReadOf| {
         matches!(of, ReadOf::NodePods | ReadOf::Pods | ReadOf::Group | ReadOf::Nominated | ReadOf::Pod)
     };
@@ -488,13 +488,13 @@ fn every_field_that_changes_a_verdict_of_cel_is_read() {
 }
 
 /// The reads of the first check of a filter, and whether eviction helps.
-fn reads(statements: &str) -> (Reads, bool) {
+fn reads(statements: &str) -> (RuleReads, bool) {
     let set = compile(&format!("policy p {{ applies to all pods\n{statements}\n}}"));
     let check = set.iter().next().unwrap().policy.checks_at(Point::Filter).next().unwrap();
     (check.reads.clone(), check.reason.derived)
 }
 
-fn names(reads: &Reads) -> Vec<String> {
+fn names(reads: &RuleReads) -> Vec<String> {
     let name = |path: &ReadPath| {
         let field = path.field.map_or("", |field| field.def().name);
         format!("{:?} {field} {}", path.of, path.key.as_deref().unwrap_or("")).trim().to_owned()

@@ -8,7 +8,7 @@ mod walk;
 
 use crate::language::fields::Eviction;
 use crate::syntax::ast::Resolvable;
-use crate::typed::reads::{Polarity, ReadOf, Reads};
+use crate::typed::reads::{Polarity, ReadOf, RuleReads};
 use crate::typed::{
     Act, Body, Check, Expr, Ledger, LedgerId, Point, Policy, PrefilterStatement, Reason, Rule, Rules,
     Statement,
@@ -18,8 +18,8 @@ use walk::Walk;
 
 /// Fills in the reads of all statements, and whether evicting pods can help where they refuse.
 pub fn derive(policy: &mut Policy, diagnostics: &mut Vec<Diagnostic>) {
-    let of_ledgers: Vec<Reads> = policy.ledgers.iter().map(|ledger| of_ledger(policy, ledger)).collect();
-    let found: Vec<Reads> = policy.rules.iter().flat_map(|rule| reads_of(policy, rule)).collect();
+    let of_ledgers: Vec<RuleReads> = policy.ledgers.iter().map(|ledger| of_ledger(policy, ledger)).collect();
+    let found: Vec<RuleReads> = policy.rules.iter().flat_map(|rule| reads_of(policy, rule)).collect();
     let only_add: Vec<bool> = policy.ledgers.iter().map(Ledger::only_adds).collect();
     for (ledger, found) in policy.ledgers.iter_mut().zip(of_ledgers) {
         ledger.reads = found;
@@ -34,7 +34,7 @@ pub fn derive(policy: &mut Policy, diagnostics: &mut Vec<Diagnostic>) {
 }
 
 /// The reads of a rule's statements, or of the whole rule where it keeps them as one.
-fn reads_of(policy: &Policy, rule: &Rule) -> Vec<Reads> {
+fn reads_of(policy: &Policy, rule: &Rule) -> Vec<RuleReads> {
     let up_if = |up| if up { Polarity::Up } else { Polarity::Down };
     match &rule.body {
         // Kept of the whole policy: see `deciding`.
@@ -91,7 +91,7 @@ fn reads_of(policy: &Policy, rule: &Rule) -> Vec<Reads> {
 }
 
 /// What the entries of a ledger are made of: of placed pods, their namespaces and nodes.
-fn of_ledger(policy: &Policy, ledger: &Ledger) -> Reads {
+fn of_ledger(policy: &Policy, ledger: &Ledger) -> RuleReads {
     let mut walk = Walk::new(policy);
     let adds = ledger.adds.iter().flat_map(|add| add.when.iter().chain([&add.value]));
     let required = ledger.required_lets.iter().map(|id| &policy[*id].value);
@@ -102,8 +102,8 @@ fn of_ledger(policy: &Policy, ledger: &Ledger) -> Reads {
 
 /// Where the reads of [`reads_of`] are kept, in its order, each with the reason that depends on
 /// them.
-fn places(body: &mut Body) -> Vec<(&mut Reads, Option<&mut Reason>)> {
-    fn check(of: &mut Check) -> (&mut Reads, Option<&mut Reason>) {
+fn places(body: &mut Body) -> Vec<(&mut RuleReads, Option<&mut Reason>)> {
+    fn check(of: &mut Check) -> (&mut RuleReads, Option<&mut Reason>) {
         (&mut of.reads, Some(&mut of.reason))
     }
     match body {
@@ -138,14 +138,14 @@ fn places(body: &mut Body) -> Vec<(&mut Reads, Option<&mut Reason>)> {
 }
 
 /// The reads of a condition, whichever direction helps.
-pub fn reads_of_condition(policy: &Policy, condition: &Expr) -> Reads {
+pub fn reads_of_condition(policy: &Policy, condition: &Expr) -> RuleReads {
     let mut walk = Walk::new(policy);
     walk.expr(condition, Polarity::Any);
     walk.done()
 }
 
 /// The reads of `applies when` and of lets with `missing`, which decide whether the policy applies.
-pub(crate) fn deciding(rules: Rules<'_>) -> Reads {
+pub(crate) fn deciding(rules: Rules<'_>) -> RuleReads {
     let mut walk = Walk::new(rules.policy);
     let of_rules = |rule: &&Rule| match rule.body {
         Body::Except(id) => rules.policy[id].rule.is_some(),
@@ -180,7 +180,7 @@ fn derive_reason(reason: &mut Reason, derived: bool, diagnostics: &mut Vec<Diagn
 
 /// Whether something is read in a direction in which evicting pods from the node can help. `only_add` says of each
 /// ledger whether no pod lowers its sums.
-fn eviction_helps(reads: &Reads, only_add: &[bool]) -> bool {
+fn eviction_helps(reads: &RuleReads, only_add: &[bool]) -> bool {
     let lowers = |ledger: LedgerId| only_add.get(ledger.index()).copied().unwrap_or(false);
     let by_ledgers =
         reads.ledgers.iter().any(|(ledger, polarity)| !lowers(*ledger) || *polarity != Polarity::Up);

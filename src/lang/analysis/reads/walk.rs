@@ -7,7 +7,7 @@ use crate::eval::constant::{Known, Tables, constant};
 use crate::language::fields::{FieldId, ObjectType};
 use crate::language::functions::FunctionId;
 use crate::syntax::ast::Text;
-use crate::typed::reads::{Polarity, ReadOf, ReadPath, Reads};
+use crate::typed::reads::{Polarity, ReadOf, ReadPath, RuleReads};
 use crate::typed::{
     CompareOp, DefId, Expr, ExprKind, GroupId, LetId, Macro, Operation, Policy, Root, SlotId,
 };
@@ -23,7 +23,7 @@ const KEY_EFFORT: u64 = 1 << 16;
 pub(super) struct Walk<'p> {
     pub(super) policy: &'p Policy,
     pub(super) followed: Followed,
-    reads: Reads,
+    reads: RuleReads,
     /// The directions in which the parameters of defs were read.
     uses: FxHashMap<SlotId, Polarity>,
     /// What computing keys may take; later ones are then read as all keys.
@@ -43,7 +43,7 @@ impl<'p> Walk<'p> {
         Walk {
             policy,
             followed: Followed::default(),
-            reads: Reads::default(),
+            reads: RuleReads::default(),
             uses: FxHashMap::default(),
             effort: Counter::new(KEY_EFFORT),
             known: Known::default(),
@@ -53,7 +53,7 @@ impl<'p> Walk<'p> {
         }
     }
 
-    pub(super) fn done(self) -> Reads {
+    pub(super) fn done(self) -> RuleReads {
         self.reads
     }
 
