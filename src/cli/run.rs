@@ -380,7 +380,7 @@ pub(super) fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitStatus> {
     run_process(options, &args.logging, "the scheduler")
 }
 
-/// Runs until SIGTERM or SIGINT. `what` runs, for the log: what ends it while it runs is no mistake of its flags.
+/// Runs until SIGTERM or SIGINT. `what` runs, for the log: an error while it runs is not a mistake of its flags.
 pub(super) fn run_process(
     options: cluster_run::Options,
     logging: &LoggingArgs,

@@ -77,7 +77,7 @@ pub struct Waiting {
 impl Scheduler {
     /// The number of attempts in which each rule refused a node: policy, rule, count.
     pub fn rule_refusals(&self) -> impl Iterator<Item = (&Symbol, &Symbol, u64)> {
-        self.rule_refusals.0.iter().map(|((policy, rule), count)| (policy, rule, *count))
+        self.by_rule.refusals.0.iter().map(|((policy, rule), count)| (policy, rule, *count))
     }
 
     /// The pods that wait, by what they wait for.

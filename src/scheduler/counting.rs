@@ -66,7 +66,7 @@ impl Scheduler {
 
     /// How often rules that do not decide would have done what: policy, rule, effect, count.
     pub fn rule_would(&self) -> impl Iterator<Item = (&Symbol, &Symbol, WouldEffect, u64)> {
-        let all = self.rule_would.0.iter();
+        let all = self.by_rule.would.0.iter();
         all.flat_map(|((policy, rule), by)| {
             by.iter().map(move |(effect, count)| (policy, rule, *effect, *count))
         })
@@ -80,7 +80,7 @@ impl Scheduler {
         now: Time,
         out: &mut Vec<Effect>,
     ) {
-        self.rule_would.count(would);
+        self.by_rule.would.count(would);
         for of in would {
             let Some(text) = &of.tells else { continue };
             let rule = (of.policy.clone(), of.rule.clone());

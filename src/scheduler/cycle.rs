@@ -251,7 +251,7 @@ impl Scheduler {
             feasible: chosen.feasible,
         };
         out.push(Effect::Decided(Box::new(record)));
-        self.rule_errors.count(&attempt.cycle, None);
+        self.by_rule.errors.count(&attempt.cycle, None);
         let binding = BindingCycle::new(attempt.cycle, attempt.queued, chosen.node, node, now);
         self.begin_binding(binding, waits, now, out);
     }
@@ -285,7 +285,7 @@ impl Scheduler {
         record.would = self.would_have_refused(&attempt, &refusal);
         self.note_would(&mut attempt.queued, &record.would, now, out);
         out.push(Effect::Decided(Box::new(record)));
-        self.rule_errors.count(&attempt.cycle, Some(&refusal.status));
+        self.by_rule.errors.count(&attempt.cycle, Some(&refusal.status));
         self.attempt_failed(attempt.queued, &mut attempt.cycle, refusal, now, out);
     }
 

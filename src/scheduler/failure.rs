@@ -45,7 +45,7 @@ impl Scheduler {
         queued.info.full_backoff = refusal.ended_by == EndedBy::Release;
         queued.info.refused_late = rejected && refusal.late;
         queued.info.blame = match rejected {
-            true => self.rule_refusals.count(&cycle.framework, diagnosis, &refusal.status),
+            true => self.by_rule.refusals.count(&cycle.framework, diagnosis, &refusal.status),
             false => None,
         };
         if !rejected {

@@ -65,7 +65,7 @@ fn named(cycle: &Cycle, plugin: PluginId, fault: &Arc<RuleFault>) -> (Symbol, Ar
 impl Scheduler {
     /// The rules that failed.
     pub fn rule_errors(&self) -> impl Iterator<Item = RuleErrors> {
-        let all = self.rule_errors.0.iter();
+        let all = self.by_rule.errors.0.iter();
         all.map(|((policy, _), (count, last))| RuleErrors {
             policy: policy.clone(),
             count: *count,
@@ -76,7 +76,7 @@ impl Scheduler {
     /// Counts the gates that failed since the last call, one by one.
     pub(super) fn count_failed_gates(&mut self) {
         for fault in self.queue.take_failed_gates() {
-            self.rule_errors.count_once(std::iter::once(fault));
+            self.by_rule.errors.count_once(std::iter::once(fault));
         }
     }
 }

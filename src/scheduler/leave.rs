@@ -100,7 +100,7 @@ impl Scheduler {
         let pending = self.cache.state(&key) == Some(&PodState::Pending) && !self.ends(&key);
         match refusal {
             Some(mut refusal) if pending => {
-                self.rule_errors.count_late(&binding.cycle, &refusal.status);
+                self.by_rule.errors.count_late(&binding.cycle, &refusal.status);
                 refusal.ended_by = binding.ended_by;
                 self.attempt_failed(binding.queued, &mut binding.cycle, refusal, now, out);
             }

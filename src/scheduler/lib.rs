@@ -19,6 +19,7 @@ mod bind;
 mod binding;
 mod bindings;
 mod blame;
+mod by_rule;
 mod cache;
 mod calls;
 mod counting;

@@ -3,13 +3,14 @@
 use crate::after_bind::AfterBinds;
 use crate::attempt::Attempt;
 use crate::bindings::Bindings;
+use crate::by_rule::ByRule;
 use crate::cache::Cache;
 use crate::calls::{Outbox, Owner};
 use crate::cycle::EndedBy;
 use crate::evict::Evictions;
 use crate::mark_judge::MarkJudge;
 use crate::queue::{ProfileHints, SchedulingQueue, Scope};
-use crate::{Effect, Input, Options, PodState, Profiles, blame, counting, failure, faults};
+use crate::{Effect, Input, Options, PodState, Profiles, failure};
 use bayplan_engine::Decider;
 use bayplan_framework::{Act, Acting, AttemptResult, ClusterEvent, EventRecord, Framework, Status, Ticket};
 use bayplan_model::{
@@ -39,12 +40,8 @@ pub struct Scheduler {
     pub(crate) leading: bool,
     /// The generation of the cluster at which waiting pods were last re-evaluated.
     pub(crate) reconsidered: Generation,
-    /// The refusals of each rule.
-    pub(crate) rule_refusals: blame::RuleRefusals,
-    /// The faults of each rule.
-    pub(crate) rule_errors: faults::FaultsByRule,
-    /// What rules that do not decide would have done.
-    pub(crate) rule_would: counting::WouldByRule,
+    /// What each rule of a policy did.
+    pub(crate) by_rule: ByRule,
     /// Work that remains before the step ends.
     pub(crate) deferred: VecDeque<Deferred>,
     /// The attempt that waits for extenders.
@@ -72,9 +69,7 @@ impl Clone for Scheduler {
             stale: self.stale,
             leading: self.leading,
             reconsidered: self.reconsidered,
-            rule_refusals: self.rule_refusals.clone(),
-            rule_errors: self.rule_errors.clone(),
-            rule_would: self.rule_would.clone(),
+            by_rule: self.by_rule.clone(),
             deferred: self.deferred.clone(),
             suspended: self.suspended.clone(),
             now: self.now,
@@ -104,9 +99,7 @@ impl Scheduler {
             stale: false,
             leading: false,
             reconsidered: Generation::default(),
-            rule_refusals: blame::RuleRefusals::default(),
-            rule_errors: faults::FaultsByRule::default(),
-            rule_would: counting::WouldByRule::default(),
+            by_rule: ByRule::default(),
             deferred: VecDeque::new(),
             suspended: None,
             now: Time(i64::MIN),

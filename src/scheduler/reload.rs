@@ -23,9 +23,7 @@ impl Scheduler {
             })
             .collect();
         self.hints = hints;
-        self.rule_refusals.keep(profiles.frameworks.iter().map(AsRef::as_ref));
-        self.rule_errors.keep(profiles.frameworks.iter().map(AsRef::as_ref));
-        self.rule_would.keep(profiles.frameworks.iter().map(AsRef::as_ref));
+        self.by_rule.keep(profiles.frameworks.iter().map(AsRef::as_ref));
         self.profiles = profiles.clone();
         self.hold_wants_again();
         // Its plugins may have lost their indexes.

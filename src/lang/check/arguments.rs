@@ -54,11 +54,11 @@ impl<'a> Checker<'a> {
         }
         let arguments = std::mem::take(&mut self.arguments);
         for argument in &arguments {
-            let known = self.params.iter().any(|param| *param.name == *argument.name);
+            let known = self.declared.params.iter().any(|param| *param.name == *argument.name);
             if known {
                 continue;
             }
-            let names: Vec<&str> = self.params.iter().map(|param| &*param.name).collect();
+            let names: Vec<&str> = self.declared.params.iter().map(|param| &*param.name).collect();
             let near = self.nearest(&argument.name, names.iter().copied());
             let help = match near {
                 Some(near) => format!("did you mean `{near}`?"),
@@ -125,8 +125,8 @@ impl<'a> Checker<'a> {
                 }
             },
         };
-        let id = ParamId(self.params.len() as u32);
-        self.params.push(typed::Param {
+        let id = ParamId(self.declared.params.len() as u32);
+        self.declared.params.push(typed::Param {
             name: of.name.text.clone(),
             doc,
             ty,

@@ -205,20 +205,21 @@ impl Checker<'_> {
 
     pub(super) fn call_def(&mut self, def: crate::typed::DefId, call: &ast::Call, span: Span) -> Expr {
         let (parameters, ty, range) = {
-            let def = &self.defs[def.index()];
+            let def = &self.declared.defs[def.index()];
             (def.parameters.clone(), def.body.ty.clone(), def.body.range)
         };
         let given = call.args.len();
         if given != parameters.len() {
-            let names: Vec<&str> = parameters.iter().map(|slot| &*self.slots[slot.index()].name).collect();
+            let names: Vec<&str> =
+                parameters.iter().map(|slot| &*self.declared.slots[slot.index()].name).collect();
             let form = format!("{}({})", call.function.text, names.join(", "));
             self.wrong_count(&call.function, &form, given);
         }
         let mut args = Vec::with_capacity(given);
         for (arg, slot) in call.args.iter().zip(&parameters) {
-            let wanted = self.slots[slot.index()].ty.clone();
+            let wanted = self.declared.slots[slot.index()].ty.clone();
             let value = self.expr(&arg.value, Some(&wanted));
-            let who = format!("`{}`", self.slots[slot.index()].name);
+            let who = format!("`{}`", self.declared.slots[slot.index()].name);
             args.push(self.fit(value, &wanted, &who));
         }
         if given != parameters.len() || args.iter().any(|arg| arg.ty.is_unknown()) {

@@ -110,7 +110,7 @@ pub(super) fn check_all(
             continue;
         }
         let mut checker = Checker::new(text, Vec::new(), budget).with(schemas);
-        checker.any_arguments = arguments.is_none();
+        checker.values.any_arguments = arguments.is_none();
         let mut checked = checker.policy(item, policy, &file_items, outside);
         if arguments.is_none() && checker.is_broken() {
             checker = Checker::new(text, Vec::new(), budget).with(schemas);
@@ -231,33 +231,18 @@ impl<'a> Texts<'a> {
 pub(super) struct Checker<'a> {
     pub(super) texts: Texts<'a>,
     pub(super) budget: &'a Budget,
-    /// The values of lets that are constants.
-    pub(super) known: Known,
-    /// Nothing is concluded from the values of params.
-    pub(super) any_arguments: bool,
-    /// The values of lets that are constants then.
-    pub(super) known_for_any: Known,
     pub(super) diagnostics: Vec<Diagnostic>,
     /// A part could not be read: there is no further diagnostic, but the policy is incomplete.
     pub(super) incomplete: bool,
     pub(super) arguments: Vec<Argument>,
     pub(super) decls: Vec<Decl<'a>>,
     pub(super) names: FxHashMap<Text, DeclId>,
-    pub(super) params: Vec<typed::Param>,
-    pub(super) lets: Vec<typed::Let>,
-    /// The numbers of the lets' values, beside `lets`.
-    pub(super) let_numbers: Vec<ValueId>,
-    pub(super) numbers: Numbers,
-    pub(super) defs: Vec<typed::Def>,
-    pub(super) groups: Vec<typed::Group>,
-    /// The kinds that were looked up.
-    pub(super) kinds: Vec<Arc<ObjectKind>>,
     /// The kinds beside those of Kubernetes.
     pub(super) schemas: &'a Schemas,
-    pub(super) ledgers: Vec<typed::Ledger>,
-    pub(super) memos: Vec<typed::Memo>,
-    pub(super) sources: Vec<typed::Source>,
-    pub(super) slots: Vec<typed::Slot>,
+    /// What the policy declares, as far as it is checked.
+    pub(super) declared: Declared,
+    /// What is known of values.
+    pub(super) values: Values,
     pub(super) frame: Frame,
     /// What holds in the whole policy but `queue by`.
     pub(super) policy_facts: PolicyFacts,
@@ -281,31 +266,48 @@ pub(super) struct Checker<'a> {
     pub(super) doubts: dialect::Doubts,
 }
 
+/// What a policy declares, as far as it is checked: the tables of [`Policy`].
+#[derive(Default)]
+pub(super) struct Declared {
+    pub(super) params: Vec<typed::Param>,
+    pub(super) lets: Vec<typed::Let>,
+    pub(super) defs: Vec<typed::Def>,
+    pub(super) groups: Vec<typed::Group>,
+    /// The kinds that were looked up.
+    pub(super) kinds: Vec<Arc<ObjectKind>>,
+    pub(super) ledgers: Vec<typed::Ledger>,
+    pub(super) memos: Vec<typed::Memo>,
+    pub(super) sources: Vec<typed::Source>,
+    pub(super) slots: Vec<typed::Slot>,
+}
+
+/// What is known of values, and the numbers under which it is known.
+#[derive(Default)]
+pub(super) struct Values {
+    /// The values of lets that are constants.
+    pub(super) known: Known,
+    /// Nothing is concluded from the values of params.
+    pub(super) any_arguments: bool,
+    /// The values of lets that are constants then.
+    pub(super) known_for_any: Known,
+    /// The numbers of the lets' values, beside `lets`.
+    pub(super) let_numbers: Vec<ValueId>,
+    pub(super) numbers: Numbers,
+}
+
 impl<'a> Checker<'a> {
     pub(super) fn new(texts: Texts<'a>, arguments: Vec<Argument>, budget: &'a Budget) -> Self {
         Checker {
             texts,
             budget,
-            known: Known::default(),
-            any_arguments: false,
-            known_for_any: Known::default(),
             diagnostics: Vec::new(),
             incomplete: false,
             arguments,
             decls: Vec::new(),
             names: FxHashMap::default(),
-            params: Vec::new(),
-            lets: Vec::new(),
-            let_numbers: Vec::new(),
-            numbers: Numbers::default(),
-            defs: Vec::new(),
-            groups: Vec::new(),
-            kinds: Vec::new(),
             schemas: no_schemas(),
-            ledgers: Vec::new(),
-            memos: Vec::new(),
-            sources: Vec::new(),
-            slots: Vec::new(),
+            declared: Declared::default(),
+            values: Values::default(),
             frame: Frame::new(Place::Constant, FactScope::Raw),
             policy_facts: PolicyFacts::default(),
             resolving: Vec::new(),
@@ -339,10 +341,10 @@ impl<'a> Checker<'a> {
         let name = ast::Name { text: Text::from("expression"), span: expr.span };
         let mut policy = empty_policy(&name, expr.span);
         policy.cel = matches!(self.dialect, Dialect::Cel(_));
-        policy.slots = std::mem::take(&mut self.slots);
-        policy.lets = std::mem::take(&mut self.lets);
-        policy.defs = std::mem::take(&mut self.defs);
-        policy.kinds = std::mem::take(&mut self.kinds);
+        policy.slots = std::mem::take(&mut self.declared.slots);
+        policy.lets = std::mem::take(&mut self.declared.lets);
+        policy.defs = std::mem::take(&mut self.declared.defs);
+        policy.kinds = std::mem::take(&mut self.declared.kinds);
         (Some((policy, checked)), diagnostics)
     }
 
@@ -378,15 +380,15 @@ impl<'a> Checker<'a> {
         self.exceptions(policy, outside, &mut result);
         self.check_declarations();
         self.settle_scopes();
-        result.params = std::mem::take(&mut self.params);
-        result.lets = std::mem::take(&mut self.lets);
-        result.defs = std::mem::take(&mut self.defs);
-        result.groups = std::mem::take(&mut self.groups);
-        result.kinds = std::mem::take(&mut self.kinds);
-        result.ledgers = std::mem::take(&mut self.ledgers);
-        result.memos = std::mem::take(&mut self.memos);
-        result.sources = std::mem::take(&mut self.sources);
-        result.slots = std::mem::take(&mut self.slots);
+        result.params = std::mem::take(&mut self.declared.params);
+        result.lets = std::mem::take(&mut self.declared.lets);
+        result.defs = std::mem::take(&mut self.declared.defs);
+        result.groups = std::mem::take(&mut self.declared.groups);
+        result.kinds = std::mem::take(&mut self.declared.kinds);
+        result.ledgers = std::mem::take(&mut self.declared.ledgers);
+        result.memos = std::mem::take(&mut self.declared.memos);
+        result.sources = std::mem::take(&mut self.declared.sources);
+        result.slots = std::mem::take(&mut self.declared.slots);
         result.add_declared_rules();
         result
     }
@@ -449,8 +451,8 @@ impl<'a> Checker<'a> {
     pub(super) fn constant(&self, expr: &Expr) -> Option<Constant> {
         let effort = &self.budget.constants;
         let before = effort.spent();
-        let (params, lets, defs) = (&self.params, &self.lets, &self.defs);
-        let known = &self.known;
+        let (params, lets, defs) = (&self.declared.params, &self.declared.lets, &self.declared.defs);
+        let known = &self.values.known;
         let value = constant::constant(expr, Tables { params, lets, defs, effort, known });
         effort.note(before, expr.span);
         value
@@ -458,7 +460,7 @@ impl<'a> Checker<'a> {
 
     /// The value of an expression, where nothing is concluded from params the one that it has for any arguments.
     pub(super) fn sure_constant(&self, expr: &Expr) -> Option<Constant> {
-        if !self.any_arguments {
+        if !self.values.any_arguments {
             return self.constant(expr);
         }
         let effort = &self.budget.constants;
@@ -466,7 +468,7 @@ impl<'a> Checker<'a> {
         let known = &Known::default();
         let value = constant::constant(
             expr,
-            Tables { params: &[], lets: &self.lets, defs: &self.defs, effort, known },
+            Tables { params: &[], lets: &self.declared.lets, defs: &self.declared.defs, effort, known },
         );
         effort.note(before, expr.span);
         value

@@ -82,23 +82,23 @@ impl<'a> Checker<'a> {
     pub(super) fn declared(&mut self, id: DeclId, span: Span) -> Expr {
         match self.resolve(id, span) {
             State::Let(id, uses) => {
-                let name = self.lets[id.index()].name.clone();
+                let name = self.declared.lets[id.index()].name.clone();
                 if !self.allow(uses, &name, span) {
                     return self.unknown(span);
                 }
                 self.let_reference(id, span)
             }
             State::Param(id) => {
-                let param = &self.params[id.index()];
+                let param = &self.declared.params[id.index()];
                 let ty = param.ty.clone();
-                let range = match self.any_arguments {
+                let range = match self.values.any_arguments {
                     true => any_argument(param),
                     false => super::expr::constant_range(&param.value, &ty),
                 };
                 self.with_range(ExprKind::Param(id), ty, range, span)
             }
             State::Group(id) => {
-                let name = self.groups[id.index()].name.clone();
+                let name = self.declared.groups[id.index()].name.clone();
                 if !self.allow(Names::GROUPS, &name, span) {
                     return self.unknown(span);
                 }
@@ -116,7 +116,7 @@ impl<'a> Checker<'a> {
                 self.unknown(span)
             }
             State::Memo(id) => {
-                let of = &self.memos[id.index()];
+                let of = &self.declared.memos[id.index()];
                 let (name, ty) = (of.name.clone(), of.ty.clone().optional());
                 if !self.allow(Names::MEMOS, &name, span) {
                     return self.unknown(span);
@@ -150,7 +150,7 @@ impl<'a> Checker<'a> {
     }
 
     pub(super) fn let_reference(&mut self, id: LetId, span: Span) -> Expr {
-        let of = &self.lets[id.index()];
+        let of = &self.declared.lets[id.index()];
         let (ty, range, missing) = (of.value.ty.clone(), of.value.range, of.missing.is_some());
         let expr = self.with_range(ExprKind::Let(id), ty, range, span);
         if missing && self.frame.fact_scope == FactScope::Narrowed {
@@ -262,8 +262,8 @@ impl<'a> Checker<'a> {
         if def.body.ty.is_unknown() || self.leaves_scope(&def.body.ty, &def.parameters, def.body.span) {
             return State::Failed;
         }
-        let id = DefId(self.defs.len() as u32);
-        self.defs.push(def);
+        let id = DefId(self.declared.defs.len() as u32);
+        self.declared.defs.push(def);
         State::Def(id, uses)
     }
 

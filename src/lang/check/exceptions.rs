@@ -103,10 +103,10 @@ impl<'a> Checker<'a> {
     /// A `let` that no name reaches.
     pub(super) fn hidden_let(&mut self, name: &str, value: Expr, span: Span) -> LetId {
         let name = Text::from(name);
-        let id = LetId(self.lets.len() as u32);
+        let id = LetId(self.declared.lets.len() as u32);
         let number = self.numbering().number_of_let(None, id, &value);
-        self.let_numbers.push(number);
-        self.lets.push(Let { name, value, missing: None, of_policy: true, span });
+        self.values.let_numbers.push(number);
+        self.declared.lets.push(Let { name, value, missing: None, of_policy: true, span });
         id
     }
 

@@ -387,7 +387,7 @@ impl Checker<'_> {
 
     /// A let of the policy, which may say what is done when it is absent.
     fn is_of_policy(&self, expr: &Expr) -> bool {
-        let of = |id: &LetId| self.lets.get(id.index()).is_some_and(|of| of.of_policy);
+        let of = |id: &LetId| self.declared.lets.get(id.index()).is_some_and(|of| of.of_policy);
         matches!(strip(&expr.kind), ExprKind::Let(id) if of(id))
     }
 

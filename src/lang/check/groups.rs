@@ -60,8 +60,8 @@ impl<'a> Checker<'a> {
             );
             return State::Failed;
         }
-        let id = GroupId(self.groups.len() as u32);
-        self.groups.push(group);
+        let id = GroupId(self.declared.groups.len() as u32);
+        self.declared.groups.push(group);
         State::Group(id)
     }
 
@@ -98,7 +98,7 @@ impl<'a> Checker<'a> {
     /// What lets stand for, without marks that change nothing.
     fn without_alias<'e>(&'e self, expr: &'e Expr) -> &'e Expr {
         match &expr.kind {
-            ExprKind::Let(id) => self.without_alias(&self.lets[id.index()].value),
+            ExprKind::Let(id) => self.without_alias(&self.declared.lets[id.index()].value),
             ExprKind::Present(inner) => self.without_alias(inner),
             _ => expr,
         }
@@ -109,7 +109,7 @@ impl<'a> Checker<'a> {
         match &expr.kind {
             ExprKind::Slot(slot) => Some(PathOf::Slot(*slot)),
             ExprKind::Root(Root::Pod) => Some(PathOf::Pod),
-            ExprKind::Let(id) => self.path_of(&self.lets[id.index()].value),
+            ExprKind::Let(id) => self.path_of(&self.declared.lets[id.index()].value),
             ExprKind::Present(inner) | ExprKind::Field(inner, _) | ExprKind::ApiField(inner, _) => {
                 self.path_of(inner)
             }

@@ -19,8 +19,8 @@ impl<'a> Checker<'a> {
         let (made, _) = self.in_frame(Place::In(StatementId::Ledger), |this| this.ledger(of, doc));
         self.frame.fact_scope = fact_scope;
         let Some(ledger) = made else { return State::Failed };
-        let id = LedgerId(self.ledgers.len() as u32);
-        self.ledgers.push(ledger);
+        let id = LedgerId(self.declared.ledgers.len() as u32);
+        self.declared.ledgers.push(ledger);
         State::Ledger(id)
     }
 
@@ -167,7 +167,7 @@ impl<'a> Checker<'a> {
         }
         let state = self.resolve(id, access.object.span);
         let wanted = match state {
-            State::Ledger(ledger) => Some(self.ledgers[ledger.index()].key.ty.clone()),
+            State::Ledger(ledger) => Some(self.declared.ledgers[ledger.index()].key.ty.clone()),
             _ => None,
         };
         let key = self.expr(&access.index, wanted.as_ref());
@@ -188,7 +188,7 @@ impl<'a> Checker<'a> {
         if key.ty.is_unknown() {
             return Some(self.unknown(span));
         }
-        let of = &self.ledgers[ledger.index()];
+        let of = &self.declared.ledgers[ledger.index()];
         let range = match &of.ty {
             Type::Set(_) => Range::None,
             ty if of.adds.iter().all(|add| add.value.range.is_positive_or_zero()) => {

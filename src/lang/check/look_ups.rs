@@ -44,7 +44,7 @@ impl Checker<'_> {
             args.push(self.fit(value, &Type::String, "the name of an object"));
         }
         let Some(kind) = kind else { return self.unknown(span) };
-        let wanted = match (all, self.kinds[kind.index()].namespaced) {
+        let wanted = match (all, self.declared.kinds[kind.index()].namespaced) {
             (true, _) => 0..=0,
             (false, Some(true)) => 2..=2,
             (false, Some(false)) => 1..=1,
@@ -61,7 +61,7 @@ impl Checker<'_> {
     }
 
     fn wrong_names(&mut self, by: LookUpBy, call: &ast::Call, kind: KindId, given: usize) {
-        let of = self.kinds[kind.index()].clone();
+        let of = self.declared.kinds[kind.index()].clone();
         let (name, function) = (&of.name, &*call.function.text);
         let (wants, form) = match (by, of.namespaced) {
             (LookUpBy::All, _) => ("the kind and nothing else", "objects(\"KIND\")".to_owned()),
@@ -99,7 +99,7 @@ impl Checker<'_> {
     }
 
     fn made_look_up(&mut self, kind: KindId, by: LookUpBy, args: Vec<Expr>, span: Span) -> Expr {
-        let of = Type::Kind(self.kinds[kind.index()].clone());
+        let of = Type::Kind(self.declared.kinds[kind.index()].clone());
         let ty = if by == LookUpBy::All { of.list() } else { of.optional() };
         let expr = self.make(ExprKind::LookUp(LookUp { kind, by }, args), ty, span);
         self.narrowed(expr)
@@ -122,11 +122,11 @@ impl Checker<'_> {
     /// The kind of a text, which joins the kinds of the policy.
     pub(super) fn kind_named(&mut self, text: &str, span: Span) -> Option<KindId> {
         let kind = self.found_kind(text, span)?;
-        if let Some(known) = self.kinds.iter().position(|known| known.name == kind.name) {
+        if let Some(known) = self.declared.kinds.iter().position(|known| known.name == kind.name) {
             return Some(KindId(known as u32));
         }
-        self.kinds.push(kind);
-        Some(KindId(self.kinds.len() as u32 - 1))
+        self.declared.kinds.push(kind);
+        Some(KindId(self.declared.kinds.len() as u32 - 1))
     }
 
     fn found_kind(&mut self, text: &str, span: Span) -> Option<Arc<ObjectKind>> {
@@ -153,7 +153,7 @@ impl Checker<'_> {
         };
         let known = kinds::named(&name).or_else(|| self.schemas.get(&name)).cloned();
         let kind = known.unwrap_or_else(|| Arc::new(ObjectKind::unknown(name)));
-        if kind.fields.is_none() && !self.kinds.contains(&kind) {
+        if kind.fields.is_none() && !self.declared.kinds.contains(&kind) {
             let message = format!("nothing says which fields `{}` has: they have no known type", kind.name);
             let said = Diagnostic::new(&codes::UNTYPED_KIND, span, message);
             self.report(

@@ -19,8 +19,8 @@ impl<'a> Checker<'a> {
         let (made, _) = self.in_frame(Place::In(StatementId::Memo), |this| this.memo(of, doc));
         self.frame.fact_scope = fact_scope;
         let Some(memo) = made else { return State::Failed };
-        let id = MemoId(self.memos.len() as u32);
-        self.memos.push(memo);
+        let id = MemoId(self.declared.memos.len() as u32);
+        self.declared.memos.push(memo);
         State::Memo(id)
     }
 
@@ -52,7 +52,7 @@ impl<'a> Checker<'a> {
     /// `remember M = E`; `None` when it has a mistake.
     pub(super) fn remember(&mut self, of: &'a ast::Remember) -> Option<Does> {
         let memo = self.remembered_memo(&of.memo);
-        let wanted = memo.map(|memo| self.memos[memo.index()].ty.clone().optional());
+        let wanted = memo.map(|memo| self.declared.memos[memo.index()].ty.clone().optional());
         let value = self.expr(&of.value, wanted.as_ref());
         let (memo, wanted) = (memo?, wanted?);
         // An optional of CEL: an empty one forgets.

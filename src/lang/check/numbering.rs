@@ -92,15 +92,20 @@ impl Checker<'_> {
     /// What numbers expressions.
     pub(super) fn numbering(&mut self) -> Numbering<'_> {
         let effort = &self.budget.constants;
-        let params = if self.any_arguments { &[][..] } else { &self.params };
-        let known = if self.any_arguments { &self.known_for_any } else { &self.known };
-        let tables = Tables { params, lets: &self.lets, defs: &self.defs, effort, known };
-        Numbering { numbers: &mut self.numbers, lets: &self.let_numbers, tables, given: Vec::new() }
+        let params = if self.values.any_arguments { &[][..] } else { &self.declared.params };
+        let known = if self.values.any_arguments { &self.values.known_for_any } else { &self.values.known };
+        let tables = Tables { params, lets: &self.declared.lets, defs: &self.declared.defs, effort, known };
+        Numbering {
+            numbers: &mut self.values.numbers,
+            lets: &self.values.let_numbers,
+            tables,
+            given: Vec::new(),
+        }
     }
 
     /// Whether a value depends on one of these variables.
     pub(super) fn depends_on(&self, of: ValueId, slots: &[SlotId]) -> bool {
-        self.numbers.slots(of).iter().any(|slot| slots.contains(slot))
+        self.values.numbers.slots(of).iter().any(|slot| slots.contains(slot))
     }
 }
 

@@ -111,8 +111,8 @@ impl<'a> Checker<'a> {
         let named = |of: Option<&Expr>| of.and_then(|of| self.place_of_node(of)).map(|_| expr.span);
         match &expr.kind {
             ExprKind::Root(Root::Node) => Some(expr.span),
-            ExprKind::Let(id) => named(self.lets.get(id.index()).map(|of| &of.value)),
-            ExprKind::CallDef(id, args) => named(self.defs.get(id.index()).map(|of| &of.body))
+            ExprKind::Let(id) => named(self.declared.lets.get(id.index()).map(|of| &of.value)),
+            ExprKind::CallDef(id, args) => named(self.declared.defs.get(id.index()).map(|of| &of.body))
                 .or_else(|| args.iter().find_map(|arg| self.place_of_node(arg))),
             _ => walk::parts(expr).into_iter().find_map(|part| self.place_of_node(part)),
         }

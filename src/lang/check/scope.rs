@@ -281,8 +281,8 @@ impl<'a> Checker<'a> {
     }
 
     pub(super) fn new_slot(&mut self, name: Text, ty: Type, span: Span) -> SlotId {
-        let slot = SlotId(self.slots.len() as u32);
-        self.slots.push(typed::Slot { name, ty, span });
+        let slot = SlotId(self.declared.slots.len() as u32);
+        self.declared.slots.push(typed::Slot { name, ty, span });
         slot
     }
 
@@ -293,7 +293,7 @@ impl<'a> Checker<'a> {
             let kind = local.kind;
             return match kind {
                 LocalKind::Slot(slot, range) => {
-                    let ty = self.slots[slot.index()].ty.clone();
+                    let ty = self.declared.slots[slot.index()].ty.clone();
                     let expr = self.with_range(ExprKind::Slot(slot), ty, range, span);
                     self.narrowed(expr)
                 }

@@ -21,9 +21,9 @@ impl<'a> Checker<'a> {
         let doc = self.resolving.last().and_then(|id| self.decls[id.index()].doc.clone());
         let (lengths, _) = self.in_frame(Place::Constant, |this| this.lengths(&of.value));
         let Some((window, max_age)) = lengths else { return State::Failed };
-        let id = SourceId(self.sources.len() as u32);
+        let id = SourceId(self.declared.sources.len() as u32);
         let name = of.name.text.clone();
-        self.sources.push(Source { name, doc, window, max_age, span: of.name.span });
+        self.declared.sources.push(Source { name, doc, window, max_age, span: of.name.span });
         State::Source(id)
     }
 

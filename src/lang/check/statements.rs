@@ -178,11 +178,17 @@ impl<'a> Checker<'a> {
         if value.ty.is_unknown() {
             return None;
         }
-        let id = LetId(self.lets.len() as u32);
+        let id = LetId(self.declared.lets.len() as u32);
         let declared = of_policy.then_some(of.name.span);
         let number = self.numbering().number_of_let(declared, id, &value);
-        self.let_numbers.push(number);
-        self.lets.push(Let { name: of.name.text.clone(), value, missing, of_policy, span: of.name.span });
+        self.values.let_numbers.push(number);
+        self.declared.lets.push(Let {
+            name: of.name.text.clone(),
+            value,
+            missing,
+            of_policy,
+            span: of.name.span,
+        });
         Some(id)
     }
 

@@ -57,7 +57,7 @@ impl Checker<'_> {
                 })
             }
             ast::TypeExprKind::Kind(kind) => match self.kind_named(&kind.text, kind.span) {
-                Some(id) => Type::Kind(self.kinds[id.index()].clone()),
+                Some(id) => Type::Kind(self.declared.kinds[id.index()].clone()),
                 None => Type::Unknown,
             },
             ast::TypeExprKind::List(element) => self.type_expr(element).list(),

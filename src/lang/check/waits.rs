@@ -54,9 +54,9 @@ impl<'a> Checker<'a> {
         let mark = self.frame.facts.mark();
         let until = self.condition(&wait.until);
         if wait.group.is_none()
-            && let Some(group) = asked_group(&until, &self.lets)
+            && let Some(group) = asked_group(&until, &self.declared.lets)
         {
-            let name = self.groups[group.index()].name.clone();
+            let name = self.declared.groups[group.index()].name.clone();
             self.mistake(
                 &codes::WAIT_WITHOUT_FOR,
                 wait.until.span,
@@ -74,8 +74,8 @@ impl<'a> Checker<'a> {
     /// The group that a `wait` is for: membership must be mutual.
     fn wait_group(&mut self, name: &ast::Name) -> Option<GroupId> {
         let id = self.named_group(name)?;
-        if !self.groups[id.index()].mutual {
-            let declared = self.groups[id.index()].span;
+        if !self.declared.groups[id.index()].mutual {
+            let declared = self.declared.groups[id.index()].span;
             self.report(
                 Diagnostic::new(
                     &codes::GROUP_NOT_MUTUAL,

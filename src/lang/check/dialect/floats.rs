@@ -19,7 +19,9 @@ impl Checker<'_> {
             | ExprKind::ApiField(..)
             | ExprKind::Widen(_)
             | ExprKind::Resource(..) => true,
-            ExprKind::Let(id) => self.lets.get(id.index()).is_some_and(|of| self.is_finite(&of.value)),
+            ExprKind::Let(id) => {
+                self.declared.lets.get(id.index()).is_some_and(|of| self.is_finite(&of.value))
+            }
             ExprKind::Negate(of) | ExprKind::Present(of) => self.is_finite(of),
             ExprKind::Dynamic(Operation::Demand(_), of) => of.iter().all(|of| self.is_finite(of)),
             // The checker makes it of finite floats only, and the result stops at the largest float.

@@ -183,7 +183,7 @@ impl Checker<'_> {
             // An element that `filter` keeps is read once more.
             (MacroKind::Filter, body) => match slot.filter(|slot| self.is_made_anew(types, *slot)) {
                 Some(slot) => {
-                    let ty = self.slots[slot.index()].ty.clone();
+                    let ty = self.declared.slots[slot.index()].ty.clone();
                     let read = self.make(ExprKind::Slot(slot), ty, span);
                     (MacroKind::Map, Some(self.branch(read, true)))
                 }
@@ -249,8 +249,8 @@ impl Checker<'_> {
 
     /// Whether reading the variable of a macro makes another optional of it.
     fn is_made_anew(&self, types: &[Type], slot: SlotId) -> bool {
-        let is_key =
-            types.len() > 1 && self.slots.get(slot.index()).is_some_and(|slot| slot.ty == Type::String);
+        let is_key = types.len() > 1
+            && self.declared.slots.get(slot.index()).is_some_and(|slot| slot.ty == Type::String);
         !is_key
             && !self.has_row(Row::Optionals)
             && types.iter().any(|ty| matches!(ty, Type::Dyn | Type::CelOptional(_)))
@@ -331,7 +331,7 @@ impl Checker<'_> {
     pub(in crate::check) fn cel_binding(&mut self, name: &ast::Text, ty: Type) {
         let range = if has_float(&ty) { Range::None } else { super::super::expr::type_range(&ty) };
         self.cel_variable(name, Span::default(), ty, range);
-        self.bindings = self.slots.len();
+        self.bindings = self.declared.slots.len();
     }
 
     fn cel_variable(&mut self, name: &ast::Text, span: Span, ty: Type, range: Range) -> SlotId {

@@ -151,8 +151,8 @@ impl Checker<'_> {
 
     /// A variable that is given when the expression is evaluated, also where the variable of a macro hides it.
     fn binding(&self, name: &str, span: Span) -> Option<Expr> {
-        let slot = self.slots.iter().take(self.bindings).position(|slot| *slot.name == *name)?;
-        let ty = self.slots.get(slot)?.ty.clone();
+        let slot = self.declared.slots.iter().take(self.bindings).position(|slot| *slot.name == *name)?;
+        let ty = self.declared.slots.get(slot)?.ty.clone();
         Some(self.make(ExprKind::Slot(SlotId(slot as u32)), ty, span))
     }
 
