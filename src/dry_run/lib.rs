@@ -11,13 +11,13 @@ pub mod dump;
 pub mod load;
 mod managed;
 pub mod namespaces;
+mod run;
 mod volume_controller;
 mod recorder;
 pub mod told;
 mod workloads;
 mod writes;
 pub mod world;
-mod run;
 
 pub use api::{Api, Fault, WatchEvent};
 pub use disruption_controller::DisruptionController;

@@ -15,8 +15,8 @@ mod count;
 pub mod except;
 pub mod gated;
 pub mod overview;
-mod suggestions;
 mod pod;
+mod suggestions;
 
 pub use conflicts::{Conflict, Requirement};
 pub use count::{Because, NodeSetCount, RuleCount, Shortfall};

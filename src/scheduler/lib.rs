@@ -32,6 +32,7 @@ mod faults;
 mod interested;
 mod io;
 mod leave;
+mod machine;
 mod mark_judge;
 mod objects;
 mod options;
@@ -43,7 +44,6 @@ mod reload;
 mod verify;
 mod view;
 mod wants;
-mod machine;
 
 pub use blame::Waiting;
 pub use cache::PodState;

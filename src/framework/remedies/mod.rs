@@ -7,10 +7,10 @@
 //! `words.rs`, the patch that makes it in `patch.rs`. The search is not here.
 
 mod apply;
+mod edit;
 mod json;
 mod patch;
 mod words;
-mod edit;
 
 pub use edit::{CONDITION_TAINTS, CORDONED, Edit, EditOwner, Exempted, describes_machine, is_of_lifecycle};
 pub use patch::Patch;

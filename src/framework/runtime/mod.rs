@@ -6,13 +6,13 @@
 mod chosen;
 mod counting;
 mod extenders;
+mod framework;
 mod left_alone;
 mod post_filter;
 mod preemption;
 mod probe;
 mod runner;
 mod simulation;
-mod framework;
 
 pub use extenders::Extenders;
 pub use framework::{Acting, Cycle, Framework, MAX_PERMIT_WAIT, NominatedTry};

@@ -14,6 +14,7 @@ mod applies;
 mod arguments;
 mod blocks;
 mod calls;
+mod checker;
 mod comparisons;
 mod corrections;
 mod declarations;
@@ -46,7 +47,6 @@ mod unfold;
 mod unknown_calls;
 mod waits;
 mod writes;
-mod checker;
 
 pub use arguments::Argument;
 pub use arguments::of_yaml;

@@ -12,6 +12,7 @@ pub mod groups;
 pub mod ledgers;
 pub mod lookups;
 mod loops;
+mod lowering;
 mod memos;
 mod operators;
 mod acts;
@@ -20,7 +21,6 @@ mod rules;
 pub mod scores;
 mod steady;
 mod values;
-mod lowering;
 
 pub use acts::{CompiledAct, CompiledActs, CompiledDoes, CompiledEntry, CompiledTarget};
 pub use closures::{BoolFn, FloatFn, IntFn, ValueFn};

@@ -12,6 +12,7 @@
 //! - `meaning` compares what was written with its policy
 
 mod absent;
+mod conversion;
 mod document;
 mod expressions;
 mod language;
@@ -19,7 +20,6 @@ mod literals;
 mod meaning;
 mod remarks;
 mod yaml;
-mod conversion;
 
 use conversion::Types;
 pub use conversion::{Converted, NoTwin, convert_for, convert_given};

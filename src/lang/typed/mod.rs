@@ -13,6 +13,7 @@ mod ids;
 mod ledgers;
 mod memos;
 mod modes;
+mod policy;
 mod sources;
 pub mod operation;
 mod parts;
@@ -23,7 +24,6 @@ mod statements;
 mod view;
 mod visit;
 pub mod walk;
-mod policy;
 
 pub use crate::language::macros::MacroKind;
 pub use acts::{Act, Acts, Does, EventOf, Target};

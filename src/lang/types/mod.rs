@@ -14,8 +14,8 @@ pub mod range;
 pub mod resources;
 pub mod show;
 pub mod text;
-pub mod value;
 mod ty;
+pub mod value;
 
 pub use cel::CelType;
 pub use kind::{ObjectKind, SchemaField, Structure};

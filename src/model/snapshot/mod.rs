@@ -8,8 +8,8 @@ mod indexes;
 mod objects;
 mod pods;
 mod rows;
-mod table;
 mod state;
+mod table;
 
 pub use objects::{Assumption, at_or_above};
 pub use pods::PodEntry;

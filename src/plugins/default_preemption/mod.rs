@@ -17,8 +17,8 @@
 
 mod args;
 mod budgets;
-mod victims;
 mod plugin;
+mod victims;
 
 pub(super) use plugin::new;
 pub use plugin::{Evaluator, NEEDS, held_while_evicting};

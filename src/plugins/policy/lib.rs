@@ -33,6 +33,7 @@ mod memo_reads;
 mod numbers;
 mod patches;
 mod permit;
+mod plugin;
 mod pod_inputs;
 mod preempt;
 mod queue;
@@ -41,7 +42,6 @@ mod remedies;
 mod score;
 mod waits;
 mod writes;
-mod plugin;
 
 pub use bayplan_lang::eval::exempt::{ExemptPods, Exemption, daemon_set_named_by, why_exempt};
 pub use events::registrations;

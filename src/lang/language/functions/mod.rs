@@ -20,11 +20,11 @@ mod patterns;
 mod quantities;
 mod re2;
 mod resources;
+mod row;
 mod sample;
 mod strings;
 mod times;
 mod windows;
-mod row;
 
 pub use compiled_pattern::{Pattern, PatternError};
 pub(crate) use notation::go_float;
