@@ -1,6 +1,6 @@
 # Every command for people and CI. CI calls nothing else.
 
-.PHONY: help build test test-core test-cluster test-upstream test-scenarios lint fmt ci bench bench-cluster soak control-plane golden fuzz deny deny-local
+.PHONY: help build test test-core test-cluster test-upstream test-scenarios lint fmt ci bench bench-cluster soak control-plane golden golden-ship fuzz deny deny-local test-ship ci-ship
 
 help: ## Prints this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /|/' | awk -F'|' '{printf "  make %-15s %s\n", $$1, $$2}'
@@ -21,6 +21,12 @@ test-upstream: build ## Runs kube-scheduler's integration tests with our binary 
 
 test-scenarios: control-plane ## Compares what the real kube-scheduler does in the scenarios with what is recorded (ten minutes)
 	cargo test --test cluster -- --ignored --nocapture kube_scheduler_does_what_is_recorded
+
+test-ship: control-plane ## Tests the chart, the manifests and the alerts, on a real API server; builds its tools once per machine
+	tests/ship/test.sh
+
+ci-ship: control-plane ## Runs test-ship, unless it has passed on this machine and nothing that it reads has changed
+	tests/ship/test.sh --if-changed
 
 control-plane: ## Builds kube-apiserver, kube-scheduler and etcd once per machine (seven minutes on two cores)
 	@tests/control-plane/build.sh >/dev/null
@@ -47,6 +53,9 @@ soak: control-plane ## Changes a cluster at random for ten minutes (BAYPLAN_SOAK
 
 golden: ## Rewrites the expected outputs of the tests; read the difference before you commit it
 	BAYPLAN_GOLDEN=write cargo test --test tests
+
+golden-ship: ## Writes the manifests of `deploy/` anew from the chart
+	BAYPLAN_GOLDEN=write tests/ship/test.sh -k generated_files
 
 fuzz: ## Fuzzes every parser for a minute (BAYPLAN_FUZZ_SECONDS)
 	command -v cargo-fuzz >/dev/null || cargo install cargo-fuzz --locked
