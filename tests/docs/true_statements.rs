@@ -36,6 +36,8 @@ fn codes_that_pages_name_exist() {
 fn every_page_is_a_topic() {
     let mut pages = Vec::new();
     below(&repository("docs"), ".md", &mut pages);
+    // Alerts lead to the pages of `docs/runbooks`, and `install` lists them.
+    pages.retain(|page| !page.starts_with(repository("docs/runbooks")));
     for page in pages {
         let name = page.file_name().unwrap().to_string_lossy().into_owned();
         assert!(

@@ -5,7 +5,7 @@ import re
 import pytest
 import yaml
 
-from chart import CASES, CHART, arguments, flags_of, objects, refusal, render, rendered, values_of
+from chart import CASES, CHART, arguments, flags_of, objects, only, refusal, render, rendered, values_of
 from control_plane import ROOT, run
 
 # Flags of `bayplan run` that no value reaches, and why.
@@ -116,6 +116,14 @@ def test_every_flag_of_extender_has_a_value_or_a_reason():
     reached = {"--v" if word == "-v" else word for word in reached}
     known = flags_of("extender")
     assert known - reached <= set(WITHOUT_VALUE), known - reached - set(WITHOUT_VALUE)
+
+
+def test_pods_start_again_when_the_configuration_changes_and_not_when_a_policy_does():
+    def template(*given):
+        return only("Deployment", rendered("--set", "policies.from=files", *given))["spec"]["template"]
+    text = lambda what: ["--set-string", f"policies.texts.a\\.bay={what}"]
+    assert template(*text("one")) == template(*text("two"))
+    assert template(*text("one")) != template(*text("one"), "--set", "configuration.parallelism=4")
 
 
 @pytest.mark.parametrize("case", CASES)
