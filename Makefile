@@ -1,6 +1,6 @@
 # Every command for people and CI. CI calls nothing else.
 
-.PHONY: help build test test-core test-cluster test-upstream test-scenarios lint fmt ci bench bench-cluster soak control-plane golden golden-ship fuzz deny deny-local test-ship ci-ship
+.PHONY: help build test test-core test-cluster test-upstream test-scenarios lint fmt ci bench bench-cluster soak control-plane dist image site golden golden-ship fuzz deny deny-local test-ship ci-ship
 
 help: ## Prints this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /|/' | awk -F'|' '{printf "  make %-15s %s\n", $$1, $$2}'
@@ -30,6 +30,15 @@ ci-ship: control-plane ## Runs test-ship, unless it has passed on this machine a
 
 control-plane: ## Builds kube-apiserver, kube-scheduler and etcd once per machine (seven minutes on two cores)
 	@tests/control-plane/build.sh >/dev/null
+
+dist: ## Makes archives of static binaries for Linux, with licences and checksums, in `dist`
+	tools/dist.sh
+
+image: ## Makes an image of the binaries in `dist`, as an OCI archive
+	tools/image.py
+
+site: ## Makes a site of the pages, with search, in `target/site/book`, and checks its links
+	tools/site_pages.py
 
 lint: ## Checks formatting and clippy, also for the build without the feature `cluster`
 	cargo fmt --all --check

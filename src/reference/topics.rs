@@ -157,6 +157,12 @@ pub static TOPICS: &[Topic] = &[
         include_str!("../../docs/install.md"),
     ),
     guide(
+        "ways",
+        "beside kube-scheduler, in its place, in front of it, and back",
+        "ways.md",
+        include_str!("../../docs/ways.md"),
+    ),
+    guide(
         "cluster-policies",
         "policies in a cluster: in service or not, and why",
         "cluster-policies.md",
@@ -176,6 +182,12 @@ pub static TOPICS: &[Topic] = &[
     ),
     guide("metrics", "the metrics that it serves", "metrics.md", include_str!("../../docs/metrics.md")),
     guide("performance", "how fast it is", "performance.md", include_str!("../../docs/performance.md")),
+    guide(
+        "release",
+        "binaries and image, with signatures",
+        "release.md",
+        include_str!("../../docs/release.md"),
+    ),
     guide(
         "included-policies",
         "the policies that come with Bayplan",

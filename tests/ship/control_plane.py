@@ -65,7 +65,7 @@ def free_port():
 
 def stop(process, grace=10):
     """Ends a process that was started here."""
-    if process.poll() is not None:
+    if process is None or process.poll() is not None:
         return
     process.send_signal(signal.SIGTERM)
     try:
@@ -132,7 +132,7 @@ class ControlPlane:
             "--bind-address=127.0.0.1", f"--cert-dir={file('certs')}", "--service-account-issuer=https://bayplan.test",
             f"--service-account-key-file={file('account.pub')}",
             f"--service-account-signing-key-file={file('account.key')}", f"--token-auth-file={file('tokens.csv')}",
-            "--authorization-mode=RBAC", "--endpoint-reconciler-type=none", "--service-cluster-ip-range=10.0.0.0/24",
+            "--authorization-mode=RBAC", "--endpoint-reconciler-type=none", "--service-cluster-ip-range=127.7.0.0/24",
             # No controller makes the default account that the first requires, or removes the taint of the second.
             "--disable-admission-plugins=ServiceAccount,TaintNodesByCondition", "--allow-privileged=true",
             f"--audit-policy-file={file('audit.yaml')}", f"--audit-log-path={file('audit.log')}", *self.flags])
