@@ -15,7 +15,7 @@ passed=
 if [ "${1-}" = --if-changed ]; then
     shift
     inputs='README.md deploy tests/ship docs/pictures docs/runbooks docs/install.md docs/ways.md docs/release.md docs/metrics.md tools action.yml
-        .pre-commit-hooks.yaml examples/ci examples/first Containerfile Cargo.lock src/cli/run_args.rs src/cli/extender.rs'
+        .pre-commit-hooks.yaml examples/ci examples/first Containerfile Cargo.lock src/cli/run_args.rs src/cli/extender.rs src/cli/explain'
     # shellcheck disable=SC2086 # a list of words
     passed=$cache/passed-$(git ls-tree -r HEAD -- $inputs | $sha256 | cut -c1-16)
     if [ -e "$passed" ]; then
