@@ -2,8 +2,8 @@
 //! client that opens connections and sends nothing costs little memory and keeps no other client out.
 //! `serve` admits each connection here.
 //!
-//! Server crates bound the handshake and the first request; none has a limit of connections, nor closes the one that has
-//! waited longest for its client. So the loop that accepts is ours too.
+//! `axum-server` bounds the handshake and the first request, but not the number of connections, and closes none to admit
+//! another. So the loop that accepts is ours too.
 
 use axum::Router;
 use axum::extract::Request;
