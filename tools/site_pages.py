@@ -59,9 +59,10 @@ def contents():
     missing = sorted((set(pages) - set(listed) - {"README"}) | set(listed) - set(pages))
     if missing:
         sys.exit(f"site: the contents in tools/site_pages.py and the pages of docs differ: {', '.join(missing)}")
-    folders = sorted(path.name for path in (ROOT / "docs").iterdir() if path.is_dir())
-    if set(folders) - set(FOLDERS):
-        sys.exit(f"site: docs has folders that tools/site_pages.py does not know: {', '.join(folders)}")
+    folders = sorted({path.relative_to(ROOT / "docs").parts[0] for path in (ROOT / "docs").glob("*/**/*.md")})
+    unknown = sorted(set(folders) - set(FOLDERS))
+    if unknown:
+        sys.exit(f"site: docs has folders with pages that tools/site_pages.py does not know: {', '.join(unknown)}")
     lines = ["# Summary", "", "[Bayplan](docs/README.md)"]
     for part, names in CONTENTS.items():
         lines += ["", f"# {part}", ""]

@@ -23,6 +23,7 @@ class Site(unittest.TestCase):
         [index] = book.glob("searchindex*.js")
         self.assertIn("steady-nodes", index.read_text())
         pages = {path.stem for path in (ROOT / "docs").glob("*.md")} - {"README"}
+        self.assertGreater(len(list((book / "docs/runbooks").glob("Bayplan*.html"))), 5)
         self.assertLessEqual(pages, {path.stem for path in (book / "docs").glob("*.html")})
 
     def test_broken_links_are_found(self):
