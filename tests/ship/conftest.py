@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from control_plane import ROOT, ControlPlane
+from control_plane import ROOT, ControlPlane, wait_until
 
 
 @pytest.fixture(scope="session")
@@ -31,6 +31,15 @@ def schemas(plane, tmp_path_factory):
     """A folder of JSON schemas for kubeconform, from the OpenAPI description of the API server itself."""
     folder = tmp_path_factory.mktemp("schemas")
     written = 0
+
+    def described(group, kinds):
+        """The server describes custom kinds some time after it serves them."""
+        of = plane.get("/openapi/v3")["paths"].get(f"apis/{group}/v1")
+        text = plane.raw("GET", of["serverRelativeURL"]).decode() if of else ""
+        return all(f'"kind":"{kind}"' in text for kind in kinds)
+    wait_until("Certificate is described", lambda: described("cert-manager.io", ["Certificate"]))
+    wait_until("kinds of monitoring are described",
+               lambda: described("monitoring.coreos.com", ["ServiceMonitor", "PrometheusRule"]))
     for path in plane.get("/openapi/v3")["paths"].values():
         document = plane.get(path["serverRelativeURL"])
         components = document.get("components", {}).get("schemas", {})

@@ -1,6 +1,7 @@
 """The chart: its cases, its values, its flags, and what an API server says about what it renders."""
 import json
 import re
+import tarfile
 
 import pytest
 import yaml
@@ -39,6 +40,15 @@ WITHOUT_VALUE = {
 
 def test_cases_of_helm_unittest_pass():
     print(run("helm-unittest", "--strict", CHART))
+
+
+def test_the_packed_chart_has_its_test_and_no_cases(tmp_path):
+    run("helm", "package", CHART, "--destination", tmp_path)
+    [packed] = tmp_path.iterdir()
+    with tarfile.open(packed) as archive:
+        names = archive.getnames()
+    assert "bayplan/templates/tests/rights.yaml" in names and "bayplan/files/alerts.yaml" in names
+    assert not [name for name in names if name.startswith(("bayplan/ci/", "bayplan/tests/"))]
 
 
 def test_the_chart_has_the_version_of_the_program():

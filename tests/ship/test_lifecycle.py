@@ -6,7 +6,7 @@ import tarfile
 import pytest
 import yaml
 
-from chart import BINARY, CHART
+from chart import BINARY, CHART, only, rendered
 from control_plane import ROOT, Failed, run, stop, wait_until
 
 # A chart as it was packed at an earlier time.
@@ -121,7 +121,33 @@ def test_the_extender_has_the_rights_it_needs(plane, tmp_path):
                timeout=90)
     stop(program, grace=20)
     assert "forbidden" not in plane.log("program-asked", 5000)
+    # What `helm test` runs, with the same account.
+    job = only("Job", rendered("--set", "way=extender,policies.namespace=asked-policies", namespace="asked"))
+    words = job["spec"]["template"]["spec"]["containers"][0]["args"]
+    said = run(BINARY, *words, f"--kubeconfig={plane.folder}/asked-bayplan.kubeconfig")
+    assert "spot" in said, said
     helm(plane, "uninstall", "bayplan", "--namespace", "asked")
+
+
+def test_each_right_of_the_extender_to_read_is_needed(plane, tmp_path):
+    """Without one of them the log names it."""
+    helm(plane, "install", "bayplan", CHART, "--namespace", "less", "--create-namespace",
+         "--set", "way=extender,policies.namespace=less-policies,admission.enabled=false")
+    role = "/apis/rbac.authorization.k8s.io/v1/clusterroles/bayplan"
+    rules = plane.get(role)["rules"]
+    read = [resource for rule in rules if "list" in rule["verbs"] for resource in rule["resources"]]
+    assert sorted(read) == ["daemonsets", "namespaces", "nodes", "pods"]
+    try:
+        for resource in read:
+            without = [{**rule, "resources": [of for of in rule["resources"] if of != resource]} for rule in rules]
+            plane.patch(role, {"rules": [rule for rule in without if rule["resources"]]})
+            (plane.folder / "program-less.log").unlink(missing_ok=True)
+            program = start(plane, "less", "bayplan", tmp_path)
+            wait_until(f"it says that it may not list {resource}", lambda: re.search(
+                f"cannot (list|watch) resource .{{0,3}}{resource}", plane.log("program-less", 500)), timeout=60)
+            stop(program, grace=20)
+    finally:
+        helm(plane, "uninstall", "bayplan", "--namespace", "less")
 
 
 def test_an_account_without_rights_is_told_what_is_missing(plane):
