@@ -228,6 +228,8 @@ class ThePath(unittest.TestCase):
         self.phase([KUBE])
 
         self.sh("Beside kube-scheduler")
+        tests = [of for of in self.plane.bindings() if of["pod"].startswith("bayplan/") and "-test" in of["pod"]]
+        self.assertEqual([of["user"] for of in tests], [BAYPLAN], "the Job of `helm test` ran, and Bayplan placed its pod")
         self.feeder.names.append("bayplan")
         self.phase([KUBE, BAYPLAN])
         self.feeder.names.remove("bayplan")
@@ -248,7 +250,7 @@ class ThePath(unittest.TestCase):
         self.plane.kubectl("rollout", "status", "deployment/bayplan", "--namespace", "bayplan", "--timeout=60s")
         self.phase([KUBE])
         own = [of for of in self.plane.bindings() if of["pod"].startswith("bayplan/bayplan-") and of["code"] == 201]
-        self.assertEqual({of["user"] for of in own if "-test-" not in of["pod"]}, {KUBE}, "Bayplan's pods never wait for it")
+        self.assertEqual({of["user"] for of in own if "-test" not in of["pod"]}, {KUBE}, "Bayplan's pods never wait for it")
 
         self.sh("As an extender")
         self.feeder.names.append("bayplan")
