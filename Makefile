@@ -22,7 +22,7 @@ test-upstream: build ## Runs kube-scheduler's integration tests with our binary 
 test-scenarios: control-plane ## Compares what the real kube-scheduler does in the scenarios with what is recorded (ten minutes)
 	cargo test --test cluster -- --ignored --nocapture kube_scheduler_does_what_is_recorded
 
-test-ship: control-plane ## Tests the chart, the manifests and the alerts, on a real API server; builds its tools once per machine
+test-ship: control-plane ## Tests what ships: chart, manifests, alerts, archives, image, site, and the way of an operator on a real API server
 	tests/ship/test.sh
 
 ci-ship: control-plane ## Runs test-ship, unless it has passed on this machine and nothing that it reads has changed
