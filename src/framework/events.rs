@@ -339,10 +339,12 @@ impl ClusterEvent {
                 let allocatable = (&old.allocatable, &old.allocatable_written)
                     != (&new.allocatable, &new.allocatable_written);
                 note(allocatable, ActionType::UPDATE_NODE_ALLOCATABLE);
-                let kinds = old.difference(new);
-                for (kind, action) in UPSTREAM_NODE_ACTIONS {
-                    note(kinds.intersects(kind), action);
-                }
+                note(old.labels != new.labels, ActionType::UPDATE_NODE_LABEL);
+                note(old.taints != new.taints, ActionType::UPDATE_NODE_TAINT);
+                note(old.conditions != new.conditions, ActionType::UPDATE_NODE_CONDITION);
+                note(old.annotations != new.annotations, ActionType::UPDATE_NODE_ANNOTATION);
+                let features = old.declared_features != new.declared_features;
+                note(features, ActionType::UPDATE_NODE_DECLARED_FEATURE);
             }
         }
         let event = |action| {
@@ -400,23 +402,13 @@ impl ClusterEvent {
     }
 }
 
-/// What may happen to a node and upstream has an action for, in upstream's order; allocatable and uncordoning are apart,
-/// because our kinds also have capacity and cordoning.
-const UPSTREAM_NODE_ACTIONS: [(Kinds, ActionType); 5] = [
+/// The actions that tell of each kind of change of a node.
+const NODE_ACTIONS: [(Kinds, ActionType); 9] = [
     (Kinds::LABELS, ActionType::UPDATE_NODE_LABEL),
     (Kinds::TAINTS, ActionType::UPDATE_NODE_TAINT),
     (Kinds::CONDITIONS, ActionType::UPDATE_NODE_CONDITION),
     (Kinds::ANNOTATIONS, ActionType::UPDATE_NODE_ANNOTATION),
     (Kinds::FEATURES, ActionType::UPDATE_NODE_DECLARED_FEATURE),
-];
-
-/// The actions that tell of each kind of change of a node.
-const NODE_ACTIONS: [(Kinds, ActionType); 9] = [
-    UPSTREAM_NODE_ACTIONS[0],
-    UPSTREAM_NODE_ACTIONS[1],
-    UPSTREAM_NODE_ACTIONS[2],
-    UPSTREAM_NODE_ACTIONS[3],
-    UPSTREAM_NODE_ACTIONS[4],
     (Kinds::UNSCHEDULABLE, ActionType::UPDATE_NODE_TAINT.with(ActionType::UPDATE_OTHER)),
     (Kinds::ALLOCATABLE, ActionType::UPDATE_NODE_ALLOCATABLE.with(ActionType::UPDATE_OTHER)),
     (Kinds::IMAGES, ActionType::UPDATE),

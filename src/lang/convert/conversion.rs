@@ -135,7 +135,7 @@ pub(super) fn checked(source: &Source, file: &ast::File, given: Given<'_>) -> Ve
     check::check_for_any_arguments(input, &Budget::default(), &mut said)
 }
 
-/// RuleReads what was written: it compiles, nothing in it may fail, and it means what it was made of.
+/// Reads what was written: it compiles, nothing in it may fail, and it means what it was made of.
 pub(super) fn confirm(
     (source, policies): (&Source, &[Policy]),
     text: &str,

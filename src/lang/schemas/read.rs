@@ -1,4 +1,4 @@
-//! RuleReads a schema of OpenAPI 3 as types.
+//! Reads a schema of OpenAPI 3 as types.
 
 use crate::types::range::Range;
 use crate::types::{SchemaField, Structure, Type};

@@ -39,7 +39,7 @@ pub(crate) const MAX_OPERATORS: usize = 1000;
 /// How many diagnostics of one file are kept; what follows is counted in the last one.
 const MAX_DIAGNOSTICS: usize = 200;
 
-/// RuleReads a policy file, in the policy language or as documents. The tree has every statement that could be read,
+/// Reads a policy file, in the policy language or as documents. The tree has every statement that could be read,
 /// and `Broken` for every one that could not; then there is at least one error among the diagnostics.
 pub fn parse(source: &Source) -> (File, Vec<Diagnostic>) {
     if source.form() == Form::Document {
@@ -86,7 +86,7 @@ pub fn parse(source: &Source) -> (File, Vec<Diagnostic>) {
     (file, diagnostics)
 }
 
-/// RuleReads one expression, for `eval`. None when it could not be read; then there is an error.
+/// Reads one expression, for `eval`. None when it could not be read; then there is an error.
 pub fn parse_expression(source: &Source) -> (Option<Expr>, Vec<Diagnostic>) {
     let text = source.text();
     if let Some(diagnostic) = too_long(source) {

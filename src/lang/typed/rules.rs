@@ -41,7 +41,7 @@ pub struct Head {
 /// What a rule says.
 #[derive(Clone, Debug)]
 pub enum Body {
-    /// `applies when`, split at `&&`; never empty. The policy does not apply to a pod for which one is false. RuleReads `pod` and
+    /// `applies when`, split at `&&`; never empty. The policy does not apply to a pod for which one is false. Reads `pod` and
     /// `ns` only.
     Applies(Vec<Expr>),
     /// The pods for which the policy has its mode.

@@ -79,7 +79,7 @@ pub struct ExactQuantity {
 }
 
 impl ExactQuantity {
-    /// RuleReads a quantity.
+    /// Reads a quantity.
     ///
     /// # Errors
     /// Those of [`Quantity::parse`].

@@ -6,7 +6,7 @@ use crate::typed::{Expr, ExprKind, LetId, Macro, MacroKind, Operation, Policy, S
 use crate::types::Type;
 use rustc_hash::FxHashMap;
 
-/// RuleReads the expressions of one policy.
+/// Reads the expressions of one policy.
 pub(super) struct Reader<'p, 't> {
     pub(super) policy: &'p Policy,
     pub(super) terms: &'t mut Terms,

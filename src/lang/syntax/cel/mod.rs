@@ -42,7 +42,7 @@ impl Place<'_> {
     }
 }
 
-/// RuleReads an expression of Kubernetes' CEL. `text` is the expression itself, `at` maps a byte of it (or its end) to the
+/// Reads an expression of Kubernetes' CEL. `text` is the expression itself, `at` maps a byte of it (or its end) to the
 /// byte of `source` that it comes from. Never fails and never panics.
 pub fn parse(text: &str, source: SourceId, at: &dyn Fn(usize) -> usize) -> Parsed {
     let place = Place { source, at };

@@ -39,7 +39,7 @@ use place::Places;
 use read::Reader;
 use rustc_hash::FxHashMap;
 
-/// RuleReads the policies of a text. The tree has every statement that could be read.
+/// Reads the policies of a text. The tree has every statement that could be read.
 pub(super) fn parse(source: &Source) -> (File, Vec<Diagnostic>) {
     let text = source.text();
     let mut file = File { source: source.id(), ..File::default() };

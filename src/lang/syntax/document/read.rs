@@ -225,7 +225,7 @@ impl<'a> Reader<'a> {
         Statement { doc: None, kind, span, on_error: None, mode: None }
     }
 
-    /// RuleReads a statement. With a mistake it is `Broken`, and what it would have declared is known to exist.
+    /// Reads a statement. With a mistake it is `Broken`, and what it would have declared is known to exist.
     fn statement(
         &mut self,
         span: Span,

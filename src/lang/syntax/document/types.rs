@@ -9,7 +9,7 @@ use crate::syntax::tokens;
 use bayplan_diag::{Diagnostic, SourceId, SourceMap, codes};
 use pest::Parser as _;
 
-/// RuleReads a type. `at` is the place of a byte of `text` in the document.
+/// Reads a type. `at` is the place of a byte of `text` in the document.
 pub(super) fn parse(
     text: &str,
     source: SourceId,

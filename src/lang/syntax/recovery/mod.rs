@@ -27,7 +27,7 @@ use bayplan_diag::{Diagnostic, Span, codes, suggest};
 use pest::Parser as _;
 use pest::error::Error;
 
-/// RuleReads what can be read of a file and reports the rest. `error` is what the grammar said of the whole.
+/// Reads what can be read of a file and reports the rest. `error` is what the grammar said of the whole.
 pub(in crate::syntax) fn file(builder: &mut Builder<'_>, file: &mut File, error: Option<&Error<Rule>>) {
     builder.failed = true;
     for open in &builder.scan.open {
@@ -61,7 +61,7 @@ pub(in crate::syntax) fn file(builder: &mut Builder<'_>, file: &mut File, error:
 
 // ---- reading pieces
 
-/// RuleReads a segment by the grammar, with `closing` after it. Gives the diagnostics' count unchanged on success.
+/// Reads a segment by the grammar, with `closing` after it. Gives the diagnostics' count unchanged on success.
 fn read<T>(
     builder: &mut Builder<'_>,
     segment: &Segment,

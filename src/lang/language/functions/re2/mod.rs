@@ -83,7 +83,7 @@ struct Parser<'s> {
 }
 
 impl<'s> Parser<'s> {
-    /// RuleReads one token, which begins with `first`.
+    /// Reads one token, which begins with `first`.
     fn token(&mut self, first: char) -> Result<(), String> {
         let before = self.rest;
         let after = before.get(first.len_utf8()..).unwrap_or("");
