@@ -1,6 +1,7 @@
 //! Rows of the statements in blocks.
 
-use super::{Home, StatementDef, StatementId, parts};
+use super::parts::{ELSE, PartKind, THE_POD, WHEN, after, part};
+use super::{Home, StatementDef, StatementId};
 
 /// The blocks that write to objects.
 const WRITING: &[Home] = &[
@@ -19,7 +20,7 @@ pub(super) static REQUIRE: StatementDef = StatementDef {
     rule: "require",
     syntax: "require E [else [resolvable|unresolvable] \"REASON\" [with {NAME: E, …}]]",
     expression_first: true,
-    parts: parts::REQUIRE,
+    parts: &[part("require", PartKind::Expression), ELSE],
     doc: "The node passes if the condition holds. What it shows is known in the statements below it.",
     example: r#"/// Needs a GPU that is free.
 policy free-gpu {
@@ -42,7 +43,7 @@ pub(super) static REJECT: StatementDef = StatementDef {
     ],
     rule: "reject",
     syntax: "reject [resolvable|unresolvable] \"REASON\" [with {NAME: E, …}] [when E]",
-    parts: parts::REJECT,
+    parts: &[part("reject", PartKind::Reason), WHEN],
     doc: "Refuses the node (in `filter`) or the pod (elsewhere) while the condition holds.",
     example: r#"/// Keeps pods off nodes that are to be avoided.
 policy avoid {
@@ -58,7 +59,7 @@ pub(super) static ONLY: StatementDef = StatementDef {
     stands: &[Home::Block(StatementId::Prefilter)],
     rule: "only",
     syntax: "only nodes NAMES [when E]",
-    parts: parts::ONLY,
+    parts: &[part("onlyNodes", PartKind::Expression), WHEN],
     doc: "The names of the nodes to look at; absent names are left out. Several statements intersect.",
     example: r#"/// Sends a pod to the node that its annotation names.
 policy pinned {
@@ -75,7 +76,7 @@ pub(super) static GIVE: StatementDef = StatementDef {
     rule: "give",
     syntax: "give E [when E]",
     expression_first: true,
-    parts: parts::GIVE,
+    parts: &[part("value", PartKind::Expression), WHEN],
     doc: "The value of the node if the condition holds. The first `give` that holds counts; `give none` leaves the \
           node out.",
     example: r#"/// Prefers small nodes for small pods.
@@ -93,7 +94,11 @@ pub(super) static VICTIM: StatementDef = StatementDef {
     stands: &[Home::Block(StatementId::Preempt)],
     rule: "victim",
     syntax: "victim V [to all pods] when E",
-    parts: parts::VICTIM,
+    parts: &[
+        THE_POD,
+        after("to all pods", "toAllPods", PartKind::Flag),
+        after("when", "victim", PartKind::Expression),
+    ],
     doc: "The pods that may be evicted, whatever their priority. If no policy has one, those of lower priority may. Of the \
           pods that policies leave alone, of pods of DaemonSets and of static pods only `to all pods` makes victims.",
     example: r#"/// Lets batch make room.
@@ -108,7 +113,7 @@ pub(super) static PROTECT: StatementDef = StatementDef {
     stands: &[Home::Block(StatementId::Preempt)],
     rule: "protect",
     syntax: "protect V when E",
-    parts: parts::PROTECT,
+    parts: &[THE_POD, after("when", "protect", PartKind::Expression)],
     doc: "The pods that must not be evicted.",
     example: r#"/// Spares the leader of a job.
 policy spare-leaders {
@@ -122,7 +127,7 @@ pub(super) static NEVER: StatementDef = StatementDef {
     stands: &[Home::Block(StatementId::Preempt)],
     rule: "never",
     syntax: "never \"REASON\" when E",
-    parts: parts::NEVER,
+    parts: &[part("never", PartKind::Reason), WHEN],
     doc: "The pod evicts no other pod while the condition holds. It is decided once per pod, and does not see `node`.",
     example: r#"/// Lets trial pods wait.
 policy patient {
@@ -137,7 +142,7 @@ pub(super) static GUARD: StatementDef = StatementDef {
     rule: "guard",
     syntax: "guard E else \"REASON\"",
     expression_first: true,
-    parts: parts::GUARD,
+    parts: &[part("guard", PartKind::Expression), ELSE],
     doc: "What must hold without the evicted pods. It is evaluated again for each pod that could be spared.",
     example: r#"/// Keeps ten pods on each node.
 policy keep-some {
@@ -152,7 +157,7 @@ pub(super) static ADD: StatementDef = StatementDef {
     rule: "add",
     syntax: "add E [when E]",
     expression_first: true,
-    parts: parts::GIVE,
+    parts: &[part("value", PartKind::Expression), WHEN],
     doc: "What a placed pod adds to the sum while the condition holds: of a set an element, or a list of elements.",
     example: r#"/// Gives each team 100 pods that are not short-lived.
 policy team-pods {
@@ -169,7 +174,12 @@ pub(super) static WAIT: StatementDef = StatementDef {
     rule: "wait",
     syntax: "wait D [for GROUP] until E else \"REASON\"",
     expression_first: true,
-    parts: parts::WAIT,
+    parts: &[
+        part("wait", PartKind::Duration),
+        after("for", "for", PartKind::Name),
+        after("until", "until", PartKind::Expression),
+        ELSE,
+    ],
     doc: "Holds the pod before it is bound until the condition holds, for at most the duration. With `for` all \
           members of the group have one deadline, and are refused together.",
     example: r#"/// Starts the pods of a job in pairs.
@@ -188,7 +198,7 @@ pub(super) static ANNOTATE: StatementDef = StatementDef {
     stands: WRITING,
     rule: "write",
     syntax: "annotate OBJECT {KEY: E, …} [when E]",
-    parts: parts::ANNOTATE,
+    parts: &[part("annotate", PartKind::Object), part("set", PartKind::Map), WHEN],
     doc: "Sets annotations and leaves all others as they are. A key whose value is absent stays as it is. In `before \
           bind` and `after bind` a key whose value is the literal `none` is removed.",
     example: r#"/// Notes the node on the pod.
@@ -203,7 +213,7 @@ pub(super) static LABEL: StatementDef = StatementDef {
     stands: WRITING,
     rule: "write",
     syntax: "label OBJECT {KEY: E, …} [when E]",
-    parts: parts::LABEL,
+    parts: &[part("label", PartKind::Object), part("set", PartKind::Map), WHEN],
     doc: "Sets labels and leaves all others as they are. A key whose value is absent stays as it is. In `before bind` \
           and `after bind` a key whose value is the literal `none` is removed.",
     example: r#"/// Labels the pod with its zone.
@@ -218,7 +228,7 @@ pub(super) static PATCH: StatementDef = StatementDef {
     stands: &[Home::Block(StatementId::BeforeBind), Home::Block(StatementId::AfterBind)],
     rule: "write",
     syntax: "patch OBJECT {FIELD: E, …} [when E]",
-    parts: parts::PATCH,
+    parts: &[part("patch", PartKind::Object), part("fields", PartKind::Map), WHEN],
     doc: "Sets fields of an object, or of its status, by server-side apply. The map is all that the policy wants of the \
           object: a field that it set before and that is left out now, or whose value is absent, is removed. The patches \
           of an object in one block are one map. The field manager is `bayplan/POLICY`, and what other managers want of \
@@ -237,7 +247,13 @@ pub(super) static EVENT: StatementDef = StatementDef {
     stands: AFTER,
     rule: "event",
     syntax: "event OBJECT normal|warning \"REASON\" \"TEXT\" [when E]",
-    parts: parts::EVENT,
+    parts: &[
+        part("event", PartKind::Object),
+        part("type", PartKind::Word(["normal", "warning"])),
+        part("reason", PartKind::Text),
+        part("text", PartKind::Template),
+        WHEN,
+    ],
     doc: "Records an event on an object.",
     example: r#"/// Warns of pods on spot nodes.
 policy spot-warning {
@@ -251,7 +267,7 @@ pub(super) static REMEMBER: StatementDef = StatementDef {
     stands: AFTER,
     rule: "remember",
     syntax: "remember MEMO = E [when E]",
-    parts: parts::REMEMBER,
+    parts: &[part("remember", PartKind::Name), after("=", "value", PartKind::Optional), WHEN],
     doc: "Sets a memo for the pod's key until its time is over; an absent value, such as `none`, forgets it. A block is \
           evaluated with the memos as they were before it, and the last `remember` of a memo decides. Pods that wait for this key are tried again where the value is \
           another one then.",
@@ -270,7 +286,7 @@ pub(super) static RELEASE: StatementDef = StatementDef {
     stands: AFTER,
     rule: "release",
     syntax: "release GROUP \"REASON\" [when E]",
-    parts: parts::RELEASE,
+    parts: &[part("release", PartKind::Name), part("reason", PartKind::Reason), WHEN],
     doc: "Refuses the members of a group that wait at permit.",
     example: r#"/// Gives up a job whose member found no node.
 policy all-or-nothing {
@@ -285,7 +301,7 @@ pub(super) static ACTIVATE: StatementDef = StatementDef {
     stands: AFTER,
     rule: "activate",
     syntax: "activate GROUP [when E]",
-    parts: parts::ACTIVATE,
+    parts: &[part("activate", PartKind::Name), WHEN],
     doc: "Tries the unschedulable members of a group again, as an event would that helps them: their back-off is not \
           cut short.",
     example: r#"/// Tries the other members of a job again.

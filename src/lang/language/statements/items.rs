@@ -1,6 +1,7 @@
 //! Rows of the statements in files and policies that name or set something.
 
-use super::{Home, Names, Naming, StatementDef, StatementId, parts};
+use super::parts::{PartKind, WHEN, after, part};
+use super::{Home, Names, Naming, StatementDef, StatementId};
 
 pub(super) static POLICY: StatementDef = StatementDef {
     words: "policy",
@@ -139,7 +140,11 @@ pub(super) static GROUP: StatementDef = StatementDef {
     syntax: "group NAME = P in pods where E",
     naming: Naming::Declares,
     sees: Some(Names::OF_POD),
-    parts: parts::GROUP,
+    parts: &[
+        part("name", PartKind::Declared),
+        after("=", "p", PartKind::Variable("p")),
+        after("in pods where", "expression", PartKind::Expression),
+    ],
     doc: "The pods for which the condition holds, kept in an index. The condition needs at least one equality \
           `P.path == pod.path`; `pod` is the pod that is being scheduled.",
     example: r#"/// Limits the pods of a job on one node.
@@ -216,7 +221,12 @@ pub(super) static EXCEPT: StatementDef = StatementDef {
     rule: "except_",
     syntax: "except [RULE] until DATE because \"REASON\" [when E]",
     sees: Some(Names::OF_POD),
-    parts: parts::EXCEPT,
+    parts: &[
+        part("rule", PartKind::Name),
+        after("until", "until", PartKind::Day),
+        after("because", "because", PartKind::Text),
+        WHEN,
+    ],
     doc: "An exception from a policy or rule, up to the end of a day in UTC: the policy or rule leaves the pods \
           alone for which the condition holds, and from then on it does not. In a policy it may name a rule: a filter or \
           score, or the word `gate`, `prefilter`, `reserve`, `permit` or `preempt`; an exception from `preempt` is \

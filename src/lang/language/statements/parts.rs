@@ -51,68 +51,19 @@ pub enum PartKind {
     Word([&'static str; 2]),
 }
 
-const fn part(key: &'static str, kind: PartKind) -> PartDef {
+/// A part without words before it.
+pub(super) const fn part(key: &'static str, kind: PartKind) -> PartDef {
     PartDef { key, before: "", kind }
 }
 
-const fn after(before: &'static str, key: &'static str, kind: PartKind) -> PartDef {
+/// A part with words before it.
+pub(super) const fn after(before: &'static str, key: &'static str, kind: PartKind) -> PartDef {
     PartDef { key, before, kind }
 }
 
-const WHEN: PartDef = after("when", "when", PartKind::Expression);
-const ELSE: PartDef = after("else", "else", PartKind::Reason);
-const THE_POD: PartDef = part("v", PartKind::Variable("v"));
-
-pub(super) const GATE: &[PartDef] = &[part("reason", PartKind::Reason), WHEN];
-pub(super) const PREFER: &[PartDef] = &[part("weight", PartKind::Weight), WHEN];
-pub(super) const GROUP: &[PartDef] = &[
-    part("name", PartKind::Declared),
-    after("=", "p", PartKind::Variable("p")),
-    after("in pods where", "expression", PartKind::Expression),
-];
-pub(super) const MEMO: &[PartDef] = &[
-    part("name", PartKind::Declared),
-    after(":", "type", PartKind::Type),
-    after("by", "by", PartKind::Expression),
-    after("ttl", "ttl", PartKind::Duration),
-];
-pub(super) const EXCEPT: &[PartDef] = &[
-    part("rule", PartKind::Name),
-    after("until", "until", PartKind::Day),
-    after("because", "because", PartKind::Text),
-    WHEN,
-];
-pub(super) const REQUIRE: &[PartDef] = &[part("require", PartKind::Expression), ELSE];
-pub(super) const REJECT: &[PartDef] = &[part("reject", PartKind::Reason), WHEN];
-pub(super) const ONLY: &[PartDef] = &[part("onlyNodes", PartKind::Expression), WHEN];
-pub(super) const GIVE: &[PartDef] = &[part("value", PartKind::Expression), WHEN];
-pub(super) const VICTIM: &[PartDef] = &[
-    THE_POD,
-    after("to all pods", "toAllPods", PartKind::Flag),
-    after("when", "victim", PartKind::Expression),
-];
-pub(super) const PROTECT: &[PartDef] = &[THE_POD, after("when", "protect", PartKind::Expression)];
-pub(super) const NEVER: &[PartDef] = &[part("never", PartKind::Reason), WHEN];
-pub(super) const GUARD: &[PartDef] = &[part("guard", PartKind::Expression), ELSE];
-pub(super) const WAIT: &[PartDef] = &[
-    part("wait", PartKind::Duration),
-    after("for", "for", PartKind::Name),
-    after("until", "until", PartKind::Expression),
-    ELSE,
-];
-pub(super) const ANNOTATE: &[PartDef] =
-    &[part("annotate", PartKind::Object), part("set", PartKind::Map), WHEN];
-pub(super) const LABEL: &[PartDef] = &[part("label", PartKind::Object), part("set", PartKind::Map), WHEN];
-pub(super) const PATCH: &[PartDef] = &[part("patch", PartKind::Object), part("fields", PartKind::Map), WHEN];
-pub(super) const EVENT: &[PartDef] = &[
-    part("event", PartKind::Object),
-    part("type", PartKind::Word(["normal", "warning"])),
-    part("reason", PartKind::Text),
-    part("text", PartKind::Template),
-    WHEN,
-];
-pub(super) const REMEMBER: &[PartDef] =
-    &[part("remember", PartKind::Name), after("=", "value", PartKind::Optional), WHEN];
-pub(super) const RELEASE: &[PartDef] =
-    &[part("release", PartKind::Name), part("reason", PartKind::Reason), WHEN];
-pub(super) const ACTIVATE: &[PartDef] = &[part("activate", PartKind::Name), WHEN];
+/// A condition.
+pub(super) const WHEN: PartDef = after("when", "when", PartKind::Expression);
+/// The reason where a condition does not hold.
+pub(super) const ELSE: PartDef = after("else", "else", PartKind::Reason);
+/// The variable `v`, a pod that may be evicted.
+pub(super) const THE_POD: PartDef = part("v", PartKind::Variable("v"));

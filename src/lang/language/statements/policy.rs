@@ -1,6 +1,7 @@
 //! Rows of the statements of a policy that run at an extension point.
 
-use super::{Names, Naming, StatementDef, parts};
+use super::parts::{PartKind, WHEN, after, part};
+use super::{Names, Naming, StatementDef};
 
 pub(super) static APPLIES: StatementDef = StatementDef {
     words: "applies when",
@@ -34,7 +35,7 @@ pub(super) static GATE: StatementDef = StatementDef {
             .and(Names::MEMOS)
             .and(Names::ANY_OBJECT),
     ),
-    parts: parts::GATE,
+    parts: &[part("reason", PartKind::Reason), WHEN],
     doc: "Keeps the pod out of the scheduling queue while the condition holds. It reserves nothing: a condition over a \
           ledger belongs in `prefilter` too.",
     example: r#"/// Starts batch pods at night only.
@@ -120,7 +121,7 @@ pub(super) static PREFER: StatementDef = StatementDef {
     rule: "prefer",
     syntax: "prefer [mode MODE …] N when E",
     sees: Some(Names::PER_NODE),
-    parts: parts::PREFER,
+    parts: &[part("weight", PartKind::Weight), WHEN],
     doc: "A score of weight N that gives 100 to nodes for which the condition holds, and 0 to others.",
     example: r#"/// Prefers nodes with a fast disk.
 policy fast-disk {
@@ -176,7 +177,12 @@ pub(super) static MEMO: StatementDef = StatementDef {
     syntax: "memo NAME: T by KEY ttl D",
     naming: Naming::Declares,
     sees: Some(Names::OF_POD.and(Names::GROUPS).and(Names::MEMOS).and(Names::ANY_OBJECT)),
-    parts: parts::MEMO,
+    parts: &[
+        part("name", PartKind::Declared),
+        after(":", "type", PartKind::Type),
+        after("by", "by", PartKind::Expression),
+        after("ttl", "ttl", PartKind::Duration),
+    ],
     doc: "The value last remembered for the pod's key, for a constant time; absent without one. `0s` is off. It is in memory \
           only: a restart forgets it. At most 100,000 keys are kept; beyond them the value that ends first goes.",
     example: r#"/// Schedules jobs later whose pods found no node in the last ten minutes.
