@@ -27,12 +27,12 @@ pub fn claims(policy: &Policy) -> Vec<Claim> {
         policy.queue().map(|(head, _)| Claim { what: "orders the queue".to_owned(), span: head.span });
     let claim = |verb: WriteVerb, entry: &WriteEntry, of: &dyn std::fmt::Display| {
         let within = entry.within.iter().map(|name| &**name).collect::<Vec<_>>();
+        // A key that `patch` writes is the one that `annotate` or `label` writes.
         let (kind, key) = match (verb, &within[..]) {
-            (WriteVerb::Annotate, _) | (_, ["metadata", "annotations"]) => {
-                ("annotation", entry.key.to_string())
-            }
-            (WriteVerb::Label, _) | (_, ["metadata", "labels"]) => ("label", entry.key.to_string()),
-            (WriteVerb::Patch, _) => ("field", entry.path()),
+            (_, ["metadata", "annotations"]) => (WriteVerb::Annotate.noun(), entry.key.to_string()),
+            (_, ["metadata", "labels"]) => (WriteVerb::Label.noun(), entry.key.to_string()),
+            (WriteVerb::Patch, _) => (verb.noun(), entry.path()),
+            _ => (verb.noun(), entry.key.to_string()),
         };
         Claim { what: format!("writes the {kind} `{key}` of {of}"), span: entry.span }
     };

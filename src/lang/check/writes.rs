@@ -154,12 +154,9 @@ impl<'a> Checker<'a> {
 
     /// Annotations of a pod that its creator writes, or that have values of one form.
     pub(super) fn own_annotations(&mut self, verb: WriteVerb, entries: &[WriteEntry]) {
-        let annotates = |entry: &&WriteEntry| match verb {
-            WriteVerb::Annotate => true,
-            WriteVerb::Label => false,
-            WriteVerb::Patch => {
-                matches!(&*entry.within, [first, then] if &**first == "metadata" && &**then == "annotations")
-            }
+        let annotates = |entry: &&WriteEntry| {
+            matches!(&*entry.within, [first, then] if &**first == "metadata" && &**then == "annotations")
+                || verb == WriteVerb::Annotate
         };
         for entry in entries.iter().filter(annotates) {
             let (key, span) = (&entry.key, entry.span);

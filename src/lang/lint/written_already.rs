@@ -54,11 +54,7 @@ fn shown(policy: &Policy, part: &Expr, verb: WriteVerb, key: &str) -> Option<cra
 fn is_key(policy: &Policy, expr: &Expr, verb: WriteVerb, key: &str) -> bool {
     let ExprKind::Index(map, index) = &resolve_alias(policy, expr).kind else { return false };
     let ExprKind::Field(object, field) = &resolve_alias(policy, map).kind else { return false };
-    let name = match verb {
-        WriteVerb::Annotate => "annotations",
-        WriteVerb::Label => "labels",
-        WriteVerb::Patch => return false,
-    };
+    let Some(name) = verb.map() else { return false };
     let def = field.def();
     def.owner == ObjectType::Pod
         && def.name == name

@@ -4,7 +4,7 @@ use super::expressions::Expr;
 use super::items::{Except, OnError};
 use super::names::{Broken, Doc, Name, StringLiteral, Template};
 use super::statements::{Let, Mode, Reason};
-use crate::language::statements::StatementId;
+use crate::language::statements::{PartKind, StatementId};
 use bayplan_diag::Span;
 
 /// `{ … }` after a statement.
@@ -91,11 +91,7 @@ impl BlockKind {
             BlockKind::Never(_) => StatementId::Never,
             BlockKind::Guard(_) => StatementId::Guard,
             BlockKind::Add(_) => StatementId::Add,
-            BlockKind::Write(write) => match write.verb {
-                WriteVerb::Annotate => StatementId::Annotate,
-                WriteVerb::Label => StatementId::Label,
-                WriteVerb::Patch => StatementId::Patch,
-            },
+            BlockKind::Write(write) => write.verb.id(),
             BlockKind::Event(_) => StatementId::Event,
             BlockKind::Remember(_) => StatementId::Remember,
             BlockKind::Release(_) => StatementId::Release,
@@ -189,22 +185,59 @@ pub enum WriteVerb {
     Patch,
 }
 
+/// What the statements of a verb write.
+struct VerbRow {
+    /// The statement.
+    id: StatementId,
+    /// What one entry of its map is called.
+    noun: &'static str,
+    /// The map of `metadata` that has the entries; none: they may be anywhere in the object.
+    map: Option<&'static str>,
+}
+
 impl WriteVerb {
+    /// Every verb.
+    const ALL: [WriteVerb; 3] = [WriteVerb::Annotate, WriteVerb::Label, WriteVerb::Patch];
+
+    /// The one place that says what a verb is.
+    fn row(self) -> VerbRow {
+        let (id, noun, map) = match self {
+            WriteVerb::Annotate => (StatementId::Annotate, "annotation", Some("annotations")),
+            WriteVerb::Label => (StatementId::Label, "label", Some("labels")),
+            WriteVerb::Patch => (StatementId::Patch, "field", None),
+        };
+        VerbRow { id, noun, map }
+    }
+
+    /// The verb of a statement that has one.
+    pub(super) fn of(id: StatementId) -> Option<WriteVerb> {
+        WriteVerb::ALL.into_iter().find(|verb| verb.id() == id)
+    }
+
+    /// Its statement.
+    pub(crate) fn id(self) -> StatementId {
+        self.row().id
+    }
+
     /// Its word in both languages.
     pub fn word(self) -> &'static str {
-        match self {
-            WriteVerb::Annotate => "annotate",
-            WriteVerb::Label => "label",
-            WriteVerb::Patch => "patch",
-        }
+        self.id().def().words
+    }
+
+    /// What one of the entries that it writes is called: `annotation`.
+    pub(crate) fn noun(self) -> &'static str {
+        self.row().noun
+    }
+
+    /// The map of `metadata` that it writes to: `annotations`. None: any field of the object.
+    pub(crate) fn map(self) -> Option<&'static str> {
+        self.row().map
     }
 
     /// The field of documents for its map.
     pub(super) fn value_key(self) -> &'static str {
-        match self {
-            WriteVerb::Patch => "fields",
-            WriteVerb::Annotate | WriteVerb::Label => "set",
-        }
+        let parts = self.id().def().parts.iter();
+        parts.filter(|part| part.kind == PartKind::Map).map(|part| part.key).next().unwrap_or_default()
     }
 }
 

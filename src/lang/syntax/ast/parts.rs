@@ -127,9 +127,6 @@ impl BlockKind {
                 until: from.expr("until")?,
                 reason: from.reason("else")?,
             }),
-            StatementId::Annotate => BlockKind::Write(from.write(WriteVerb::Annotate)?),
-            StatementId::Label => BlockKind::Write(from.write(WriteVerb::Label)?),
-            StatementId::Patch => BlockKind::Write(from.write(WriteVerb::Patch)?),
             StatementId::Event => BlockKind::Event(Event {
                 object: from.name("event")?,
                 warning: take(&mut from.words, "type") == Some("warning"),
@@ -150,7 +147,7 @@ impl BlockKind {
             StatementId::Activate => {
                 BlockKind::Activate(Activate { group: from.name("activate")?, when: from.expr("when") })
             }
-            _ => return None,
+            id => BlockKind::Write(from.write(WriteVerb::of(id)?)?),
         })
     }
 
