@@ -9,7 +9,7 @@ use bayplan_framework::{Cycle, Framework, Silent, Simulation, Verdict};
 use bayplan_lang::eval::context::{EvalContext, Moved};
 use bayplan_lang::eval::trace::{Reach, StatementTrace, Tracer, ValueTrace, trace};
 use bayplan_lang::policy_set::{CompiledPolicy, PolicySet};
-use bayplan_lang::typed::{Point, Statement};
+use bayplan_lang::typed::Point;
 use bayplan_lang::types::show;
 use bayplan_model::{Change, Placement, PodInfo, Symbol};
 use bayplan_scheduler::{NodeDetail, Profiles};
@@ -208,8 +208,8 @@ impl<'a> DecisionView<'a> {
         for policy in self.policies.iter().filter(|policy| self.applies(policy)) {
             let context = EvalContext { node: info, ..self.context() };
             for of in trace(policy.enforced(), Point::Permit, context) {
-                if matches!(of.finding.statement, Statement::Wait(_)) {
-                    let text = format!("{} waits until this holds", policy.name());
+                if let Some(how) = of.finding.waits() {
+                    let text = format!("{} {how}", policy.name());
                     found.push(Because { text, tree: of.condition });
                 }
             }
@@ -292,7 +292,7 @@ impl<'a> DecisionView<'a> {
             for point in [Point::Reserve, Point::Permit] {
                 for of in told::told(policy, point, context) {
                     let (rule, place, name) = (&of.rule, &of.place, &best.name);
-                    let how = match (of.refuses, of.waits) {
+                    let how = match (of.refuses, of.waits.is_some()) {
                         (true, _) => "refuses",
                         (_, true) => "waits on",
                         _ if all && of.condition.is_some() => "lets the pod pass on",

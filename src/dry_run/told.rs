@@ -28,8 +28,8 @@ pub struct Told {
     pub condition: Option<ValueTrace>,
     /// Whether it refuses the pod.
     pub refuses: bool,
-    /// Whether it is a `wait` whose condition does not hold.
-    pub waits: bool,
+    /// How a `wait` whose condition does not hold makes the pod wait.
+    pub waits: Option<&'static str>,
     /// Whether it ends the attempt with an error: a `let` whose value is missing.
     pub fails: bool,
     /// The nodes that it leaves, where it narrows them.
@@ -62,7 +62,7 @@ impl Told {
             place: policy.place(finding.statement.span()).to_owned(),
             doc: doc.map(str::to_owned),
             refuses: reached && (finding.decides && reason.is_some() || failed.is_some()),
-            waits: matches!(finding.statement, Statement::Wait(_)) && finding.holds == Some(false),
+            waits: finding.waits().filter(|_| finding.holds == Some(false)),
             reason: of_fault.or(reason),
             details,
             error: match missing {

@@ -45,7 +45,7 @@ impl Refusals {
             for plugin in plugins {
                 found.on(subject, &node, &plugin, &mut |policy, context| {
                     let all = told(policy, Point::Permit, context).into_iter();
-                    all.filter(|told| told.waits).collect()
+                    all.filter(|told| told.waits.is_some()).collect()
                 });
                 found.add_members(subject, (&node, &plugin), all);
             }
@@ -197,8 +197,8 @@ pub(super) fn body(told: &Told, sources: &SourceMap, out: &Output, text: &mut St
     for line in told.doc.iter().flat_map(|doc| doc.lines()) {
         let _ = writeln!(text, "    {}", out.paint(Style::Dim, line));
     }
-    if told.waits {
-        let _ = writeln!(text, "    waits until this holds");
+    if let Some(how) = told.waits {
+        let _ = writeln!(text, "    {how}");
     } else if let Some(reason) = &told.reason {
         let _ = writeln!(text, "    {}", out.part(reason));
     } else if let Some(nodes) = &told.nodes {

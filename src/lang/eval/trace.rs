@@ -44,6 +44,14 @@ pub struct Finding<'p> {
 }
 
 impl Finding<'_> {
+    /// How the statement makes a pod wait that has a node, in words before its condition; none for other statements.
+    pub fn waits(&self) -> Option<&'static str> {
+        match self.statement {
+            Statement::Wait(_) => Some("waits until this holds"),
+            _ => None,
+        }
+    }
+
     /// Whether it is a check that refuses.
     pub fn refuses(&self) -> bool {
         self.decides && matches!(self.statement, Statement::Check(_))
