@@ -132,7 +132,18 @@ impl Loop {
             MacroKind::First => {
                 as_value(move |env| Value::optional(self.first(env).map(|found| self.element(found))))
             }
-            _ => as_value(move |env| {
+            // The others have a body.
+            MacroKind::Filter
+            | MacroKind::Map
+            | MacroKind::TransformMap
+            | MacroKind::Sum
+            | MacroKind::Min
+            | MacroKind::Max
+            | MacroKind::SortBy
+            | MacroKind::OptMap
+            | MacroKind::OptFlatMap
+            | MacroKind::TransformMapEntry
+            | MacroKind::Bind => as_value(move |env| {
                 let mut kept = Vec::new();
                 self.visit(env, |_, element| kept.push(self.element(element)));
                 Value::List(kept.into())
@@ -168,7 +179,16 @@ impl Loop {
                 Some(_) => body(env),
                 None => Value::Optional(None),
             }),
-            _ => as_value(move |env| {
+            // The others have no body, or are those of CEL alone (`faults.rs`).
+            MacroKind::Map
+            | MacroKind::All
+            | MacroKind::Exists
+            | MacroKind::ExistsOne
+            | MacroKind::Filter
+            | MacroKind::Count
+            | MacroKind::First
+            | MacroKind::TransformMapEntry
+            | MacroKind::Bind => as_value(move |env| {
                 let mut made = Vec::new();
                 self.visit(env, |env, _| made.push(body(env)));
                 Value::List(made.into())
