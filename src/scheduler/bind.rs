@@ -3,10 +3,10 @@
 //! Source: `pkg/scheduler/schedule_one.go`, `bind`.
 
 use super::Scheduler;
-use super::binding::{Binder, BindingCycle, BindingStage};
+use super::binding_cycle::{Binder, BindingCycle, BindingStage};
 use super::cache::PodState;
 use super::calls::{Owner, object_key};
-use super::cycle::guard;
+use super::guard::guard;
 use super::io::Effect;
 use bayplan_framework::{
     Answer, ApiCall, AttemptResult, CallError, EventRecord, EventType, Extender, ExtenderAsk, Status, Ticket,

@@ -1,16 +1,17 @@
 //! [`Scheduler`]: the state machine, with its parts and the inputs that it takes.
 
-use crate::after_bind::AfterBinds;
+use crate::after_binds::AfterBinds;
 use crate::attempt::Attempt;
 use crate::bindings::Bindings;
 use crate::by_rule::ByRule;
 use crate::cache::Cache;
 use crate::calls::{Outbox, Owner};
-use crate::cycle::EndedBy;
-use crate::evict::Evictions;
+use crate::evictions::Evictions;
 use crate::mark_judge::MarkJudge;
+use crate::note::note;
 use crate::queue::{ProfileHints, SchedulingQueue, Scope};
-use crate::{Effect, Input, Options, PodState, Profiles, failure};
+use crate::refusal::EndedBy;
+use crate::{Effect, Input, Options, PodState, Profiles};
 use bayplan_engine::Decider;
 use bayplan_framework::{Act, Acting, AttemptResult, ClusterEvent, EventRecord, Framework, Status, Ticket};
 use bayplan_model::{
@@ -326,7 +327,7 @@ impl Scheduler {
                         kind: event.kind,
                         reason: event.reason.to_string().into(),
                         action: "Binding",
-                        note: failure::note(&event.note),
+                        note: note(&event.note),
                         result: None,
                         at: now,
                     };
