@@ -72,7 +72,9 @@ impl Scheduler {
                     self.after_binds.forget(key);
                 }
                 // Another leader has worked it off, or the user who forged it took it away.
-                MarkStage::Waiting(_) if !there && (!self.leading || mark.origin == Origin::Forged) => {
+                MarkStage::Waiting(_)
+                    if !there && (!self.readiness.leading || mark.origin == Origin::Forged) =>
+                {
                     self.after_binds.forget(key);
                 }
                 // A user set it again.
@@ -190,7 +192,7 @@ impl Scheduler {
 
     /// Works off the marks that are due.
     pub(super) fn work_marks_off(&mut self, now: Time, out: &mut Vec<Effect>) {
-        if !self.leading || !self.synced || self.stale || self.after_binds.is_empty() {
+        if !self.readiness.is_ready() || self.after_binds.is_empty() {
             return;
         }
         let busy = self.places_pods();
@@ -237,9 +239,7 @@ impl Scheduler {
     fn next_write(&mut self, key: &Key, mut rest: VecDeque<Write>, failures: u32) {
         // The last one is about the pod.
         let Some(write) = rest.pop_front() else { return self.end_mark(key, "pod") };
-        let ticket = Ticket(self.next_ticket);
-        self.next_ticket += 1;
-        self.outbox.call(ticket, write.call(), Owner::Mark(key.0.clone(), key.1.clone()));
+        let ticket = self.outbox.send(write.call(), Owner::Mark(key.0.clone(), key.1.clone()));
         self.after_binds.set(key, MarkStage::Working { ticket, rest }, failures);
     }
 
@@ -280,7 +280,7 @@ impl Scheduler {
                     self.after_binds.forget(key);
                 }
             }
-            Ok(_) if self.leading => {
+            Ok(_) if self.readiness.leading => {
                 self.next_write(key, rest, failures);
             }
             Ok(_) => self.after_binds.wait(key, now, failures),

@@ -152,10 +152,8 @@ impl Scheduler {
                 },
             },
         };
-        let ticket = Ticket(self.next_ticket);
-        self.next_ticket += 1;
+        let ticket = self.outbox.send(call, Owner::Eviction(preemptor.clone()));
         self.evictions.sent(preemptor, ticket, step);
-        self.outbox.call(ticket, call, Owner::Eviction(preemptor.clone()));
     }
 
     /// A call of an eviction was answered.

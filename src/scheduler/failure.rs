@@ -150,7 +150,7 @@ impl Scheduler {
         for pod in self.queue.take_freed() {
             self.outbox.withdraw_condition(&object_key(&pod), HELD_BY_POLICY);
         }
-        if !self.leading {
+        if !self.readiness.leading {
             return;
         }
         while let Some((pod, text)) = self.queue.next_held(now) {

@@ -47,6 +47,7 @@ mod permit_wait;
 mod post_filter;
 mod preempt_verb;
 mod queue;
+mod readiness;
 mod refusal;
 mod reload;
 mod suspended;

@@ -127,8 +127,7 @@ impl Scheduler {
             let timeout = attempt.cycle.framework.extenders().get(at).map(|extender| extender.timeout);
             attempt.until =
                 attempt.until.max(now + timeout.unwrap_or_default() + self.options.request_timeout);
-            let ticket = Ticket(self.next_ticket);
-            self.next_ticket += 1;
+            let ticket = self.outbox.ticket();
             attempt.open.insert(ticket, at);
             out.push(Effect::Call(ticket, ApiCall::Extender { at, ask }));
         }
