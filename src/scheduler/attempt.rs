@@ -1,5 +1,5 @@
-//! [`Attempt`]: an attempt from its pop to its choice, as a value. One that waits for extenders owns a fork of the cluster and
-//! goes on where it stopped (`suspended.rs`).
+//! [`Attempt`]: an attempt from its pop to its choice, as a value. One that waits for extenders owns a fork of the
+//! cluster and goes on where it stopped (`suspended.rs`).
 
 use super::detail::Detail;
 use super::queue::Queued;

@@ -10,7 +10,8 @@
 //!   else the deletion of the last victim wakes it, as any event that its plugins wait for
 //! ```
 //!
-//! `evictions.rs` knows how far each one is. An instance that stops leading abandons its evictions: what was not sent is not sent later.
+//! `evictions.rs` knows how far each one is. An instance that stops leading abandons its evictions: what was not sent is
+//! not sent later.
 //!
 //! Source: `pkg/scheduler/framework/preemption/executor.go`. Upstream does not activate the preemptor when the last victim
 //! was only in memory, so that it may wait for the next deletion of any pod. It activates it after every failure, also
@@ -25,8 +26,8 @@ use super::evictions::{Eviction, Progress, Step, progress};
 use super::guard::guard;
 use super::io::Effect;
 use bayplan_framework::{
-    Answer, ApiCall, CallError, ConditionPatch, Cycle, EventRecord, EventType, Part, PatchBody, PluginId,
-    Status, Ticket,
+    Answer, ApiCall, CallError, ConditionPatch, Cycle, EventRecord, EventType, ObjectPart, PatchBody,
+    PluginId, Status, Ticket,
 };
 use bayplan_model::{PodInfo, PodKey, Symbol, Time};
 use std::sync::Arc;
@@ -141,7 +142,7 @@ impl Scheduler {
             true => ApiCall::Delete { of },
             false => ApiCall::Patch {
                 of,
-                part: Part::Status,
+                part: ObjectPart::Status,
                 version: None,
                 body: PatchBody::DisruptionTarget {
                     message: format!(

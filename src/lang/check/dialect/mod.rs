@@ -34,7 +34,7 @@ use bayplan_diag::{Code, Span, codes};
 
 /// The language of the expressions of a policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ExprLanguage {
+pub(crate) enum ExprLanguage {
     /// The policy language: what compiles has no run-time error.
     Policy,
     /// CEL in an environment: an operation without a value is a fault.
