@@ -22,7 +22,7 @@ pub(super) struct Args {
     #[arg(required = true)]
     paths: Vec<PathBuf>,
     #[command(flatten)]
-    kinds: setup::Kinds,
+    kinds: setup::PolicyKinds,
     /// Only say what cannot be converted.
     #[arg(long, conflicts_with = "write")]
     check: bool,

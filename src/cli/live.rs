@@ -22,7 +22,7 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-pub(super) use crate::cluster::inputs::list::Policies as Wanted;
+pub(super) use crate::cluster::inputs::list::WantedPolicies;
 
 /// The connection to a live cluster, found as kubectl finds it.
 #[derive(clap::Args, Clone, Debug, Default)]
@@ -62,9 +62,13 @@ impl Connection {
 
 /// Which policies of the cluster to read. With `--policies`, a missing right to read them is only a
 /// warning.
-pub(super) fn wanted(from: &From) -> Wanted {
+pub(super) fn wanted(from: &From) -> WantedPolicies {
     let namespaces = namespaces(&from.policy_namespaces);
-    if from.policies.is_empty() { Wanted::In(namespaces) } else { Wanted::IfAllowed(namespaces) }
+    if from.policies.is_empty() {
+        WantedPolicies::In(namespaces)
+    } else {
+        WantedPolicies::IfAllowed(namespaces)
+    }
 }
 
 /// The namespaces whose policies are read: the named ones, else [`POLICY_NAMESPACE`]. An empty name
@@ -91,7 +95,7 @@ pub(super) fn target(connection: &Connection) -> Target {
 /// Reads the cluster, and adds its policies to `policies`; with the configuration of its scheduler, if the command `asks`.
 pub(super) fn read(
     connection: &Connection,
-    wanted: Wanted,
+    wanted: WantedPolicies,
     asks: bool,
     policies: &mut Policies,
     out: &mut Output,
@@ -99,8 +103,8 @@ pub(super) fn read(
     let own = policies.texts.iter().filter_map(|id| policies.sources.get(*id)).map(Source::text);
     let kinds = crate::cluster::inputs::kinds::named_in(own);
     let namespaces = match &wanted {
-        Wanted::In(namespaces) | Wanted::IfAllowed(namespaces) => namespaces.join(", "),
-        Wanted::No => String::new(),
+        WantedPolicies::In(namespaces) | WantedPolicies::IfAllowed(namespaces) => namespaces.join(", "),
+        WantedPolicies::No => String::new(),
     };
     let options = Options {
         target: target(connection),

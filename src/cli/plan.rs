@@ -38,7 +38,7 @@ pub(super) struct Args {
     #[arg(required = true)]
     paths: Vec<PathBuf>,
     #[command(flatten)]
-    kinds: setup::Kinds,
+    kinds: setup::PolicyKinds,
     #[command(flatten)]
     declared: setup::Declared,
     /// How to print: `text` or `json`.
@@ -69,7 +69,7 @@ pub(super) fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitStatus> {
 }
 
 /// A rule: one statement of a policy.
-struct Rule {
+struct PlannedRule {
     name: String,
     point: &'static str,
     stage: Stage,
@@ -186,7 +186,7 @@ fn asks_for_room(policy: &Policy, check: &Check) -> bool {
 }
 
 /// How far a policy may go: by rule, or by pod; and until when that is meant. `None` when all rules decide for all pods.
-fn mode_of(policy: &Policy, rules: &[Rule], sources: &SourceMap) -> Option<String> {
+fn mode_of(policy: &Policy, rules: &[PlannedRule], sources: &SourceMap) -> Option<String> {
     let of = |mode: Mode| {
         let rules = rules.iter().filter(|rule| rule.mode == Some(mode) && rule.decides.is_empty());
         rules.map(|rule| rule.name.as_str()).collect::<Vec<_>>()
@@ -270,7 +270,7 @@ struct Plan {
     /// The pods that it stops because an expression about them is an error.
     stops: Vec<String>,
     size: Size,
-    rules: Vec<Rule>,
+    rules: Vec<PlannedRule>,
     /// How far it may go; `None` when all rules decide for all pods.
     mode: Option<String>,
     /// Its exceptions, the first end first.
@@ -294,7 +294,7 @@ impl Plan {
         let mut rules: Vec<&typed::Rule> = of_points.collect();
         rules.sort_by_key(|rule| position(rule.point()));
         let gates = policy.rules_at(Point::PreEnqueue).count();
-        let planned = rules.into_iter().enumerate().map(|(at, rule)| Rule {
+        let planned = rules.into_iter().enumerate().map(|(at, rule)| PlannedRule {
             name: match rule.body {
                 Body::Gate(_) if gates > 1 => format!("gate {}", at + 1),
                 _ => rule.name().to_owned(),
@@ -313,7 +313,7 @@ impl Plan {
             mode: rule.mode(),
             decides: decides_when(policy, rule, &read.sources),
         });
-        let rules: Vec<Rule> = planned.collect();
+        let rules: Vec<PlannedRule> = planned.collect();
         let conditions: Vec<String> = policy
             .applies()
             .iter()
@@ -615,7 +615,7 @@ fn resource_of(kind: &ObjectKind) -> String {
 
 /// Red above the limit, which a comment lifted; yellow where it grows with the square of the
 /// cluster.
-fn steps_style(rule: &Rule) -> Style {
+fn steps_style(rule: &PlannedRule) -> Style {
     match (rule.cost.steps > rule.most, rule.cost.quadratic) {
         (true, _) => Style::Bad,
         (_, true) => Style::Warn,

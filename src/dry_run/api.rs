@@ -4,7 +4,7 @@
 //! Source of the rules for binds: `pkg/registry/core/pod/storage/storage.go`.
 
 use super::managed::Managed;
-use bayplan_framework::{Answer, ApiCall, CallError, ConditionPatch, Part, PatchBody, merged};
+use bayplan_framework::{Answer, ApiCall, CallError, ConditionPatch, ObjectPart, PatchBody, merged};
 use bayplan_model::{
     Duration, Kind, Namespace, Object, ObjectKey, PodInfo, PodMarks, ScheduledCondition, Symbol, Time,
     looked_up,
@@ -291,7 +291,7 @@ impl Api {
     fn patch_object(
         &mut self,
         key: &ObjectKey,
-        part: Part,
+        part: ObjectPart,
         version: Option<&str>,
         body: &PatchBody,
     ) -> Result<Answer, CallError> {

@@ -6,7 +6,7 @@ use super::PodReport;
 use super::recorder::{Moment, named};
 use super::told::{self, Told, about_victim};
 use bayplan_framework::{Cycle, Framework, Silent, Simulation, Verdict};
-use bayplan_lang::eval::context::{EvalContext, Moved};
+use bayplan_lang::eval::context::{EvalContext, MovedPods};
 use bayplan_lang::eval::trace::{Reach, StatementTrace, Tracer, ValueTrace, trace};
 use bayplan_lang::policy_set::{CompiledPolicy, PolicySet};
 use bayplan_lang::typed::Point;
@@ -336,7 +336,7 @@ impl<'a> DecisionView<'a> {
         let mut rules = framework.preemption_rules(handle);
         for node in self.moment.snapshot.nodes() {
             let mut trial = Simulation::new(&**framework, handle, node);
-            let mut moved = Moved::default();
+            let mut moved = MovedPods::default();
             let _ = rules.take_off(node, &mut trial, &mut |simulated, victim, verdict| {
                 let context = EvalContext { moved: &moved, ..context }.on(simulated);
                 for policy in &speaking {

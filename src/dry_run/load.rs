@@ -49,7 +49,7 @@ pub fn load(sources: &mut SourceMap, files: &[SourceId]) -> Loaded {
 }
 
 fn read(sources: &mut SourceMap, files: &[SourceId], nodes_for_pods: Option<Vec<Arc<Node>>>) -> Loaded {
-    let mut reading = Reading { nodes_for_pods, ..Reading::default() };
+    let mut reading = Loading { nodes_for_pods, ..Loading::default() };
     for file in files {
         let (found, diagnostics) = policies_in(sources, *file);
         let labelled = found.into_iter().filter(|found| found.labelled).map(|found| found.source);
@@ -259,7 +259,7 @@ fn skipped_note(skipped: &Skipped, file: SourceId, of_pods: bool) -> Option<Diag
 }
 
 #[derive(Default)]
-struct Reading {
+struct Loading {
     loaded: Loaded,
     /// For a file of pods the nodes of the cluster: workloads are expanded to their pods.
     nodes_for_pods: Option<Vec<Arc<Node>>>,
@@ -272,7 +272,7 @@ struct Reading {
     made: Vec<Value>,
 }
 
-impl Reading {
+impl Loading {
     /// One document or one item of a list.
     fn value(&mut self, value: Value, listed: Listed<'_>, place: &Place) {
         match value {

@@ -2,7 +2,7 @@
 //!
 //! Source of the rules: `sigs.k8s.io/structured-merge-diff`, `merge/update.go`, for intents without lists of maps.
 
-use bayplan_framework::{Intent, Part};
+use bayplan_framework::{Intent, ObjectPart};
 use bayplan_model::{Kind, Symbol, merge};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -12,14 +12,14 @@ type Place = (Kind, Symbol, Symbol);
 
 /// The intents in force, by object; of each manager one for the object and one for its status.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Managed(BTreeMap<Place, Vec<(Part, Intent)>>);
+pub(super) struct Managed(BTreeMap<Place, Vec<(ObjectPart, Intent)>>);
 
 impl Managed {
     /// The merge patch that brings an object from the manager's intent before to this one. Fields that the intent takes from
     /// other managers are theirs no longer.
-    pub(super) fn apply(&mut self, place: Place, part: Part, intent: &Intent) -> Value {
+    pub(super) fn apply(&mut self, place: Place, part: ObjectPart, intent: &Intent) -> Value {
         let all = self.0.entry(place).or_default();
-        let is_own = |(of, other): &(Part, Intent)| *of == part && other.manager == intent.manager;
+        let is_own = |(of, other): &(ObjectPart, Intent)| *of == part && other.manager == intent.manager;
         let before = all.iter().position(is_own).map(|at| all.remove(at).1.fields).unwrap_or_default();
         for (_, other) in all.iter_mut() {
             without(&mut other.fields, &intent.fields);
@@ -78,7 +78,7 @@ mod tests {
         let mut managed = Managed::default();
         let mut object = json!({"spec": {"kept": true}});
         let mut apply = |manager: &str, fields: Value| {
-            merge(&mut object, &managed.apply(place.clone(), Part::Object, &intent(manager, fields)));
+            merge(&mut object, &managed.apply(place.clone(), ObjectPart::Object, &intent(manager, fields)));
             object.clone()
         };
         apply("a", json!({"spec": {"x": 1, "y": {"z": 2}}}));

@@ -6,7 +6,7 @@ use super::Watcher;
 use super::cases::Remembered;
 use bayplan_framework::{Code, Cycle, Silent, Simulation, Verdict};
 use bayplan_lang::analysis::coverage::Coverage;
-use bayplan_lang::eval::context::{EvalContext, Moved, Queued};
+use bayplan_lang::eval::context::{EvalContext, MovedPods, Queued};
 use bayplan_lang::eval::trace::Tracer;
 use bayplan_lang::policy_set::{CompiledPolicy, PolicySet};
 use bayplan_lang::typed::Point;
@@ -187,7 +187,7 @@ impl CoverageRecorder<'_> {
         let mut rules = framework.preemption_rules(handle);
         for node in before.nodes() {
             let mut trial = Simulation::new(&*framework, handle, node);
-            let mut moved = Moved::default();
+            let mut moved = MovedPods::default();
             let _ = rules.take_off(node, &mut trial, &mut |simulated, victim, verdict| {
                 let context = EvalContext { moved: &moved, ..context }.on(simulated);
                 for policy in &policies {

@@ -39,7 +39,7 @@ pub const HELD_BY_POLICY: &str = "HeldByPolicy";
 
 /// The part of an object that a patch writes: the object itself, or its subresource `status`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Part {
+pub enum ObjectPart {
     /// The object without its status.
     Object,
     /// Its status.
@@ -72,7 +72,7 @@ pub enum ApiCall {
         /// The object.
         of: ObjectKey,
         /// Which part of it.
-        part: Part,
+        part: ObjectPart,
         /// The version that the object must have, else the API server refuses with 409; `None`: whatever its version.
         version: Option<Box<str>>,
         /// What is written.

@@ -4,7 +4,7 @@
 //! All that the field manager `bayplan/POLICY` wants of an object, or of its status, is one intent, and so one call
 //! for each object, part and block. It has the UID: server-side apply would make an object again that is gone.
 
-use super::calls::{ApiCall, Part};
+use super::calls::{ApiCall, ObjectPart};
 use super::patch_body::PatchBody;
 use bayplan_model::{Kind, MetadataChange, ObjectKey, Symbol};
 use serde_json::{Map, Value, json};
@@ -67,7 +67,7 @@ pub struct Write {
     /// The object.
     pub of: ObjectKey,
     /// Which part of it.
-    pub part: Part,
+    pub part: ObjectPart,
     /// What is written.
     pub body: PatchBody,
 }
@@ -75,12 +75,12 @@ pub struct Write {
 impl Write {
     /// Annotations and labels of an object.
     pub fn metadata(of: ObjectKey, change: MetadataChange) -> Self {
-        Self { of, part: Part::Object, body: PatchBody::Metadata(change) }
+        Self { of, part: ObjectPart::Object, body: PatchBody::Metadata(change) }
     }
 
     /// The removal of a mark from a bound pod. `written`: its work is done.
     pub fn mark_gone(of: ObjectKey, mark: Symbol, written: bool) -> Self {
-        Self { of, part: Part::Status, body: PatchBody::MarkGone { mark, written } }
+        Self { of, part: ObjectPart::Status, body: PatchBody::MarkGone { mark, written } }
     }
 
     /// Takes a later write in, if one call can make both. Returns whether it can.
@@ -128,7 +128,7 @@ mod tests {
         Intent { manager: "bayplan/p".into(), fields }
     }
 
-    fn write(part: Part, fields: Value) -> Write {
+    fn write(part: ObjectPart, fields: Value) -> Write {
         let of = ObjectKey {
             kind: Kind::LookedUp(KindName::parse("example.com/v1/Request").unwrap_or_else(|| panic!())),
             namespace: "shop".into(),
@@ -140,7 +140,7 @@ mod tests {
 
     #[test]
     fn an_intent_names_its_object_with_its_uid() {
-        let write = write(Part::Status, json!({"status": {"node": "n1"}}));
+        let write = write(ObjectPart::Status, json!({"status": {"node": "n1"}}));
         let wanted = json!({
             "apiVersion": "example.com/v1", "kind": "Request",
             "metadata": {"name": "a", "namespace": "shop", "uid": "u-1"}, "status": {"node": "n1"},
@@ -156,10 +156,10 @@ mod tests {
 
     #[test]
     fn patches_of_one_part_of_an_object_are_one_intent() {
-        let mut first = write(Part::Object, json!({"spec": {"a": 1, "b": {"c": 2}}}));
-        assert!(first.take_in(&write(Part::Object, json!({"spec": {"b": {"d": 3}}}))));
+        let mut first = write(ObjectPart::Object, json!({"spec": {"a": 1, "b": {"c": 2}}}));
+        assert!(first.take_in(&write(ObjectPart::Object, json!({"spec": {"b": {"d": 3}}}))));
         assert_eq!(first.body, PatchBody::Apply(intent(json!({"spec": {"a": 1, "b": {"c": 2, "d": 3}}}))));
-        assert!(!first.take_in(&write(Part::Status, json!({}))));
+        assert!(!first.take_in(&write(ObjectPart::Status, json!({}))));
         let labels = Write::metadata(first.of.clone(), MetadataChange::default());
         assert!(!first.take_in(&labels));
     }

@@ -46,8 +46,8 @@ mod profile;
 
 pub use bayplan_yaml::{At, Field, FieldError as ArgsError, Fields, Tree, TreeEntry, TreeValue};
 pub use calls::{
-    Answer, ApiCall, AttemptResult, CallError, ConditionPatch, EventRecord, EventType, HELD_BY_POLICY, Part,
-    Ticket,
+    Answer, ApiCall, AttemptResult, CallError, ConditionPatch, EventRecord, EventType, HELD_BY_POLICY,
+    ObjectPart, Ticket,
 };
 pub use candidates::{Candidate, sort_by_importance};
 pub use counting::{Choice, Counting, Would, WouldEffect, WouldRefuse};

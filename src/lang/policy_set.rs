@@ -4,7 +4,7 @@
 //! `cli`, `dry_run` and `cluster` make them from typed policies; `plugins::policy` turns each
 //! policy into a plugin.
 
-use super::typed::{Part, Policy, Rules, Statement};
+use super::typed::{Policy, PolicyPart, Rules, Statement};
 use crate::analysis::faults::sources_of_faults;
 use crate::analysis::preconditions::Preconditions;
 use crate::codegen::{self, Statements};
@@ -22,7 +22,7 @@ pub struct CompiledPolicy {
     /// What was checked; the reference evaluator runs it.
     pub policy: Arc<Policy>,
     /// The rules of it that are lowered.
-    part: Part,
+    part: PolicyPart,
     /// A hash of its text and arguments: equal hashes mean the same answers.
     pub hash: u64,
     /// What a pod must have for the policy to apply.
@@ -63,10 +63,10 @@ impl CompiledPolicy {
         let policy = Arc::new(policy);
         let of = |part| Self::of(policy.clone(), part, sources);
         let parts = (!policy.all_enforce()).then(|| Parts {
-            decides: Arc::new(of(Part::deciding(&policy))),
-            counts: Part::counting(&policy).map(|part| Arc::new(of(part))).collect(),
+            decides: Arc::new(of(PolicyPart::deciding(&policy))),
+            counts: PolicyPart::counting(&policy).map(|part| Arc::new(of(part))).collect(),
         });
-        Self { parts, ..of(Part::whole(&policy)) }
+        Self { parts, ..of(PolicyPart::whole(&policy)) }
     }
 
     /// The rules that it lowers.
@@ -90,7 +90,7 @@ impl CompiledPolicy {
     }
 
     /// Lowers the rules of a part.
-    fn of(policy: Arc<Policy>, part: Part, sources: &SourceMap) -> Self {
+    fn of(policy: Arc<Policy>, part: PolicyPart, sources: &SourceMap) -> Self {
         let rules = Rules::new(&policy, &part);
         let statements = codegen::lower(rules);
         let deciding = crate::analysis::reads::deciding(rules);

@@ -8,168 +8,26 @@
 //!                                              └── back-off ┘                                                    ▼ forgotten
 //! ```
 //!
-//! `mark_judge` says which marks count; of the others only the removal is left. The leader that knows a mark works it off
-//! also when a user removes it from the pod meanwhile. To the next leader only the pod tells, so a mark that is removed
-//! by others before or between two leaders is lost: the admission rule in `deploy/` leaves marks to the scheduler.
+//! `after_binds` keeps the marks in their order. `mark_judge` says which ones count; of the others only the removal is
+//! left. The leader that knows a mark works it off also when a user removes it from the pod meanwhile. To the next leader
+//! only the pod tells, so a mark that is removed by others before or between two leaders is lost: the admission rule in
+//! `deploy/` leaves marks to the scheduler.
 //!
 //! What is written is computed again at every try. The work ends, counted, when the plugin or the pod is gone. Marks that
 //! were found, as after a restart, are worked off slowly while pods are placed, and at most 32 at once: there may be many, and each
 //! costs the API server what a binding costs.
 
 use super::Scheduler;
+use super::after_binds::{FIRST_PAUSE, Key, LONGEST_PAUSE, MarkStage, OpenMark, Origin};
 use super::calls::{Owner, object_key};
-use super::cycle::guard;
+use super::guard::guard;
 use super::io::Effect;
 use super::mark_judge::Judgement;
+use super::note::note;
 use bayplan_framework::{Answer, CallError, Cycle, EventRecord, EventType, PluginId, Status, Ticket, Write};
 use bayplan_model::{Duration, PodInfo, PodKey, PodMarks, Symbol, Time, after_bind_mark};
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
-
-/// Most marks that are worked off at once; the calls of the others wait here.
-const AT_ONCE: usize = 32;
-/// The least time between two marks that were found on pods, while pods are placed.
-const BETWEEN_FOUND: Duration = Duration::from_millis(10);
-/// The pause after the first try that failed; it doubles with each further one.
-pub(super) const FIRST_PAUSE: Duration = Duration::from_seconds(1);
-/// The longest pause.
-pub(super) const LONGEST_PAUSE: Duration = Duration::from_seconds(300);
-
-/// A pod and the plugin that writes for it.
-pub(super) type Key = (PodKey, Symbol);
-
-/// What is left to be written for bound pods.
-#[derive(Clone, Default)]
-pub(super) struct AfterBinds {
-    open: BTreeMap<Key, Mark>,
-    /// Those of this instance's bindings.
-    own: Work,
-    /// Those that were found on bound pods.
-    found: Work,
-    /// When the next of these may begin while pods are placed.
-    next_found: Time,
-    ended: BTreeMap<(Symbol, &'static str), u64>,
-}
-
-/// Marks of one origin.
-#[derive(Clone, Default)]
-struct Work {
-    /// Those that wait for their turn, by the earliest instant.
-    due: BTreeSet<(Time, Key)>,
-    /// How many wait for the answer to a call.
-    working: usize,
-}
-
-/// One mark.
-#[derive(Clone)]
-struct Mark {
-    stage: Stage,
-    /// How often writing failed.
-    failures: u32,
-    origin: Origin,
-}
-
-/// Where a mark is from.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Origin {
-    /// A binding of this instance.
-    Own,
-    /// It was found on the pod, with its proof.
-    Found,
-    /// It was found on the pod and does not count: it is removed, and nothing else is written.
-    Forged,
-}
-
-#[derive(Clone)]
-enum Stage {
-    /// For its turn.
-    Waiting(Time),
-    /// For the answer to a call; the others follow.
-    Working { ticket: Ticket, rest: VecDeque<Write> },
-    /// Everything is written; the watch has not shown it yet.
-    Done { version: Box<str> },
-}
-
-impl AfterBinds {
-    /// A mark waits for its turn.
-    fn begin(&mut self, key: &Key, at: Time, origin: Origin) {
-        self.put(key, Mark { stage: Stage::Waiting(at), failures: 0, origin });
-    }
-
-    /// A mark that is known is in another stage.
-    fn set(&mut self, key: &Key, stage: Stage, failures: u32) {
-        let origin = self.origin(key).unwrap_or(Origin::Own);
-        self.put(key, Mark { stage, failures, origin });
-    }
-
-    fn origin(&self, key: &Key) -> Option<Origin> {
-        self.open.get(key).map(|mark| mark.origin)
-    }
-
-    fn wait(&mut self, key: &Key, until: Time, failures: u32) {
-        self.set(key, Stage::Waiting(until), failures);
-    }
-
-    fn work(&mut self, origin: Origin) -> &mut Work {
-        if origin == Origin::Own { &mut self.own } else { &mut self.found }
-    }
-
-    fn put(&mut self, key: &Key, mark: Mark) {
-        self.forget(key);
-        let work = self.work(mark.origin);
-        match &mark.stage {
-            Stage::Waiting(until) => {
-                work.due.insert((*until, key.clone()));
-            }
-            Stage::Working { .. } => work.working += 1,
-            Stage::Done { .. } => {}
-        }
-        self.open.insert(key.clone(), mark);
-    }
-
-    fn forget(&mut self, key: &Key) -> Option<Mark> {
-        let mark = self.open.remove(key)?;
-        let work = self.work(mark.origin);
-        match &mark.stage {
-            Stage::Waiting(until) => {
-                work.due.remove(&(*until, key.clone()));
-            }
-            Stage::Working { .. } => work.working -= 1,
-            Stage::Done { .. } => {}
-        }
-        Some(mark)
-    }
-
-    /// The first marks that may be worked off, and when: this instance's own, and of those that were found; `busy`: pods
-    /// are placed.
-    fn first(&self, busy: bool) -> [Option<(Time, &Key)>; 2] {
-        if self.own.working + self.found.working >= AT_ONCE {
-            return [None, None];
-        }
-        let not_before = if busy { self.next_found } else { Time(i64::MIN) };
-        let own = self.own.due.first().map(|(at, key)| (*at, key));
-        [own, self.found.due.first().map(|(at, key)| ((*at).max(not_before), key))]
-    }
-
-    /// The next mark that is due; its own go first.
-    fn next_due(&self, busy: bool, now: Time) -> Option<&Key> {
-        self.first(busy).into_iter().flatten().find(|(at, _)| *at <= now).map(|(_, key)| key)
-    }
-
-    /// A mark is given up.
-    fn end(&mut self, key: &Key, why: &'static str) -> Option<Mark> {
-        let mark = self.forget(key)?;
-        if mark.origin != Origin::Forged && !matches!(mark.stage, Stage::Done { .. }) {
-            *self.ended.entry((key.1.clone(), why)).or_default() += 1;
-        }
-        Some(mark)
-    }
-
-    fn of_pod(&self, pod: &PodKey) -> Vec<Key> {
-        let from = (pod.clone(), Symbol::default());
-        self.open.range(from..).take_while(|((of, _), _)| of == pod).map(|(key, _)| key.clone()).collect()
-    }
-}
 
 impl Scheduler {
     /// The marks that the Binding of a pod to a node carries, and the plugins that they name.
@@ -192,10 +50,10 @@ impl Scheduler {
     pub(super) fn bound_with_marks(&mut self, pod: &PodInfo, marks: &[Symbol], now: Time) {
         for plugin in marks {
             let key = (pod.key.clone(), plugin.clone());
-            match self.after_binds.open.get(&key) {
+            match self.after_binds.get(&key) {
                 None => self.after_binds.begin(&key, now, Origin::Own),
                 // The watch showed it before the answer to the Binding came.
-                Some(Mark { stage: Stage::Waiting(_), origin: Origin::Found, .. }) => {
+                Some(OpenMark { stage: MarkStage::Waiting(_), origin: Origin::Found, .. }) => {
                     self.after_binds.begin(&key, now, Origin::Own);
                 }
                 Some(_) => {}
@@ -208,17 +66,19 @@ impl Scheduler {
         let known = self.after_binds.of_pod(&pod.key);
         for key in &known {
             let there = pod.after_bind_marks().any(|(plugin, _)| plugin == key.1.as_str());
-            let Some(mark) = self.after_binds.open.get(key) else { continue };
+            let Some(mark) = self.after_binds.get(key) else { continue };
             match &mark.stage {
-                Stage::Done { .. } if !there => {
+                MarkStage::Done { .. } if !there => {
                     self.after_binds.forget(key);
                 }
                 // Another leader has worked it off, or the user who forged it took it away.
-                Stage::Waiting(_) if !there && (!self.leading || mark.origin == Origin::Forged) => {
+                MarkStage::Waiting(_)
+                    if !there && (!self.readiness.leading || mark.origin == Origin::Forged) =>
+                {
                     self.after_binds.forget(key);
                 }
                 // A user set it again.
-                Stage::Done { version } if is_newer(&pod.resource_version, version) => {
+                MarkStage::Done { version } if is_newer(&pod.resource_version, version) => {
                     self.remove_forged(key, now);
                 }
                 _ => {}
@@ -258,7 +118,7 @@ impl Scheduler {
 
     /// Gives up what plugins that are gone had to write, and takes up what others have to.
     pub(super) fn marks_anew(&mut self, now: Time) {
-        let open = self.after_binds.open.iter().filter(|(_, mark)| mark.origin != Origin::Forged);
+        let open = self.after_binds.all().filter(|(_, mark)| mark.origin != Origin::Forged);
         let known: Vec<Key> = open.map(|(key, _)| key.clone()).collect();
         for key in known {
             let served =
@@ -279,7 +139,9 @@ impl Scheduler {
     }
 
     fn end_mark(&mut self, key: &Key, why: &'static str) {
-        if let Some(Mark { stage: Stage::Working { ticket, .. }, .. }) = self.after_binds.end(key, why) {
+        if let Some(OpenMark { stage: MarkStage::Working { ticket, .. }, .. }) =
+            self.after_binds.end(key, why)
+        {
             self.outbox.withdraw(ticket);
         }
     }
@@ -287,9 +149,9 @@ impl Scheduler {
     /// This instance leads no more: what was not sent is computed again by the next leader, which knows the marks that are
     /// on the pods.
     pub(super) fn marks_abandoned(&mut self, now: Time) {
-        let open = self.after_binds.open.iter();
+        let open = self.after_binds.all();
         let working = open.filter_map(|(key, mark)| match &mark.stage {
-            Stage::Working { ticket, .. } => Some((key.clone(), *ticket, mark.failures)),
+            MarkStage::Working { ticket, .. } => Some((key.clone(), *ticket, mark.failures)),
             _ => None,
         });
         for (key, ticket, failures) in working.collect::<Vec<_>>() {
@@ -297,8 +159,7 @@ impl Scheduler {
                 self.after_binds.wait(&key, now, failures);
             }
         }
-        let waiting =
-            self.after_binds.open.iter().filter(|(_, mark)| matches!(mark.stage, Stage::Waiting(_)));
+        let waiting = self.after_binds.all().filter(|(_, mark)| matches!(mark.stage, MarkStage::Waiting(_)));
         let removed = waiting.filter(|((pod, plugin), _)| {
             let seen = self.cache.pod(pod).filter(|pod| pod.node_name.is_some());
             seen.is_some_and(|pod| !pod.after_bind_marks().any(|(mark, _)| mark == plugin.as_str()))
@@ -331,13 +192,13 @@ impl Scheduler {
 
     /// Works off the marks that are due.
     pub(super) fn work_marks_off(&mut self, now: Time, out: &mut Vec<Effect>) {
-        if !self.leading || !self.synced || self.stale || self.after_binds.open.is_empty() {
+        if !self.readiness.is_ready() || self.after_binds.is_empty() {
             return;
         }
         let busy = self.places_pods();
         while let Some(key) = self.after_binds.next_due(busy, now).cloned() {
             if self.after_binds.origin(&key).is_some_and(|origin| origin != Origin::Own) {
-                self.after_binds.next_found = now + BETWEEN_FOUND;
+                self.after_binds.pause_found(now);
             }
             self.begin_mark(&key, now, out);
         }
@@ -348,7 +209,7 @@ impl Scheduler {
         let Some(pod) = self.cache.pod(&key.0).cloned() else {
             return self.end_mark(key, "pod");
         };
-        let failures = self.after_binds.open.get(key).map_or(0, |mark| mark.failures);
+        let failures = self.after_binds.get(key).map_or(0, |mark| mark.failures);
         if self.after_binds.origin(key) == Some(Origin::Forged) {
             return self.next_write(key, with_mark_removed(Vec::new(), &pod, &key.1, false), failures);
         }
@@ -378,10 +239,8 @@ impl Scheduler {
     fn next_write(&mut self, key: &Key, mut rest: VecDeque<Write>, failures: u32) {
         // The last one is about the pod.
         let Some(write) = rest.pop_front() else { return self.end_mark(key, "pod") };
-        let ticket = Ticket(self.next_ticket);
-        self.next_ticket += 1;
-        self.outbox.call(ticket, write.call(), Owner::Mark(key.0.clone(), key.1.clone()));
-        self.after_binds.set(key, Stage::Working { ticket, rest }, failures);
+        let ticket = self.outbox.send(write.call(), Owner::Mark(key.0.clone(), key.1.clone()));
+        self.after_binds.set(key, MarkStage::Working { ticket, rest }, failures);
     }
 
     /// A call for a mark was answered.
@@ -393,8 +252,8 @@ impl Scheduler {
         now: Time,
         out: &mut Vec<Effect>,
     ) {
-        let Some(Mark { stage: Stage::Working { ticket: open, rest }, failures, origin }) =
-            self.after_binds.open.get(key).cloned()
+        let Some(OpenMark { stage: MarkStage::Working { ticket: open, rest }, failures, origin }) =
+            self.after_binds.get(key).cloned()
         else {
             return;
         };
@@ -407,7 +266,7 @@ impl Scheduler {
                     Answer::Written { version } => version,
                     _ => Box::default(),
                 };
-                self.after_binds.set(key, Stage::Done { version }, 0);
+                self.after_binds.set(key, MarkStage::Done { version }, 0);
                 if origin != Origin::Forged {
                     self.mark_judge.finish(key);
                 }
@@ -421,7 +280,7 @@ impl Scheduler {
                     self.after_binds.forget(key);
                 }
             }
-            Ok(_) if self.leading => {
+            Ok(_) if self.readiness.leading => {
                 self.next_write(key, rest, failures);
             }
             Ok(_) => self.after_binds.wait(key, now, failures),
@@ -433,7 +292,7 @@ impl Scheduler {
 
     /// The writes begin again after a pause, which grows with each failure.
     fn try_later(&mut self, key: &Key, now: Time) {
-        let failures = self.after_binds.open.get(key).map_or(0, |mark| mark.failures);
+        let failures = self.after_binds.get(key).map_or(0, |mark| mark.failures);
         let longer = FIRST_PAUSE.0.saturating_mul(1 << failures.min(16));
         self.after_binds.wait(key, now + Duration(longer.min(LONGEST_PAUSE.0)), failures.saturating_add(1));
     }
@@ -453,7 +312,7 @@ impl Scheduler {
             kind: EventType::Warning,
             reason: "AfterBindFailed".into(),
             action: "Binding",
-            note: super::failure::note(&format!("policy {}: {why}", key.1)),
+            note: note(&format!("policy {}: {why}", key.1)),
             result: None,
             at: now,
         };
@@ -462,17 +321,35 @@ impl Scheduler {
 
     /// What plugins still have to write for bound pods: pod and plugin.
     pub fn marks_left(&self) -> impl Iterator<Item = (&PodKey, &Symbol)> {
-        let left =
-            self.after_binds.open.iter().filter(|(_, mark)| {
-                mark.origin != Origin::Forged && !matches!(mark.stage, Stage::Done { .. })
-            });
+        let left = self.after_binds.all().filter(|(_, mark)| {
+            mark.origin != Origin::Forged && !matches!(mark.stage, MarkStage::Done { .. })
+        });
         left.map(|((pod, plugin), _)| (pod, plugin))
     }
 
     /// How often the writes of a plugin were given up, by what is gone: `policy`, `pod`, or `mark`, which a user removed
     /// before this instance ceased to lead.
     pub fn marks_given_up(&self) -> impl Iterator<Item = (&Symbol, &'static str, u64)> {
-        self.after_binds.ended.iter().map(|((plugin, why), count)| (plugin, *why, *count))
+        self.after_binds.ended()
+    }
+
+    /// What a mark on a pod with a node is.
+    pub(super) fn judge_mark(&self, pod: &PodInfo, plugin: &Symbol, value: &str) -> Judgement {
+        let (Some(node), true) = (&pod.node_name, self.profiles.get(&pod.scheduler_name).is_some()) else {
+            return Judgement::Unknown;
+        };
+        let keys = &self.options.mark_keys;
+        // The one knows what this instance wrote before a watch shows it, the other what instances before it wrote.
+        if self.mark_judge.is_finished(&(pod.key.clone(), plugin.clone()))
+            || pod.written_after_bind.contains(plugin)
+        {
+            return Judgement::Forged;
+        }
+        match keys.prove(value, &pod.key, node, plugin) {
+            true => Judgement::Open,
+            false if keys.judge() => Judgement::Forged,
+            false => Judgement::Unknown,
+        }
     }
 }
 

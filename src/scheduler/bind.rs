@@ -3,13 +3,13 @@
 //! Source: `pkg/scheduler/schedule_one.go`, `bind`.
 
 use super::Scheduler;
-use super::binding::{Binder, BindingCycle, BindingStage};
+use super::binding_cycle::{Binder, BindingCycle, BindingStage};
 use super::cache::PodState;
 use super::calls::{Owner, object_key};
-use super::cycle::guard;
+use super::guard::guard;
 use super::io::Effect;
 use bayplan_framework::{
-    Answer, ApiCall, AttemptResult, CallError, EventRecord, EventType, Extender, ExtenderAsk, Status, Ticket,
+    Answer, ApiCall, AttemptResult, CallError, EventRecord, EventType, Extender, ExtenderAsk, Status,
     TimedPoint, not_checked_text,
 };
 use bayplan_model::{Duration, Object, Symbol, Time};
@@ -76,9 +76,7 @@ impl Scheduler {
                 let plugins =
                     after_bind.annotations.keys().filter_map(|key| key.as_str().strip_prefix(prefix));
                 binding.after_bind = plugins.map(Symbol::new).collect();
-                let ticket = Ticket(self.next_ticket);
-                self.next_ticket += 1;
-                self.outbox.call(ticket, call, Owner::Binding(binding.key().clone()));
+                let ticket = self.outbox.send(call, Owner::Binding(binding.key().clone()));
                 binding.stage = BindingStage::Bind(ticket);
                 self.bindings.put(binding);
             }
@@ -235,11 +233,8 @@ impl Scheduler {
             None => {}
         }
         if open.is_none() && *next <= now {
-            let ticket = Ticket(self.next_ticket);
-            self.next_ticket += 1;
-            *open = Some(ticket);
             let call = ApiCall::Read(object_key(&binding.cycle.pod));
-            self.outbox.call(ticket, call, Owner::Binding(key));
+            *open = Some(self.outbox.send(call, Owner::Binding(key)));
         }
         self.bindings.put(binding);
     }

@@ -1,14 +1,13 @@
 //! [`Bindings`]: all binding cycles, with the indexes that find them by alarm, wait and watched object. The stages of a
-//! binding are in `binding.rs`.
+//! binding are in `binding_cycle.rs`.
 
-use super::binding::BindingCycle;
+use super::binding_cycle::BindingCycle;
 use super::interested::{Concerned, Interested};
-use bayplan_framework::Interest;
+use super::permit_wait::WaitClass;
 use bayplan_model::{Generation, Kind, ObjectKey, PodKey, Snapshot, Symbol, Time};
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
-use std::sync::Arc;
 
 /// The name by which a binding watches an object.
 pub(super) type WatchKey = (Kind, Symbol, Symbol);
@@ -16,18 +15,6 @@ pub(super) type WatchKey = (Kind, Symbol, Symbol);
 /// The name of an object for watches.
 pub(super) fn watch_key(object: &ObjectKey) -> WatchKey {
     (object.kind.clone(), object.namespace.clone(), object.name.clone())
-}
-
-/// Pods that wait for the same plugin with the same equivalence key: when one of them goes on waiting, so do the
-/// others.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) struct WaitClass {
-    /// The name of the plugin.
-    pub(super) plugin: Symbol,
-    /// `None`: each pod has an answer of its own.
-    pub(super) key: Option<u64>,
-    /// What can change the answer.
-    pub(super) interest: Arc<Interest>,
 }
 
 /// All bindings, by pod.

@@ -1,7 +1,6 @@
 //! Which plugins and rules refuse pods, for metrics: counted once per refused attempt, from its
 //! diagnosis, so that a cycle does nothing per node for it.
 
-use super::Scheduler;
 use bayplan_framework::{Blame, Diagnosis, Framework, Plugin, Status};
 use bayplan_model::Symbol;
 use std::collections::BTreeMap;
@@ -12,6 +11,11 @@ use std::collections::BTreeMap;
 pub(super) struct RuleRefusals(BTreeMap<(Symbol, Symbol), u64>);
 
 impl RuleRefusals {
+    /// Policy, rule, count.
+    pub(super) fn all(&self) -> impl Iterator<Item = (&Symbol, &Symbol, u64)> {
+        self.0.iter().map(|((policy, rule), count)| (policy, rule, *count))
+    }
+
     /// Counts a refused attempt; returns what refused the pod: the statuses of nodes, without them the status of
     /// PreFilter, without it `last`, the status of the attempt.
     pub(super) fn count(
@@ -72,45 +76,4 @@ pub struct Waiting {
     pub at_permit: usize,
     /// Pods that one rule alone keeps waiting, by policy and rule.
     pub by_one_rule: BTreeMap<(Symbol, Symbol), usize>,
-}
-
-impl Scheduler {
-    /// The number of attempts in which each rule refused a node: policy, rule, count.
-    pub fn rule_refusals(&self) -> impl Iterator<Item = (&Symbol, &Symbol, u64)> {
-        self.by_rule.refusals.0.iter().map(|((policy, rule), count)| (policy, rule, *count))
-    }
-
-    /// The pods that wait, by what they wait for.
-    pub fn waiting(&self) -> Waiting {
-        type OfProfile<'r> = (Symbol, &'r (Symbol, Symbol));
-        // Each rule is looked for once.
-        let mut by_one_rule: BTreeMap<OfProfile<'_>, (&Framework, usize)> = BTreeMap::new();
-        let mut waiting = Waiting { at_permit: self.bindings.waiting().len(), ..Waiting::default() };
-        for (cause, count) in self.queue.causes() {
-            let framework = &cause.hints.framework;
-            if let Some(gate) = cause.gate.and_then(|gate| framework.plugin(gate)) {
-                let name = Symbol::new(gate.name());
-                if let Some(rule) = gate.rule_plugin().and_then(|of| of.rules().first()) {
-                    *waiting.by_one_rule.entry((name.clone(), rule.clone())).or_default() += count;
-                }
-                *waiting.gated.entry(name).or_default() += count;
-            } else if let Some(blame) = &cause.blame {
-                if cause.late {
-                    waiting.at_permit += count;
-                } else {
-                    *waiting.refused.entry(blame.plugin.clone()).or_default() += count;
-                }
-                if let Some(rule) = &blame.sole_rule {
-                    let key = (framework.scheduler_name.clone(), rule);
-                    by_one_rule.entry(key).or_insert((framework, 0)).1 += count;
-                }
-            }
-        }
-        for ((_, rule), (framework, count)) in by_one_rule {
-            if has_rule(framework, rule) {
-                *waiting.by_one_rule.entry(rule.clone()).or_default() += count;
-            }
-        }
-        waiting
-    }
 }

@@ -15,8 +15,8 @@
 //!
 //! Source: `pkg/scheduler/backend/cache/cache.go`; assumptions never expire.
 
+use super::holders::Holders;
 use super::queue::Nominator;
-use super::wants::Holders;
 use bayplan_model::{Assumption, Change, Node, NodeId, Placement, PodInfo, PodKey, Snapshot, Symbol, Time};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;

@@ -99,6 +99,25 @@ pub(super) struct Outbox {
     /// Objects whose patch waits until fewer patches are open, in the order in which they wanted to send it.
     crowded: VecDeque<ObjectKey>,
     patches_open: usize,
+    tickets: Tickets,
+}
+
+/// Gives out tickets: the number of the next one.
+#[derive(Clone, Debug)]
+struct Tickets(u64);
+
+impl Default for Tickets {
+    fn default() -> Self {
+        Self(1)
+    }
+}
+
+impl Tickets {
+    fn next(&mut self) -> Ticket {
+        let ticket = Ticket(self.0);
+        self.0 += 1;
+        ticket
+    }
 }
 
 /// Whether an unsent status patch of the pod is pointless before this call.
@@ -140,7 +159,24 @@ fn changes(patch: &ConditionPatch, pod: &PodInfo) -> bool {
 }
 
 impl Outbox {
-    /// Sends a call after the replies to all earlier calls about the same object.
+    /// The ticket of a call that does not wait for others.
+    pub(super) fn ticket(&mut self) -> Ticket {
+        self.tickets.next()
+    }
+
+    /// The number of the next ticket, for plugins that call.
+    pub(super) fn next_ticket(&mut self) -> &mut u64 {
+        &mut self.tickets.0
+    }
+
+    /// Sends a call, which gets the next ticket, after the replies to all earlier calls about the same object.
+    pub(super) fn send(&mut self, call: ApiCall, owner: Owner) -> Ticket {
+        let ticket = self.tickets.next();
+        self.call(ticket, call, owner);
+        ticket
+    }
+
+    /// Sends a call that has a ticket after the replies to all earlier calls about the same object.
     pub(super) fn call(&mut self, ticket: Ticket, call: ApiCall, owner: Owner) {
         let object = call.object().clone();
         let line = self.lines.entry(object.clone()).or_default();
@@ -317,7 +353,6 @@ impl Outbox {
     pub(super) fn flush<'p>(
         &mut self,
         now: Time,
-        next_ticket: &mut u64,
         pod: impl Fn(&PodKey) -> Option<&'p PodInfo>,
         out: &mut Vec<Effect>,
     ) {
@@ -360,8 +395,7 @@ impl Outbox {
                 wish.after = None;
                 wish.stale = None;
                 wish.patch.resource_version = pod.resource_version.clone();
-                let ticket = Ticket(*next_ticket);
-                *next_ticket += 1;
+                let ticket = self.tickets.next();
                 line.open = Some(ticket);
                 let owner = Owner::Patch(wish.key.clone());
                 self.owners.insert(ticket, Owned { owner, object: object.clone(), unwanted: false });

@@ -3,37 +3,15 @@
 
 use super::Scheduler;
 use super::attempt::Attempt;
-use super::blame::has_rule;
 use super::calls::object_key;
-use super::cycle::Refusal;
 use super::io::Effect;
 use super::post_filter::chosen;
 use super::queue::Queued;
-use bayplan_framework::{Cycle, EventRecord, EventType, Framework, Would, WouldEffect};
-use bayplan_model::{NodeId, PodInfo, PodKey, Symbol, Time};
-use std::collections::{BTreeMap, BTreeSet};
+use super::refusal::Refusal;
+use bayplan_framework::{Cycle, EventRecord, EventType, Would, WouldEffect};
+use bayplan_model::{NodeId, PodInfo, PodKey, Time};
+use std::collections::BTreeSet;
 use std::sync::Arc;
-
-/// How often each rule would have done what to a decision, by policy, rule and effect.
-#[derive(Clone, Default, Debug)]
-pub(super) struct WouldByRule(BTreeMap<(Symbol, Symbol), BTreeMap<WouldEffect, u64>>);
-
-impl WouldByRule {
-    fn count(&mut self, would: &[Would]) {
-        for of in would {
-            let rule = (of.policy.clone(), of.rule.clone());
-            *self.0.entry(rule).or_default().entry(of.effect).or_default() += 1;
-        }
-    }
-
-    /// Forgets the rules of plugins that no profile has, and of those whose rules all decide.
-    pub(super) fn keep<'a>(&mut self, frameworks: impl Iterator<Item = &'a Framework> + Clone) {
-        let counts = |framework: &Framework, policy: &str| {
-            framework.counting().any(|(id, _)| framework.plugin_name(id) == policy)
-        };
-        self.0.retain(|rule, _| frameworks.clone().any(|of| counts(of, &rule.0) && has_rule(of, rule)));
-    }
-}
 
 /// The reason of the events.
 const REASON: &str = "PolicyWouldRefuse";
@@ -62,14 +40,6 @@ impl Scheduler {
             _ => WouldEffect::Same,
         };
         framework.would_refuse(cycle, snapshot, &effect)
-    }
-
-    /// How often rules that do not decide would have done what: policy, rule, effect, count.
-    pub fn rule_would(&self) -> impl Iterator<Item = (&Symbol, &Symbol, WouldEffect, u64)> {
-        let all = self.by_rule.would.0.iter();
-        all.flat_map(|((policy, rule), by)| {
-            by.iter().map(move |(effect, count)| (policy, rule, *effect, *count))
-        })
     }
 
     /// Counts what the rules would have done, and tells the owner of a pod of the rules that warn and would have refused it, of each once.

@@ -1,25 +1,25 @@
 //! The scheduling cycle of one pod, from top to bottom; each step is next to its undo. Nothing here blocks: a pod that
-//! has to wait continues as a binding (`binding.rs`), and an attempt that asks extenders is suspended (`attempt.rs`).
+//! has to wait continues as a binding (`binding.rs`), and an attempt that asks extenders is suspended (`suspended.rs`).
 //! `failure.rs` handles refusals.
 //!
 //! Source: `pkg/scheduler/schedule_one.go`.
 
 use super::Scheduler;
 use super::attempt::Attempt;
-use super::binding::BindingCycle;
+use super::binding_cycle::BindingCycle;
 use super::calls::{Owner, object_key};
 use super::detail::Detail;
+use super::guard::guard;
 use super::io::{Decision, DecisionRecord, Effect, PreemptionRecord, RecordLevel};
-use super::post_filter::Preemption;
 use super::queue::Queued;
+use super::refusal::Refusal;
 use bayplan_framework::{
-    Choice, Cycle, Diagnosis, EventRecord, EventType, Feasible, FitError, Framework, NotChecked, PluginId,
+    Choice, Cycle, Diagnosis, EventRecord, EventType, Feasible, FitError, NotChecked, PluginId,
     PostFilterAnswer, Promise, Silent, Status, Would,
 };
 use bayplan_model::{NodeId, NodeSet, PodKey, Snapshot, Symbol, Time};
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 
 /// kube-scheduler's message for a cluster without nodes.
 const NO_NODES: &str = "no nodes available to schedule pods";
@@ -33,49 +33,6 @@ pub(super) struct Chosen {
     feasible: usize,
     /// What rules that do not decide would have done.
     would: Vec<Would>,
-}
-
-/// Why an attempt ended without a node.
-#[derive(Clone)]
-pub(super) struct Refusal {
-    /// The status of the pod.
-    pub(super) status: Status,
-    /// The text for event and condition.
-    pub(super) message: String,
-    /// How the nomination is treated.
-    pub(super) promise: Promise,
-    /// What an attempt to preempt other pods came to; `None` without one.
-    pub(super) preemption: Option<Preemption>,
-    /// Whether the node had been chosen already.
-    pub(super) late: bool,
-    /// What ended the attempt.
-    pub(super) ended_by: EndedBy,
-}
-
-/// What ended an attempt that failed.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) enum EndedBy {
-    /// What was refused or went wrong for the pod itself.
-    #[default]
-    Itself,
-    /// It waited at Permit, and a plugin refused it because of another pod that waited.
-    Group,
-    /// It waited at Permit, and a plugin refused it because the attempt for another pod failed.
-    Release,
-}
-
-impl Refusal {
-    /// Reports the text of the status alone; the nomination is removed.
-    pub(super) fn plain(status: Status) -> Self {
-        Self {
-            message: status.message(),
-            status,
-            promise: Promise::Clear,
-            preemption: None,
-            late: false,
-            ended_by: EndedBy::Itself,
-        }
-    }
 }
 
 impl Scheduler {
@@ -408,17 +365,6 @@ pub(super) fn refused_waiting(cycle: &mut Cycle, node: NodeId, status: Status) -
         cycle.diagnosis.unschedulable_plugins.insert(plugin);
     }
     refusal
-}
-
-/// Runs plugins that act; a panic of one becomes an `Error`.
-pub(super) fn guard<T>(
-    framework: &Arc<Framework>,
-    work: impl FnOnce() -> Result<T, Status>,
-) -> Result<T, Status> {
-    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| {
-        let name = &framework.scheduler_name;
-        Err(Status::error(format!("a plugin of profile {name:?} panicked while it acted")))
-    })
 }
 
 fn names(nodes: &NodeSet, snapshot: &Snapshot) -> Vec<Symbol> {

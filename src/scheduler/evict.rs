@@ -10,7 +10,8 @@
 //!   else the deletion of the last victim wakes it, as any event that its plugins wait for
 //! ```
 //!
-//! An instance that stops leading abandons its evictions: what was not sent is not sent later.
+//! `evictions.rs` knows how far each one is. An instance that stops leading abandons its evictions: what was not sent is
+//! not sent later.
 //!
 //! Source: `pkg/scheduler/framework/preemption/executor.go`. Upstream does not activate the preemptor when the last victim
 //! was only in memory, so that it may wait for the next deletion of any pod. It activates it after every failure, also
@@ -18,92 +19,18 @@
 //! in a row.
 
 use super::Scheduler;
-use super::binding::BindingStage;
+use super::binding_cycle::BindingStage;
 use super::cache::PodState;
 use super::calls::{Owner, object_key};
-use super::cycle::guard;
+use super::evictions::{Eviction, Progress, Step, progress};
+use super::guard::guard;
 use super::io::Effect;
 use bayplan_framework::{
-    Answer, ApiCall, CallError, ConditionPatch, Cycle, EventRecord, EventType, Mark, Part, PatchBody,
+    Answer, ApiCall, CallError, ConditionPatch, Cycle, EventRecord, EventType, ObjectPart, PatchBody,
     PluginId, Status, Ticket,
 };
 use bayplan_model::{PodInfo, PodKey, Symbol, Time};
-use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-
-/// Maximum number of attempts to write the condition of a victim.
-const PATCH_TRIES: u32 = 4;
-
-/// The evictions of all preemptors.
-#[derive(Clone, Default, Debug)]
-pub(super) struct Evictions {
-    by_preemptor: BTreeMap<PodKey, Eviction>,
-    /// The preemptors whose last victim is this pod. They need not wait once it is being deleted.
-    last: BTreeMap<PodKey, BTreeSet<PodKey>>,
-    /// The preemptors whose last eviction failed.
-    failed: BTreeSet<PodKey>,
-}
-
-/// The eviction of the victims of one preemptor.
-#[derive(Clone, Debug)]
-struct Eviction {
-    preemptor: Arc<PodInfo>,
-    node: Symbol,
-    /// The victim that goes after the others, until its turn.
-    last: Option<Arc<PodInfo>>,
-    open: BTreeMap<Ticket, Step>,
-    failed: bool,
-    /// The last victim gave its room back without a call.
-    freed_in_memory: bool,
-    /// When it began, for metrics.
-    since: Option<Mark>,
-}
-
-/// A victim whose call is open.
-#[derive(Clone, Debug)]
-struct Step {
-    victim: Arc<PodInfo>,
-    /// Whether the call deletes it; else it writes the condition.
-    deletes: bool,
-    tries: u32,
-}
-
-/// What became of a call.
-enum Progress {
-    /// The next call is to be sent.
-    Next(Step),
-    /// The victim is evicted by us.
-    Evicted(Arc<PodInfo>),
-    /// The victim was gone already.
-    Gone,
-    Failed,
-}
-
-impl Evictions {
-    /// The preemptors, each with the pods whose eviction has begun and is not done, ordered by key.
-    pub(super) fn all(&self) -> impl Iterator<Item = (&PodKey, Vec<&PodKey>)> {
-        fn open(eviction: &Eviction) -> Vec<&PodKey> {
-            eviction.open.values().map(|step| &step.victim.key).collect()
-        }
-        self.by_preemptor.iter().map(|(preemptor, eviction)| (preemptor, open(eviction)))
-    }
-
-    /// The last victim of a preemptor, once it is its turn.
-    fn last_of(&self, preemptor: &PodKey) -> Option<&PodKey> {
-        self.last.iter().find(|(_, preemptors)| preemptors.contains(preemptor)).map(|(victim, _)| victim)
-    }
-
-    fn await_last(&mut self, victim: &PodKey, preemptor: &PodKey) {
-        self.last.entry(victim.clone()).or_default().insert(preemptor.clone());
-    }
-
-    fn await_no_more(&mut self, preemptor: &PodKey) {
-        self.last.retain(|_, preemptors| {
-            preemptors.remove(preemptor);
-            !preemptors.is_empty()
-        });
-    }
-}
 
 impl Scheduler {
     /// The victims that need to be evicted: those that are not being deleted already.
@@ -128,9 +55,7 @@ impl Scheduler {
         self.clear_lower_nominations(&preemptor, &node, now);
         let last = victims.pop();
         let since = self.profiles.get(&preemptor.scheduler_name).and_then(|framework| framework.mark());
-        let open = BTreeMap::new();
-        let eviction = Eviction { preemptor, node, last, open, failed: false, freed_in_memory: false, since };
-        self.evictions.by_preemptor.insert(key.clone(), eviction);
+        self.evictions.begin(preemptor, node, last, since);
         for victim in victims {
             self.evict(&key, victim, now, out);
         }
@@ -182,8 +107,7 @@ impl Scheduler {
             self.preempted(preemptor, &newest, " (in kube-scheduler memory).", now, out);
             return !self.cache.state(&newest.key).is_some_and(PodState::is_assumed);
         }
-        let deletes = newest.disruption_target;
-        self.send_step(preemptor, Step { victim: newest, deletes, tries: 0 });
+        self.send_step(preemptor, Step::first(newest));
         false
     }
 
@@ -212,13 +136,13 @@ impl Scheduler {
 
     /// Sends the call of a step.
     fn send_step(&mut self, preemptor: &PodKey, step: Step) {
-        let Some(eviction) = self.evictions.by_preemptor.get_mut(preemptor) else { return };
+        let Some(eviction) = self.evictions.get(preemptor) else { return };
         let of = object_key(&step.victim);
         let call = match step.deletes {
             true => ApiCall::Delete { of },
             false => ApiCall::Patch {
                 of,
-                part: Part::Status,
+                part: ObjectPart::Status,
                 version: None,
                 body: PatchBody::DisruptionTarget {
                     message: format!(
@@ -229,10 +153,8 @@ impl Scheduler {
                 },
             },
         };
-        let ticket = Ticket(self.next_ticket);
-        self.next_ticket += 1;
-        eviction.open.insert(ticket, step);
-        self.outbox.call(ticket, call, Owner::Eviction(preemptor.clone()));
+        let ticket = self.outbox.send(call, Owner::Eviction(preemptor.clone()));
+        self.evictions.sent(preemptor, ticket, step);
     }
 
     /// A call of an eviction was answered.
@@ -244,19 +166,17 @@ impl Scheduler {
         now: Time,
         out: &mut Vec<Effect>,
     ) {
-        let Some(eviction) = self.evictions.by_preemptor.get_mut(preemptor) else { return };
-        let Some(step) = eviction.open.remove(&ticket) else { return };
+        let Some(step) = self.evictions.take(preemptor, ticket) else { return };
+        let failed = self.evictions.get(preemptor).is_some_and(Eviction::has_failed);
         let is_here = self.cache.pod(&step.victim.key).is_some();
         match progress(step, answer, is_here) {
-            Progress::Next(step) if !eviction.failed => self.send_step(preemptor, step),
+            Progress::Next(step) if !failed => self.send_step(preemptor, step),
             Progress::Next(_) | Progress::Gone => {}
             Progress::Evicted(victim) => self.preempted(preemptor, &victim, "", now, out),
             Progress::Failed => {
-                eviction.failed = true;
-                let open: Vec<Ticket> = eviction.open.keys().copied().collect();
-                for ticket in open {
+                for ticket in self.evictions.fail(preemptor) {
                     if self.outbox.withdraw(ticket) {
-                        eviction.open.remove(&ticket);
+                        self.evictions.take(preemptor, ticket);
                     }
                 }
             }
@@ -266,35 +186,24 @@ impl Scheduler {
 
     /// Evicts the last victim when the others are gone, and ends the eviction after it.
     fn go_on_evicting(&mut self, preemptor: &PodKey, now: Time, out: &mut Vec<Effect>) {
-        let Some(eviction) = self.evictions.by_preemptor.get_mut(preemptor) else { return };
-        if !eviction.open.is_empty() {
+        if self.evictions.get(preemptor).is_none_or(Eviction::is_open) {
             return;
         }
-        if let Some(last) = eviction.last.take().filter(|_| !eviction.failed) {
-            self.evictions.await_last(&last.key, preemptor);
+        if let Some(last) = self.evictions.take_last(preemptor) {
             let freed = self.evict(preemptor, last, now, out);
-            let Some(eviction) = self.evictions.by_preemptor.get_mut(preemptor) else { return };
-            eviction.freed_in_memory = freed;
-            if !eviction.open.is_empty() {
-                return;
-            }
+            self.evictions.freed(preemptor, freed);
         }
-        let Some(ended) = self.evictions.by_preemptor.get(preemptor) else { return };
-        let (failed, activate) = (ended.failed, ended.failed || ended.freed_in_memory);
+        let Some(ended) = self.evictions.get(preemptor).filter(|eviction| !eviction.is_open()) else {
+            return;
+        };
+        let (failed, activate) = (ended.has_failed(), ended.activates());
         if let Some(framework) = self.profiles.get(&ended.preemptor.scheduler_name) {
             framework.eviction_ended(if failed { "error" } else { "success" }, ended.since);
         }
         let ends_later = self.evictions.last_of(preemptor).is_some_and(|last| self.holds_room(last));
         self.forget_eviction(preemptor);
         self.cache.snapshot.set_preempting(preemptor, false);
-        let failed_before = match failed {
-            true => !self.evictions.failed.insert(preemptor.clone()),
-            false => {
-                self.evictions.failed.remove(preemptor);
-                false
-            }
-        };
-        if failed_before {
+        if self.evictions.note_end(preemptor, failed) {
             self.queue.activate_after_backoff(preemptor, &self.cache.snapshot, now);
         } else if activate {
             self.queue.activate(preemptor, &self.cache.snapshot, now);
@@ -305,17 +214,14 @@ impl Scheduler {
 
     /// Forgets the eviction of a preemptor; calls that were not sent are withdrawn.
     fn forget_eviction(&mut self, preemptor: &PodKey) {
-        let Some(eviction) = self.evictions.by_preemptor.remove(preemptor) else { return };
-        self.evictions.await_no_more(preemptor);
-        for ticket in eviction.open.keys() {
-            self.outbox.withdraw(*ticket);
+        for ticket in self.evictions.forget(preemptor) {
+            self.outbox.withdraw(ticket);
         }
     }
 
     /// This instance stopped leading: what was not sent is not sent.
     pub(super) fn abandon_evictions(&mut self, now: Time) {
-        let preemptors: Vec<PodKey> = self.evictions.by_preemptor.keys().cloned().collect();
-        for preemptor in preemptors {
+        for preemptor in self.evictions.preemptors() {
             self.forget_eviction(&preemptor);
             self.cache.snapshot.set_preempting(&preemptor, false);
             self.queue.activate(&preemptor, &self.cache.snapshot, now);
@@ -327,12 +233,11 @@ impl Scheduler {
     pub(super) fn eviction_sees_end(&mut self, pod: &PodKey, gone: bool, now: Time) {
         if gone {
             self.forget_eviction(pod);
-            self.evictions.failed.remove(pod);
+            self.evictions.note_end(pod, false);
             self.cache.snapshot.set_preempting(pod, false);
         }
-        let waiting: Vec<PodKey> = self.evictions.last.get(pod).into_iter().flatten().cloned().collect();
         let ends_later = self.holds_room(pod);
-        for preemptor in waiting {
+        for preemptor in self.evictions.waiting_for(pod) {
             self.cache.snapshot.set_preempting(&preemptor, false);
             self.queue.gate_opened(&preemptor, ends_later, &self.cache.snapshot, now);
         }
@@ -352,7 +257,7 @@ impl Scheduler {
         now: Time,
         out: &mut Vec<Effect>,
     ) {
-        let Some(Eviction { preemptor, node, .. }) = self.evictions.by_preemptor.get(preemptor) else {
+        let Some(Eviction { preemptor, node, .. }) = self.evictions.get(preemptor) else {
             return;
         };
         let event = EventRecord {
@@ -368,23 +273,5 @@ impl Scheduler {
             at: now,
         };
         self.event(event, out);
-    }
-}
-
-/// What the answer to a step means. `is_here`: the pod is known and not replaced by a namesake.
-fn progress(step: Step, answer: &Result<Answer, CallError>, is_here: bool) -> Progress {
-    match (answer, step.deletes) {
-        (Ok(_), false) => Progress::Next(Step { deletes: true, tries: 0, ..step }),
-        (Ok(_), true) => Progress::Evicted(step.victim),
-        // The name is free, or another pod has it.
-        (Err(CallError::Refused { code: 404, .. }), _) => Progress::Gone,
-        (Err(CallError::Refused { code: 409, .. }), true) => Progress::Gone,
-        (Err(CallError::Refused { code: 409, .. }), false) if !is_here => Progress::Gone,
-        (Err(CallError::Refused { code: 409, .. } | CallError::Unknown(_)), false)
-            if step.tries + 1 < PATCH_TRIES =>
-        {
-            Progress::Next(Step { tries: step.tries + 1, ..step })
-        }
-        (Err(_), _) => Progress::Failed,
     }
 }

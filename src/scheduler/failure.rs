@@ -11,17 +11,16 @@
 use super::Scheduler;
 use super::cache::PodState;
 use super::calls::{Owner, object_key};
-use super::cycle::{EndedBy, Refusal, guard};
+use super::guard::guard;
 use super::io::Effect;
+use super::note::note;
 use super::queue::Queued;
+use super::refusal::{EndedBy, Refusal};
 use bayplan_framework::{
     AttemptResult, ConditionPatch, Cycle, EventRecord, EventType, HELD_BY_POLICY, Promise,
 };
 use bayplan_model::{PodInfo, Symbol, Time};
 use std::sync::Arc;
-
-/// The longest note of an event.
-const NOTE_LENGTH: usize = 1_024;
 
 impl Scheduler {
     /// Requeues the pod, unless it is gone or bound; event and condition say why.
@@ -151,7 +150,7 @@ impl Scheduler {
         for pod in self.queue.take_freed() {
             self.outbox.withdraw_condition(&object_key(&pod), HELD_BY_POLICY);
         }
-        if !self.leading {
+        if !self.readiness.leading {
             return;
         }
         while let Some((pod, text)) = self.queue.next_held(now) {
@@ -197,13 +196,11 @@ impl Scheduler {
             None => self.queue.done(&key),
         }
     }
-}
 
-/// The note of an event: at most 1,024 bytes, with ` ...` at the end when it was cut.
-pub(super) fn note(message: &str) -> String {
-    if message.len() <= NOTE_LENGTH {
-        return message.to_owned();
+    /// Counts the gates that failed since the last call, one by one.
+    pub(super) fn count_failed_gates(&mut self) {
+        for fault in self.queue.take_failed_gates() {
+            self.by_rule.errors.count_once(std::iter::once(fault));
+        }
     }
-    let end = message.floor_char_boundary(NOTE_LENGTH - 4);
-    format!("{} ...", &message[..end])
 }

@@ -1,7 +1,6 @@
 //! Rules that fail: how often each one did, and its last fault, for metrics and for the events about policies. Counted
 //! once per rule and attempt, from the statuses that its faults led to and from those that it passed over.
 
-use super::Scheduler;
 use super::blame::has_rule;
 use bayplan_framework::{Cycle, Framework, PluginId, RuleFault, Status};
 use bayplan_model::Symbol;
@@ -24,6 +23,15 @@ pub struct RuleErrors {
 pub(super) struct FaultsByRule(BTreeMap<(Symbol, Symbol), (u64, Arc<RuleFault>)>);
 
 impl FaultsByRule {
+    /// The rules that failed.
+    pub(super) fn all(&self) -> impl Iterator<Item = RuleErrors> {
+        self.0.iter().map(|((policy, _), (count, last))| RuleErrors {
+            policy: policy.clone(),
+            count: *count,
+            last: last.clone(),
+        })
+    }
+
     /// Counts the faults of an attempt until a node was chosen, or none: those that refused nodes, those after which it
     /// went on, and that of `last`, the status that ended it.
     pub(super) fn count(&mut self, cycle: &Cycle, last: Option<&Status>) {
@@ -42,7 +50,7 @@ impl FaultsByRule {
     }
 
     /// Counts each rule once.
-    fn count_once(&mut self, faults: impl Iterator<Item = (Symbol, Arc<RuleFault>)>) {
+    pub(super) fn count_once(&mut self, faults: impl Iterator<Item = (Symbol, Arc<RuleFault>)>) {
         let mut counted = BTreeMap::new();
         for (policy, fault) in faults {
             counted.entry((policy, fault.rule.clone())).or_insert(fault);
@@ -60,23 +68,4 @@ impl FaultsByRule {
 
 fn named(cycle: &Cycle, plugin: PluginId, fault: &Arc<RuleFault>) -> (Symbol, Arc<RuleFault>) {
     (Symbol::new(cycle.framework.plugin_name(plugin)), fault.clone())
-}
-
-impl Scheduler {
-    /// The rules that failed.
-    pub fn rule_errors(&self) -> impl Iterator<Item = RuleErrors> {
-        let all = self.by_rule.errors.0.iter();
-        all.map(|((policy, _), (count, last))| RuleErrors {
-            policy: policy.clone(),
-            count: *count,
-            last: last.clone(),
-        })
-    }
-
-    /// Counts the gates that failed since the last call, one by one.
-    pub(super) fn count_failed_gates(&mut self) {
-        for fault in self.queue.take_failed_gates() {
-            self.by_rule.errors.count_once(std::iter::once(fault));
-        }
-    }
 }

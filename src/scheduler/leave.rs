@@ -4,11 +4,12 @@
 //! Source: `pkg/scheduler/schedule_one.go`, `handleBindingCycleError`; `pkg/scheduler/eventhandlers.go`,
 //! `handleAssumedPodDeletion`.
 
-use super::binding::{BindingCycle, BindingStage};
+use super::binding_cycle::{BindingCycle, BindingStage};
 use super::cache::PodState;
-use super::cycle::{Refusal, refused_waiting};
+use super::cycle::refused_waiting;
 use super::io::Effect;
 use super::queue::Scope;
+use super::refusal::Refusal;
 use super::{Deferred, Scheduler};
 use bayplan_framework::{Answer, CallError, Code, Diagnosis, Status, Ticket, TimedPoint};
 use bayplan_model::{Change, ObjectKey, PodInfo, PodKey, Time};

@@ -1,16 +1,18 @@
 //! [`Scheduler`]: the state machine, with its parts and the inputs that it takes.
 
-use crate::after_bind::AfterBinds;
+use crate::after_binds::AfterBinds;
 use crate::attempt::Attempt;
 use crate::bindings::Bindings;
 use crate::by_rule::ByRule;
 use crate::cache::Cache;
 use crate::calls::{Outbox, Owner};
-use crate::cycle::EndedBy;
-use crate::evict::Evictions;
+use crate::evictions::Evictions;
 use crate::mark_judge::MarkJudge;
+use crate::note::note;
 use crate::queue::{ProfileHints, SchedulingQueue, Scope};
-use crate::{Effect, Input, Options, PodState, Profiles, failure};
+use crate::readiness::Readiness;
+use crate::refusal::EndedBy;
+use crate::{Effect, Input, Options, PodState, Profiles};
 use bayplan_engine::Decider;
 use bayplan_framework::{Act, Acting, AttemptResult, ClusterEvent, EventRecord, Framework, Status, Ticket};
 use bayplan_model::{
@@ -34,10 +36,7 @@ pub struct Scheduler {
     pub(crate) profiles: Arc<Profiles>,
     pub(crate) hints: Vec<Arc<ProfileHints>>,
     pub(crate) decider: Box<dyn Decider>,
-    pub(crate) next_ticket: u64,
-    pub(crate) synced: bool,
-    pub(crate) stale: bool,
-    pub(crate) leading: bool,
+    pub(crate) readiness: Readiness,
     /// The generation of the cluster at which waiting pods were last re-evaluated.
     pub(crate) reconsidered: Generation,
     /// What each rule of a policy did.
@@ -64,10 +63,7 @@ impl Clone for Scheduler {
             profiles: self.profiles.clone(),
             hints: self.hints.clone(),
             decider: self.fresh_decider(),
-            next_ticket: self.next_ticket,
-            synced: self.synced,
-            stale: self.stale,
-            leading: self.leading,
+            readiness: self.readiness,
             reconsidered: self.reconsidered,
             by_rule: self.by_rule.clone(),
             deferred: self.deferred.clone(),
@@ -94,10 +90,7 @@ impl Scheduler {
             profiles: Arc::default(),
             hints: Vec::new(),
             decider,
-            next_ticket: 1,
-            synced: false,
-            stale: false,
-            leading: false,
+            readiness: Readiness::default(),
             reconsidered: Generation::default(),
             by_rule: ByRule::default(),
             deferred: VecDeque::new(),
@@ -116,11 +109,11 @@ impl Scheduler {
             Input::Deleted(key) => self.deleted(&key, now),
             Input::Relisted(kind, all) => self.relisted(&kind, all, now),
             Input::Metrics(readings) => self.metrics_polled(readings, now),
-            Input::Synced => self.synced = true,
-            Input::Stale(stale) => self.stale = stale,
+            Input::Synced => self.readiness.synced = true,
+            Input::Stale(stale) => self.readiness.stale = stale,
             Input::WallClock(offset) => self.wall_clock_stepped(offset, now, out),
             Input::Lead(leading) => {
-                self.leading = leading;
+                self.readiness.leading = leading;
                 if !leading {
                     self.give_up_suspended(now);
                     self.abandon_evictions(now);
@@ -207,12 +200,11 @@ impl Scheduler {
     /// The instant by which the next `Tick` is needed. Calls that wait for the end of a pause need none while this
     /// instance does not lead: it would not send them.
     pub fn next_wakeup(&self) -> Option<Time> {
-        let calls = self.outbox.next_wakeup().filter(|_| self.leading);
-        let notices = self.queue.next_notice().filter(|_| self.leading);
+        let calls = self.outbox.next_wakeup().filter(|_| self.readiness.leading);
+        let notices = self.queue.next_notice().filter(|_| self.readiness.leading);
         let suspended = self.suspended.as_ref().map(|attempt| attempt.alarm());
         let ends = self.cache.snapshot.next_end();
-        let ready = self.leading && self.synced && !self.stale;
-        let marks = self.next_mark().filter(|_| ready);
+        let marks = self.next_mark().filter(|_| self.readiness.is_ready());
         [self.queue.next_wakeup(), self.bindings.next_alarm(), calls, notices, suspended, ends, marks]
             .into_iter()
             .flatten()
@@ -222,9 +214,7 @@ impl Scheduler {
     /// Whether a `Cycle` would do something: synced and up to date, leading, a pod to try, no attempt that waits for
     /// extenders, room in the window of open binds.
     pub fn wants_cycle(&self) -> bool {
-        self.synced
-            && !self.stale
-            && self.leading
+        self.readiness.is_ready()
             && self.suspended.is_none()
             && self.bindings.binds_open() < self.options.window
             && self.queue.has_work()
@@ -269,7 +259,7 @@ impl Scheduler {
     /// Sends waiting calls and events. While this instance does not lead, only the events of bindings that were
     /// answered, which the next leader cannot report. It does report failures: it tries the pod again.
     fn send(&mut self, now: Time, out: &mut Vec<Effect>) {
-        if !self.leading {
+        if !self.readiness.leading {
             out.retain(|effect| match effect {
                 Effect::Decided(_) => true,
                 Effect::Event(event) => event.result == Some(AttemptResult::Scheduled),
@@ -282,7 +272,7 @@ impl Scheduler {
             let bound = cache.state(key).is_none_or(PodState::is_bound);
             cache.pod(key).filter(|_| !bound).map(|pod| &**pod)
         };
-        self.outbox.flush(now, &mut self.next_ticket, pod, out);
+        self.outbox.flush(now, pod, out);
     }
 
     /// Runs plugins that may act. Their actions on other pods are carried out before the step ends. Their calls belong
@@ -299,7 +289,7 @@ impl Scheduler {
             snapshot: &mut self.cache.snapshot,
             now,
             acts: &mut acts,
-            next_ticket: &mut self.next_ticket,
+            next_ticket: self.outbox.next_ticket(),
         });
         let mut called = Vec::new();
         for act in acts {
@@ -326,7 +316,7 @@ impl Scheduler {
                         kind: event.kind,
                         reason: event.reason.to_string().into(),
                         action: "Binding",
-                        note: failure::note(&event.note),
+                        note: note(&event.note),
                         result: None,
                         at: now,
                     };

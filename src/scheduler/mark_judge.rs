@@ -1,10 +1,9 @@
 //! Which marks on bound pods count. A mark is worked off once, which a condition of the pod says from then on, and only
 //! with its proof that this scheduler bound the pod there; every other one is removed, with a growing
-//! pause where a user sets it again and again. Called by `after_bind`.
+//! pause where a user sets it again and again. `after_bind` decides with it.
 
-use super::Scheduler;
-use super::after_bind::{FIRST_PAUSE, Key, LONGEST_PAUSE};
-use bayplan_model::{Duration, PodInfo, PodKey, Symbol};
+use super::after_binds::{FIRST_PAUSE, Key, LONGEST_PAUSE};
+use bayplan_model::{Duration, PodKey, Symbol};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What is remembered of marks as long as their pods are there.
@@ -33,6 +32,11 @@ impl MarkJudge {
         self.finished.insert(key.clone());
     }
 
+    /// Whether everything is written.
+    pub(super) fn is_finished(&self, key: &Key) -> bool {
+        self.finished.contains(key)
+    }
+
     /// A forged mark of the pod goes: the pause before that.
     pub(super) fn pause(&mut self, pod: &PodKey) -> Duration {
         let count = self.removed.entry(pod.clone()).or_default();
@@ -51,26 +55,5 @@ impl MarkJudge {
         of_pod.iter().for_each(|key| {
             self.finished.remove(key);
         });
-    }
-}
-
-impl Scheduler {
-    /// What a mark on a pod with a node is.
-    pub(super) fn judge_mark(&self, pod: &PodInfo, plugin: &Symbol, value: &str) -> Judgement {
-        let (Some(node), true) = (&pod.node_name, self.profiles.get(&pod.scheduler_name).is_some()) else {
-            return Judgement::Unknown;
-        };
-        let keys = &self.options.mark_keys;
-        // The one knows what this instance wrote before a watch shows it, the other what instances before it wrote.
-        if self.mark_judge.finished.contains(&(pod.key.clone(), plugin.clone()))
-            || pod.written_after_bind.contains(plugin)
-        {
-            return Judgement::Forged;
-        }
-        match keys.prove(value, &pod.key, node, plugin) {
-            true => Judgement::Open,
-            false if keys.judge() => Judgement::Forged,
-            false => Judgement::Unknown,
-        }
     }
 }

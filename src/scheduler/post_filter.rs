@@ -6,22 +6,10 @@
 
 use super::Scheduler;
 use super::attempt::Attempt;
-use super::cycle::Refusal;
+use super::refusal::Preemption;
+use super::refusal::Refusal;
 use bayplan_framework::{Candidate, Cycle, FitError, PostFilterAnswer, Promise, Status};
-use bayplan_model::{PodInfo, Snapshot, Symbol};
-use std::sync::Arc;
-
-/// What an attempt to preempt other pods came to.
-#[derive(Clone, Default)]
-pub(super) struct Preemption {
-    /// The pods that are to be evicted from the nominated node, the most important first; none when preemption does not
-    /// help.
-    pub(super) victims: Vec<Arc<PodInfo>>,
-    /// How many of them PodDisruptionBudgets protect.
-    pub(super) violations: usize,
-    /// Their names.
-    pub(super) budgets: Vec<Symbol>,
-}
+use bayplan_model::Snapshot;
 
 impl Scheduler {
     /// No node fits: PostFilter plugins may make the pod schedulable in a later attempt. `None` when there is none.

@@ -1,5 +1,5 @@
 //! The extenders' part in preemption: those with the verb `preempt` say one after another which candidates remain,
-//! and with which victims. The attempt is suspended meanwhile (`attempt.rs`).
+//! and with which victims. The attempt is suspended meanwhile (`suspended.rs`).
 //!
 //! Source: `pkg/scheduler/framework/preemption/preemption.go`, `callExtenders`; `pkg/scheduler/extender.go`,
 //! `ProcessPreemption`.

@@ -2,11 +2,14 @@
 //! reports, metrics and the checks of the simulation.
 
 use super::Scheduler;
-use super::binding::BindingStage;
+use super::binding_cycle::{BindingCycle, BindingStage};
+use super::blame::{Waiting, has_rule};
 use super::cache::PodState;
+use super::faults::RuleErrors;
 use super::queue::QueuePlace;
-use bayplan_framework::{QueuedPodInfo, Ticket};
+use bayplan_framework::{Framework, QueuedPodInfo, Ticket, WouldEffect};
 use bayplan_model::{NodeId, PodKey, Symbol, Time};
+use std::collections::BTreeMap;
 
 /// How far a binding has come.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -41,7 +44,7 @@ pub struct BindingView {
 impl Scheduler {
     /// All bindings, ordered by pod.
     pub fn bindings(&self) -> Vec<BindingView> {
-        let view = |(pod, binding): (&PodKey, &super::binding::BindingCycle)| BindingView {
+        let view = |(pod, binding): (&PodKey, &BindingCycle)| BindingView {
             pod: pod.clone(),
             node: binding.node_name.clone(),
             row: binding.node,
@@ -183,5 +186,54 @@ impl Scheduler {
     /// Whether this scheduler is responsible for the pod: its `schedulerName` names a profile in service.
     pub fn is_ours(&self, pod: &PodKey) -> bool {
         self.cache.pod(pod).is_some_and(|pod| self.hints_of(pod).is_some())
+    }
+
+    /// The number of attempts in which each rule refused a node: policy, rule, count.
+    pub fn rule_refusals(&self) -> impl Iterator<Item = (&Symbol, &Symbol, u64)> {
+        self.by_rule.refusals.all()
+    }
+
+    /// The pods that wait, by what they wait for.
+    pub fn waiting(&self) -> Waiting {
+        type OfProfile<'r> = (Symbol, &'r (Symbol, Symbol));
+        // Each rule is looked for once.
+        let mut by_one_rule: BTreeMap<OfProfile<'_>, (&Framework, usize)> = BTreeMap::new();
+        let mut waiting = Waiting { at_permit: self.bindings.waiting().len(), ..Waiting::default() };
+        for (cause, count) in self.queue.causes() {
+            let framework = &cause.hints.framework;
+            if let Some(gate) = cause.gate.and_then(|gate| framework.plugin(gate)) {
+                let name = Symbol::new(gate.name());
+                if let Some(rule) = gate.rule_plugin().and_then(|of| of.rules().first()) {
+                    *waiting.by_one_rule.entry((name.clone(), rule.clone())).or_default() += count;
+                }
+                *waiting.gated.entry(name).or_default() += count;
+            } else if let Some(blame) = &cause.blame {
+                if cause.late {
+                    waiting.at_permit += count;
+                } else {
+                    *waiting.refused.entry(blame.plugin.clone()).or_default() += count;
+                }
+                if let Some(rule) = &blame.sole_rule {
+                    let key = (framework.scheduler_name.clone(), rule);
+                    by_one_rule.entry(key).or_insert((framework, 0)).1 += count;
+                }
+            }
+        }
+        for ((_, rule), (framework, count)) in by_one_rule {
+            if has_rule(framework, rule) {
+                *waiting.by_one_rule.entry(rule.clone()).or_default() += count;
+            }
+        }
+        waiting
+    }
+
+    /// The rules that failed.
+    pub fn rule_errors(&self) -> impl Iterator<Item = RuleErrors> {
+        self.by_rule.errors.all()
+    }
+
+    /// How often rules that do not decide would have done what: policy, rule, effect, count.
+    pub fn rule_would(&self) -> impl Iterator<Item = (&Symbol, &Symbol, WouldEffect, u64)> {
+        self.by_rule.would.all()
     }
 }

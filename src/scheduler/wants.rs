@@ -4,25 +4,10 @@
 
 use super::Scheduler;
 use super::cache::PodState;
-use super::cycle::guard;
+use super::guard::guard;
 use super::io::Profiles;
 use bayplan_model::{PodInfo, PodKey, Want};
-use rustc_hash::FxHashMap;
 use std::sync::Arc;
-
-/// All holders.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Holders {
-    by_pod: FxHashMap<PodKey, Vec<Want>>,
-    by_profiles: Vec<Want>,
-}
-
-impl Holders {
-    /// How many pods hold something.
-    pub(super) fn pods(&self) -> usize {
-        self.by_pod.len()
-    }
-}
 
 impl Scheduler {
     /// A pod was seen, or an attempt for it begins: it holds what the plugins of its profile want for it now.

@@ -3,7 +3,7 @@
 use super::steps::{Steps, with};
 use crate::support::policies::compile;
 use bayplan::dry_run::Fault;
-use bayplan::framework::{ApiCall, Intent, Part, PatchBody};
+use bayplan::framework::{ApiCall, Intent, ObjectPart, PatchBody};
 use bayplan::model::objects::projection::Projection;
 use bayplan::model::{
     Duration, Kind, KindName, LookedUp, Object, ObjectKey, OwnerReference, PodInfo, Symbol, looked_up,
@@ -93,14 +93,15 @@ fn the_patches_of_an_object_are_one_call_for_it_and_one_for_its_status() {
     else {
         panic!("{:?}", steps.open)
     };
-    assert_eq!((*part, version, manager.as_str()), (Part::Object, &None, "bayplan/home"));
+    assert_eq!((*part, version, manager.as_str()), (ObjectPart::Object, &None, "bayplan/home"));
     let started = fields["spec"]["started"].as_str().unwrap().to_owned();
     assert!(started.ends_with('Z'), "{started}");
     let wanted = json!({"spec": {"home": "n1", "zone": "a", "cpu": "500m", "counts": [1, 2], "started": started,
                                  "first": {"pod": "p"}}});
     assert_eq!(Value::Object(fields.clone()), wanted);
     answer(&mut steps, None);
-    let ApiCall::Patch { part: Part::Status, body: PatchBody::Apply(intent), .. } = &steps.open[0].1 else {
+    let ApiCall::Patch { part: ObjectPart::Status, body: PatchBody::Apply(intent), .. } = &steps.open[0].1
+    else {
         panic!("{:?}", steps.open)
     };
     assert_eq!(Value::Object(intent.fields.clone()), json!({"status": {"phase": "Placed"}}));

@@ -5,7 +5,7 @@ use super::steps::Steps;
 use crate::support::plugins::{Gang, basics, framework};
 use bayplan::config;
 use bayplan::diag::SourceMap;
-use bayplan::framework::{Answer, ApiCall, CallError, Part, PatchBody};
+use bayplan::framework::{Answer, ApiCall, CallError, ObjectPart, PatchBody};
 use bayplan::model::{Duration, Object, Symbol};
 use bayplan::plugins;
 use bayplan::scheduler::{Input, Profiles, QueuePlace};
@@ -47,7 +47,7 @@ fn victims_are_patched_then_deleted_the_least_important_last() {
     let mut steps = full(two());
     // The first victim, and the preemptor's condition with its nomination.
     assert_eq!(steps.calls(), ["patch a", "patch high"]);
-    let ApiCall::Patch { of, part: Part::Status, version: None, body } = &steps.open[0].1 else {
+    let ApiCall::Patch { of, part: ObjectPart::Status, version: None, body } = &steps.open[0].1 else {
         panic!("{:?}", steps.open[0])
     };
     assert_eq!(of.uid.as_str(), "default/a");

@@ -2,7 +2,7 @@
 //! its binding is known, none twice at once, and no key is written or removed that the policy does not name.
 
 use crate::world::{Open, World};
-use bayplan::framework::{ApiCall, Intent, Part, PatchBody};
+use bayplan::framework::{ApiCall, Intent, ObjectPart, PatchBody};
 use bayplan::model::{AFTER_BIND, Kind, MetadataChange, Object, ObjectKey, PodInfo};
 use std::sync::Arc;
 
@@ -42,12 +42,12 @@ impl World {
         }
     }
 
-    fn applied_as_said(&self, of: &ObjectKey, part: Part, intent: &Intent) -> Result<(), String> {
+    fn applied_as_said(&self, of: &ObjectKey, part: ObjectPart, intent: &Intent) -> Result<(), String> {
         let names: Vec<String> = intent.fields.iter().flat_map(|(name, value)| leaves(name, value)).collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        let wanted: (&str, Part, &[&str]) = match of.kind {
-            Kind::Pod => ("bayplan/notes", Part::Object, &["metadata.annotations.example.com/noted"]),
-            _ => ("bayplan/desk-notes", Part::Status, &["status.last", "status.node"]),
+        let wanted: (&str, ObjectPart, &[&str]) = match of.kind {
+            Kind::Pod => ("bayplan/notes", ObjectPart::Object, &["metadata.annotations.example.com/noted"]),
+            _ => ("bayplan/desk-notes", ObjectPart::Status, &["status.last", "status.node"]),
         };
         if (intent.manager.as_str(), part, names.as_slice()) != wanted {
             return Err(format!("13: {of:?} gets {intent:?}"));

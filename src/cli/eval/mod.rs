@@ -11,7 +11,7 @@ use super::{ExitStatus, Output, Style};
 use crate::diag::{Diagnostic, SourceId, Span, draw};
 use crate::dry_run;
 use crate::lang::cel;
-use crate::lang::eval::context::{EvalContext, Moved};
+use crate::lang::eval::context::{EvalContext, MovedPods};
 use crate::lang::eval::interpret::Evaluator;
 use crate::lang::syntax;
 use crate::lang::typed::walk::each_part;
@@ -107,7 +107,7 @@ pub(super) fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitStatus> {
     }
     let now = Time(jiff::Timestamp::now().as_microsecond());
     // Without `--pod` a placeholder is evaluated, which `pods` must not count.
-    let placeholder = Moved { added: Vec::new(), removed: vec![pod.key.clone()] };
+    let placeholder = MovedPods { added: Vec::new(), removed: vec![pod.key.clone()] };
     let mut context = EvalContext::new(&pod, &snapshot, now);
     context.node = node;
     if args.pod.is_none() {
@@ -147,7 +147,7 @@ fn cluster(args: &Args, read: &mut Policies, out: &mut Output) -> anyhow::Result
     {
         let named = args.pod.is_some() || args.node.is_some();
         if args.cluster.is_empty() && (named || args.connection.is_given()) {
-            return super::live::read(&args.connection, super::live::Wanted::No, false, read, out);
+            return super::live::read(&args.connection, super::live::WantedPolicies::No, false, read, out);
         }
     }
     #[cfg(not(feature = "cluster"))]

@@ -8,7 +8,7 @@ use crate::diag::SourceMap;
 use crate::dry_run::told::{Told, about_victim, applying, guards, never_evicts};
 use crate::framework::{Cycle, Framework, PluginId, Silent, Simulation, Verdict};
 use crate::lang::analysis::clock::next_change_of;
-use crate::lang::eval::context::{EvalContext, Moved};
+use crate::lang::eval::context::{EvalContext, MovedPods};
 use crate::lang::eval::trace::{Tracer, ValueTrace};
 use crate::lang::policy_set::place;
 use crate::lang::typed::{Body, Statement, Victim};
@@ -74,7 +74,7 @@ pub(super) struct Evictions {
 }
 
 /// What rules say of one pod on a node, as [`on_node`] tells it.
-pub(crate) struct Account {
+pub(crate) struct EvictionAccount {
     /// The pod; `None`: the node, or evictions as such.
     pod: Option<String>,
     told: Told,
@@ -104,7 +104,7 @@ impl Evictions {
             .any(|policy| policy.policy.rules.iter().any(|rule| matches!(rule.body, Body::EvictionGuard(_))));
         for node in subject.snapshot.nodes() {
             let mut trial = Simulation::new(&**framework, handle, node);
-            let mut moved = Moved::default();
+            let mut moved = MovedPods::default();
             // A rule that fails ends the search: the message of the attempt says so.
             let _ = rules.take_off(node, &mut trial, &mut |simulated, pod, verdict| {
                 let context = EvalContext { moved: &moved, ..subject.context() }.on(simulated);
@@ -235,7 +235,11 @@ fn naming(
 }
 
 /// What rules about evictions say of a node and its pods, for `--node`: each pod with the earlier ones gone, then the guards.
-pub(super) fn on_node(subject: &Subject<'_>, framework: &Arc<Framework>, node: NodeInfo<'_>) -> Vec<Account> {
+pub(super) fn on_node(
+    subject: &Subject<'_>,
+    framework: &Arc<Framework>,
+    node: NodeInfo<'_>,
+) -> Vec<EvictionAccount> {
     let policies = || applying(subject.policies, subject.context()).into_iter();
     let speaking: Vec<_> = policies().filter(|policy| policy.policy.evicts()).collect();
     if speaking.is_empty() {
@@ -243,7 +247,7 @@ pub(super) fn on_node(subject: &Subject<'_>, framework: &Arc<Framework>, node: N
     }
     let never = never_evicts(subject.policies, subject.context());
     if !never.is_empty() {
-        return never.into_iter().map(|told| Account { pod: None, told }).collect();
+        return never.into_iter().map(|told| EvictionAccount { pod: None, told }).collect();
     }
     let mut found = Vec::new();
     let mut cycle = Cycle::new(Arc::new(subject.pod.clone()), framework.clone(), subject.now);
@@ -252,7 +256,7 @@ pub(super) fn on_node(subject: &Subject<'_>, framework: &Arc<Framework>, node: N
     let handle = cycle.handle(subject.snapshot);
     let mut rules = framework.preemption_rules(handle);
     let mut trial = Simulation::new(&**framework, handle, node);
-    let mut moved = Moved::default();
+    let mut moved = MovedPods::default();
     let _ = rules.take_off(node, &mut trial, &mut |simulated, pod, verdict| {
         let context = EvalContext { moved: &moved, ..subject.context() }.on(simulated);
         for policy in &speaking {
@@ -261,7 +265,7 @@ pub(super) fn on_node(subject: &Subject<'_>, framework: &Arc<Framework>, node: N
                     continue;
                 }
                 if let Some(told) = about_victim(policy, protects, pod, context) {
-                    found.push(Account { pod: Some(pod.full_name()), told });
+                    found.push(EvictionAccount { pod: Some(pod.full_name()), told });
                 }
             }
         }
@@ -272,12 +276,14 @@ pub(super) fn on_node(subject: &Subject<'_>, framework: &Arc<Framework>, node: N
     if !moved.is_empty() {
         let (_, simulated) = trial.view();
         let context = EvalContext { moved: &moved, ..subject.context() }.on(simulated);
-        found.extend(guards(subject.policies, context).into_iter().map(|told| Account { pod: None, told }));
+        found.extend(
+            guards(subject.policies, context).into_iter().map(|told| EvictionAccount { pod: None, told }),
+        );
     }
     found
 }
 
-impl Account {
+impl EvictionAccount {
     /// The lines, after those of the filters of the node.
     pub(super) fn text(&self, sources: &SourceMap, out: &Output, text: &mut String) {
         refusals::heading(&self.told, self.pod.as_deref(), out, text);

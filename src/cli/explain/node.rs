@@ -110,7 +110,7 @@ impl Account<'_> {
 pub(crate) fn text(
     subject: &Subject,
     name: &str,
-    evictions: &[evictions::Account],
+    evictions: &[evictions::EvictionAccount],
     all: bool,
     out: &Output,
 ) -> Option<String> {
@@ -257,7 +257,7 @@ fn room(subject: &Subject, info: NodeInfo) -> String {
 }
 
 /// The account of one node as JSON: rules of policies with the values of their conditions.
-pub(crate) fn json(subject: &Subject, name: &str, evictions: &[evictions::Account]) -> Option<Value> {
+pub(crate) fn json(subject: &Subject, name: &str, evictions: &[evictions::EvictionAccount]) -> Option<Value> {
     let (explained, info) = subject.node(name)?;
     let sources = &subject.setup.policies.sources;
     let rules: Vec<Value> = subject

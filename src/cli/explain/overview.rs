@@ -3,7 +3,7 @@
 
 use super::gate::{HeldBecause, held_because, outlook};
 use super::pod::state_word;
-use super::representatives::{Cause, Representatives};
+use super::representatives::{CauseText, Representatives};
 use super::{Args, ExitStatus, Output, Setup, Style};
 use crate::cli::dry_run::{schedule, standing};
 use crate::cli::output::{Column, Table, count};
@@ -11,7 +11,7 @@ use crate::cli::progress::Progress;
 use crate::diag::suggest::nearest;
 use crate::dry_run::{Options, PodReport, Standing, World};
 use crate::explain::overview::trial::{GroupHelp, Trial};
-use crate::explain::overview::{Cause as WaitsFor, Template, by_cause, template_key};
+use crate::explain::overview::{Cause, Template, by_cause, template_key};
 use crate::explain::{explain, unplaced};
 use crate::framework::{Cycle, Exempted};
 use crate::model::{PodInfo, Snapshot, Symbol, Time};
@@ -78,7 +78,7 @@ struct Held {
 
 /// Everything that waits.
 struct Waiting {
-    causes: Vec<WaitsFor>,
+    causes: Vec<Cause>,
     /// Pods that are kept out of the queue, by what keeps them out and why.
     gated: BTreeMap<(String, String), Held>,
     /// Pods of other schedulers, by the scheduler, with the nearest profile.
@@ -128,10 +128,11 @@ impl Waiting {
             found.states.push((pod.pod.full_name(), state_word(&standing)));
         }
         let mut representatives = Representatives::default();
-        let groups: Vec<(Vec<Arc<PodInfo>>, Cause)> = groups
+        let groups: Vec<(Vec<Arc<PodInfo>>, CauseText)> = groups
             .into_iter()
             .map(|((_, late), reports)| {
-                let cause = if late.is_empty() { representatives.of(&reports) } else { Cause::Known(late) };
+                let cause =
+                    if late.is_empty() { representatives.of(&reports) } else { CauseText::Known(late) };
                 let mut pods: Vec<Arc<PodInfo>> = reports.iter().map(|report| report.pod.clone()).collect();
                 pods.sort_by_key(|pod| pod.created.map_or(i64::MAX, |time| time.0));
                 (pods, cause)
@@ -140,8 +141,8 @@ impl Waiting {
         let (causes, examples) = representatives.explained(setup, options, (&settled, now), progress);
         let templates = groups.into_iter().map(|(pods, cause)| {
             let cause = match cause {
-                Cause::Known(text) => text,
-                Cause::Of(kind) => causes.get(kind).cloned().unwrap_or_default(),
+                CauseText::Known(text) => text,
+                CauseText::Of(kind) => causes.get(kind).cloned().unwrap_or_default(),
             };
             Template { pods, cause }
         });
@@ -178,7 +179,7 @@ impl Waiting {
         setup: &Setup,
         options: &Options,
         progress: &Progress,
-        causes: &[WaitsFor],
+        causes: &[Cause],
     ) -> Vec<Option<GroupHelp>> {
         let excepting = |pod: &PodInfo, of: &[Exempted]| setup.excepting(pod, of, self.now);
         let trial = Trial {
@@ -272,7 +273,7 @@ impl Waiting {
     }
 
     /// How long the oldest pod of a cause has waited.
-    fn age(&self, cause: &WaitsFor) -> String {
+    fn age(&self, cause: &Cause) -> String {
         let age = |created: Time| super::text::age(self.now.0.saturating_sub(created.0));
         cause.oldest().map_or_else(|| "-".to_owned(), age)
     }
@@ -329,7 +330,7 @@ impl Waiting {
     fn one_cause(
         &self,
         args: &Args,
-        (number, cause): (usize, &WaitsFor),
+        (number, cause): (usize, &Cause),
         help: Option<&GroupHelp>,
         out: &Output,
     ) -> String {

@@ -357,7 +357,7 @@ impl PodView<'_> {
     }
 
     /// What rules about evictions say of a node while the pod waits.
-    fn evictions_on(&self, node: &str) -> Vec<evictions::Account> {
+    fn evictions_on(&self, node: &str) -> Vec<evictions::EvictionAccount> {
         let Subject { snapshot, .. } = *self.subject;
         let node = snapshot.node_by_name(&Symbol::new(node)).and_then(|id| snapshot.node(id));
         match (node, self.evictions.is_some() && self.gated.is_none()) {

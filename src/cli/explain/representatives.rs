@@ -22,7 +22,7 @@ const READ_THE_SPEC: [&str; 6] =
     ["NodeName", "NodeUnschedulable", "NodeAffinity", "TaintToleration", "NodePorts", "NodeResourcesFit"];
 
 /// The cause of a template.
-pub(super) enum Cause {
+pub(super) enum CauseText {
     /// In words.
     Known(String),
     /// That of a kind.
@@ -48,8 +48,8 @@ pub(super) struct Representatives {
 
 impl Representatives {
     /// The kind of a template.
-    pub(super) fn of(&mut self, template: &[&PodReport]) -> Cause {
-        let Some(first) = template.first() else { return Cause::Known(String::new()) };
+    pub(super) fn of(&mut self, template: &[&PodReport]) -> CauseText {
+        let Some(first) = template.first() else { return CauseText::Known(String::new()) };
         let reasons = match (standing(first), &first.waited) {
             // One node had let it pass, and its count says nothing.
             (Standing::Waiting { message }, Some(waited)) => {
@@ -72,7 +72,7 @@ impl Representatives {
         if let Some(kind) = self.kinds.get_mut(at) {
             kind.pods += template.len();
         }
-        Cause::Of(at)
+        CauseText::Of(at)
     }
 
     /// The cause of each kind, and for each cause the example with the most pods. `settled`: the cluster at the end, for

@@ -55,7 +55,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "GLOB")]
     exclude: Vec<Glob>,
     #[command(flatten)]
-    kinds: setup::Kinds,
+    kinds: setup::PolicyKinds,
     #[command(flatten)]
     declared: setup::Declared,
     /// Explain a code (`BP0104`) or a name of one (`mixed-units`).

@@ -60,14 +60,14 @@ pub(super) struct From {
     )]
     pub policy_namespaces: Vec<String>,
     #[command(flatten)]
-    pub kinds: Kinds,
+    pub kinds: PolicyKinds,
     #[command(flatten)]
     pub declared: Declared,
 }
 
 /// Kinds of objects that policies look up.
 #[derive(clap::Args, Clone, Debug, Default)]
-pub(super) struct Kinds {
+pub(super) struct PolicyKinds {
     /// A file, or a folder of files, of CustomResourceDefinitions: the types of the fields of kinds that policies look up
     /// and that are not kinds of Kubernetes. The flag may be repeated. CustomResourceDefinitions in cluster files count
     /// too.

@@ -46,7 +46,7 @@ pub(super) struct Args {
     #[arg(long)]
     explain: bool,
     #[command(flatten)]
-    kinds: setup::Kinds,
+    kinds: setup::PolicyKinds,
     #[command(flatten)]
     declared: setup::Declared,
     /// How to print: `text`, `json`, `junit` or `github`.

@@ -20,7 +20,7 @@ use std::time::Instant;
 /// Runs a file's cases, or the one at a line.
 pub(super) fn file(
     args: &Args,
-    kinds: &setup::Kinds,
+    kinds: &setup::PolicyKinds,
     path: &Path,
     line: Option<usize>,
     conditions: &mut Conditions,
@@ -44,7 +44,7 @@ pub(super) fn file(
 
 struct Run<'r> {
     args: &'r Args,
-    kinds: &'r setup::Kinds,
+    kinds: &'r setup::PolicyKinds,
     path: &'r Path,
     line: Option<usize>,
     outcome: &'r mut FileOutcome,

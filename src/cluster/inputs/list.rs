@@ -26,7 +26,7 @@ pub struct Options {
     /// How to find the API server.
     pub target: Target,
     /// Which policies to read.
-    pub policies: Policies,
+    pub policies: WantedPolicies,
     /// The size of the cluster that policies are compiled for.
     pub size: Size,
     /// Kinds that other policies look up.
@@ -37,7 +37,7 @@ pub struct Options {
 
 /// Which policies to read.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub enum Policies {
+pub enum WantedPolicies {
     /// None.
     #[default]
     No,
@@ -170,7 +170,7 @@ async fn read_all(options: &Options) -> Result<Listed, ListError> {
             listed.policies = found;
         }
         Err((collection, why)) => {
-            refused.add(collection, why, !matches!(options.policies, Policies::IfAllowed(_)))?;
+            refused.add(collection, why, !matches!(options.policies, WantedPolicies::IfAllowed(_)))?;
         }
     }
     listed.missing.extend(refused.judge()?);
@@ -179,7 +179,7 @@ async fn read_all(options: &Options) -> Result<Listed, ListError> {
 
 /// The configuration of the running scheduler, if it is wanted.
 async fn running(api: &Api, options: &Options) -> Result<Option<Running>, String> {
-    let (Policies::In(namespaces) | Policies::IfAllowed(namespaces), true) =
+    let (WantedPolicies::In(namespaces) | WantedPolicies::IfAllowed(namespaces), true) =
         (&options.policies, options.configuration)
     else {
         return Ok(None);

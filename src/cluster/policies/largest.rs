@@ -3,7 +3,7 @@
 //! that became smaller counts as it was until then.
 
 use bayplan_lang::analysis::cost::Size;
-use bayplan_lang::language::fields::{PARTS, Part};
+use bayplan_lang::language::fields::{CountedPart, PARTS};
 use bayplan_model::Object;
 use serde_json::Value;
 
@@ -16,24 +16,24 @@ impl Largest {
     pub(crate) fn note(&mut self, object: &Object) {
         match object {
             Object::Pod(pod) => {
-                self.grow(Part::Labels, pod.labels.iter().count());
-                self.grow(Part::Annotations, pod.annotations.iter().len());
-                self.grow(Part::Containers, pod.containers.len());
-                self.grow(Part::Tolerations, pod.tolerations.len());
-                self.grow(Part::Terms, pod.raw.as_deref().map_or(0, longest));
+                self.grow(CountedPart::Labels, pod.labels.iter().count());
+                self.grow(CountedPart::Annotations, pod.annotations.iter().len());
+                self.grow(CountedPart::Containers, pod.containers.len());
+                self.grow(CountedPart::Tolerations, pod.tolerations.len());
+                self.grow(CountedPart::Terms, pod.raw.as_deref().map_or(0, longest));
             }
             Object::Node(node) => {
-                self.grow(Part::Labels, node.labels.iter().count());
-                self.grow(Part::Annotations, node.annotations.iter().len());
-                self.grow(Part::Taints, node.taints.len());
-                self.grow(Part::Images, node.images.iter().map(|image| image.names.len()).sum());
-                self.grow(Part::Terms, node.raw.as_deref().map_or(0, longest));
+                self.grow(CountedPart::Labels, node.labels.iter().count());
+                self.grow(CountedPart::Annotations, node.annotations.iter().len());
+                self.grow(CountedPart::Taints, node.taints.len());
+                self.grow(CountedPart::Images, node.images.iter().map(|image| image.names.len()).sum());
+                self.grow(CountedPart::Terms, node.raw.as_deref().map_or(0, longest));
             }
             Object::Namespace(_) | Object::Other(_) => {}
         }
     }
 
-    fn grow(&mut self, part: Part, count: usize) {
+    fn grow(&mut self, part: CountedPart, count: usize) {
         let at = PARTS.iter().position(|row| row.part == part);
         if let Some(known) = at.and_then(|at| self.0.get_mut(at)) {
             *known = (*known).max(u32::try_from(count).unwrap_or(u32::MAX));
@@ -48,7 +48,7 @@ impl Largest {
 
     /// Each part that is counted: its name, how many one object has, and how many the size declares.
     pub(crate) fn beside(self, size: Size) -> impl Iterator<Item = (&'static str, u32, u32)> {
-        let counted = |part: Part| !matches!(part, Part::Objects | Part::Nominated);
+        let counted = |part: CountedPart| !matches!(part, CountedPart::Objects | CountedPart::Nominated);
         let all = PARTS.iter().zip(self.0).filter(move |(row, _)| counted(row.part));
         all.map(move |(row, count)| (row.name, count, size.of_object(row.part)))
     }
@@ -97,7 +97,7 @@ mod tests {
         assert_eq!((of("objects"), of("nominated")), (None, None));
         let said = "an object has 40 labels, and the policy is compiled for `--size labels=32`";
         assert_eq!(largest.exceeded(size), [said]);
-        assert_eq!(largest.exceeding(size), size.with(Part::Labels, 40));
+        assert_eq!(largest.exceeding(size), size.with(CountedPart::Labels, 40));
         assert_eq!(Largest::default().exceeding(size), size);
         assert_eq!(Largest::default().max(largest), largest);
     }

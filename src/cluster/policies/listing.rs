@@ -16,7 +16,7 @@ use super::store::{Compiled, Store};
 use super::verdict::{Problem, Texts, Verdict, hash};
 use crate::api::client::{Api, ApiError};
 use crate::inputs::kinds;
-use crate::inputs::list::{Policies, listed};
+use crate::inputs::list::{WantedPolicies, listed};
 use crate::inputs::watch::Collection;
 use bayplan_lang::analysis::cost::Size;
 use bayplan_lang::analysis::load::Load;
@@ -98,14 +98,19 @@ pub struct PolicyObjects {
 type Found = Result<PolicyObjects, (Collection, ApiError)>;
 
 /// Reads the policy objects, their histories and overrides.
-pub(crate) async fn read(api: &Api, wanted: &Policies, size: Size, further: &BTreeSet<KindName>) -> Found {
+pub(crate) async fn read(
+    api: &Api,
+    wanted: &WantedPolicies,
+    size: Size,
+    further: &BTreeSet<KindName>,
+) -> Found {
     let mut found = PolicyObjects::default();
     let namespaces = match wanted {
-        Policies::No => {
+        WantedPolicies::No => {
             found.schemas = kinds::all_described(api, further).await;
             return Ok(found);
         }
-        Policies::In(namespaces) | Policies::IfAllowed(namespaces) => namespaces,
+        WantedPolicies::In(namespaces) | WantedPolicies::IfAllowed(namespaces) => namespaces,
     };
     let by_default = *namespaces == [POLICY_NAMESPACE];
     let mut present: Vec<ConfigMap> = Vec::new();

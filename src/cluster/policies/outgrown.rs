@@ -4,7 +4,7 @@
 
 use super::verdict::ObjectName;
 use bayplan_lang::analysis::cost::Size;
-use bayplan_lang::language::fields::Part;
+use bayplan_lang::language::fields::CountedPart;
 use bayplan_model::{Kind, KindName, Snapshot};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -40,7 +40,7 @@ impl ObjectCounts {
 
     /// Each number with what the size declares, if it declares it.
     pub(crate) fn beside(&self, size: Size) -> Vec<(String, usize, Option<u32>)> {
-        let objects = size.of_object(Part::Objects);
+        let objects = size.of_object(CountedPart::Objects);
         let mut all =
             vec![("nodes".into(), self.nodes, Some(size.nodes)), ("pods".into(), self.pods, Some(size.pods))];
         all.extend(self.others.iter().map(|(resource, count)| ((*resource).to_owned(), *count, None)));
@@ -56,7 +56,7 @@ impl ObjectCounts {
                 format!("the cluster has {count} {what}, and the policy is compiled for `--size {name}={declared}`")
             })
         };
-        let objects = size.of_object(Part::Objects);
+        let objects = size.of_object(CountedPart::Objects);
         let kinds = looks_up.into_iter().filter_map(|kind| {
             let count = self.looked_up.get(kind).copied().unwrap_or_default();
             say(count, format!("objects of `{kind}`"), "objects", objects)

@@ -5,7 +5,7 @@ use super::config_maps::{OVERRIDES, path_of};
 use super::listing::{self, PolicyObjects};
 use super::overrides::Entry;
 use crate::api::client::{Api, ApiError, JSON, MERGE_PATCH, Request, Target};
-use crate::inputs::list::{ListError, Policies, Refused, reach};
+use crate::inputs::list::{ListError, Refused, WantedPolicies, reach};
 use crate::inputs::watch::rule;
 use bayplan_lang::analysis::cost::Size;
 use http::Method;
@@ -49,15 +49,16 @@ impl PolicySession {
         let (api, found) = runtime.block_on(async {
             let api = Api::new(target).await?;
             reach(&api).await?;
-            let found = match listing::read(&api, &Policies::In(namespaces), size, &BTreeSet::new()).await {
-                Ok(found) => found,
-                Err((collection, why)) => {
-                    let mut refused = Refused::default();
-                    refused.add(collection, why, true)?;
-                    refused.judge().map_err(without_files)?;
-                    PolicyObjects::default()
-                }
-            };
+            let found =
+                match listing::read(&api, &WantedPolicies::In(namespaces), size, &BTreeSet::new()).await {
+                    Ok(found) => found,
+                    Err((collection, why)) => {
+                        let mut refused = Refused::default();
+                        refused.add(collection, why, true)?;
+                        refused.judge().map_err(without_files)?;
+                        PolicyObjects::default()
+                    }
+                };
             Ok::<_, ListError>((api, found))
         })?;
         Ok(Self { runtime, api, found })

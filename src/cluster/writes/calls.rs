@@ -8,7 +8,7 @@ use crate::inputs::kinds::KnownResources;
 use crate::inputs::objects;
 use crate::inputs::watch::rule;
 use crate::policies::account::PolicyAccount;
-use bayplan_framework::{Answer, ApiCall, CallError, Part};
+use bayplan_framework::{Answer, ApiCall, CallError, ObjectPart};
 use bayplan_model::{self as model, Kind, ObjectKey, PodMarks, Symbol};
 use http::Method;
 use k8s_openapi::api::core::v1::{Binding, ObjectReference};
@@ -69,8 +69,8 @@ pub(crate) async fn make(
         ApiCall::Patch { of, part, version, body } => {
             let found = found_path(api, known, of).await?;
             let path = match part {
-                Part::Object => found,
-                Part::Status => format!("{found}/status"),
+                ObjectPart::Object => found,
+                ObjectPart::Status => format!("{found}/status"),
             };
             let (path, content) = match body.manager() {
                 Some(manager) => (format!("{path}?fieldManager={manager}&force=true"), APPLY_PATCH),
@@ -118,8 +118,8 @@ pub(crate) async fn make(
 pub(super) fn right_of(call: &ApiCall) -> String {
     let (part, verb) = match call {
         ApiCall::Bind { .. } => ("/binding", "create"),
-        ApiCall::PatchStatus { .. } | ApiCall::Patch { part: Part::Status, .. } => ("/status", "patch"),
-        ApiCall::Patch { part: Part::Object, .. } => ("", "patch"),
+        ApiCall::PatchStatus { .. } | ApiCall::Patch { part: ObjectPart::Status, .. } => ("/status", "patch"),
+        ApiCall::Patch { part: ObjectPart::Object, .. } => ("", "patch"),
         ApiCall::Delete { .. } => ("", "delete"),
         ApiCall::Read(_) | ApiCall::Extender { .. } => ("", "get"),
     };
@@ -162,9 +162,9 @@ pub(super) async fn patch_status(
 
 /// Says what may be missing where a status is not found: of an object that is gone and of a kind without a status of its
 /// own the API server says the same.
-fn without_subresource(error: ApiError, of: &ObjectKey, part: Part) -> ApiError {
+fn without_subresource(error: ApiError, of: &ObjectKey, part: ObjectPart) -> ApiError {
     match error {
-        ApiError::Status { code: 404, reason, message, retry_after } if part == Part::Status => {
+        ApiError::Status { code: 404, reason, message, retry_after } if part == ObjectPart::Status => {
             let kind = match &of.kind {
                 Kind::LookedUp(kind) => kind.as_str(),
                 kind => kind.row().map_or("", |row| row.name),

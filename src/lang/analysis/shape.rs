@@ -6,9 +6,9 @@ use crate::types::value::Constant;
 use bayplan_model::Kinds;
 use bayplan_model::Symbol;
 
-/// Which column of a resource.
+/// Which amount of a resource.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Part {
+pub enum ResourceAmount {
     /// `node.allocatable`
     Allocatable,
     /// `node.requested`
@@ -64,12 +64,12 @@ pub(crate) fn constant_text(policy: &Policy, expr: &Expr) -> Option<Symbol> {
 }
 
 /// `node.free["resource"]` and the like, with a constant name.
-pub(crate) fn node_resource(policy: &Policy, expr: &Expr) -> Option<(Part, Symbol)> {
+pub(crate) fn node_resource(policy: &Policy, expr: &Expr) -> Option<(ResourceAmount, Symbol)> {
     let ExprKind::Resource(resources, name) = &resolve_alias(policy, expr).kind else { return None };
     let part = match node_field(policy, resources)?.meaning? {
-        Meaning::Allocatable => Part::Allocatable,
-        Meaning::Requested => Part::Requested,
-        Meaning::Free => Part::Free,
+        Meaning::Allocatable => ResourceAmount::Allocatable,
+        Meaning::Requested => ResourceAmount::Requested,
+        Meaning::Free => ResourceAmount::Free,
         _ => return None,
     };
     Some((part, text(policy, name)?))

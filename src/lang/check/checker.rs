@@ -1,11 +1,12 @@
 //! [`Checker`]: what the checks of one policy know and report, and the functions that run them on a file or an
 //! expression.
 
-use super::dialect::{Dialect, Inference};
+use super::dialect::{CelState, ExprLanguage};
 use super::facts::PolicyFacts;
 use super::numbering::{Numbers, ValueId};
 use super::scope::{Decl, DeclId, FactScope, Frame, Place};
-use super::{Argument, arguments, dialect, exceptions, expr, scope, unfold};
+use super::types::DeclaredTypes;
+use super::{Argument, arguments, exceptions, expr, scope, unfold};
 use crate::eval::budget::Budget;
 use crate::eval::constant::{self, Known, Tables};
 use crate::exceptions::Outside;
@@ -158,7 +159,7 @@ pub(crate) fn check_cel(
 ) -> (Option<(Policy, Expr, String)>, Vec<Diagnostic>) {
     let budget = &Budget::default();
     let mut checker = Checker::of_filter(text, budget);
-    checker.dialect = Dialect::Cel(rows);
+    checker.dialect = ExprLanguage::Cel(rows);
     for (name, ty) in variables {
         checker.cel_binding(name, ty.clone());
     }
@@ -248,22 +249,12 @@ pub(super) struct Checker<'a> {
     pub(super) policy_facts: PolicyFacts,
     /// Names being resolved, innermost last, for the message of a circle.
     pub(super) resolving: Vec<DeclId>,
-    /// The types that were declared and met: a record with thousands of fields is used thousands of times.
-    pub(super) declared_types: FxHashMap<DeclId, Type>,
-    /// How many types contain themselves.
-    pub(super) circles: usize,
+    pub(super) types: DeclaredTypes,
     /// The language of the expressions.
-    pub(super) dialect: Dialect,
-    /// Types of CEL that are inferred from their uses.
-    pub(super) inference: Inference,
-    /// The first slots are variables that a caller binds.
-    pub(super) bindings: usize,
+    pub(super) dialect: ExprLanguage,
+    pub(super) cel: CelState,
     /// What a fault of the statement does.
     pub(super) on_error: ast::OnError,
-    /// How many calls of `format` are around an expression of CEL.
-    pub(super) formatting: u32,
-    /// What is known of the values of an expression of CEL.
-    pub(super) doubts: dialect::Doubts,
 }
 
 /// What a policy declares, as far as it is checked: the tables of [`Policy`].
@@ -311,14 +302,10 @@ impl<'a> Checker<'a> {
             frame: Frame::new(Place::Constant, FactScope::Raw),
             policy_facts: PolicyFacts::default(),
             resolving: Vec::new(),
-            declared_types: FxHashMap::default(),
-            circles: 0,
-            dialect: Dialect::Policy,
-            inference: Inference::default(),
-            bindings: 0,
+            types: DeclaredTypes::default(),
+            dialect: ExprLanguage::Policy,
+            cel: CelState::default(),
             on_error: ast::OnError::default(),
-            formatting: 0,
-            doubts: dialect::Doubts::default(),
         }
     }
 
@@ -340,7 +327,7 @@ impl<'a> Checker<'a> {
         }
         let name = ast::Name { text: Text::from("expression"), span: expr.span };
         let mut policy = empty_policy(&name, expr.span);
-        policy.cel = matches!(self.dialect, Dialect::Cel(_));
+        policy.cel = matches!(self.dialect, ExprLanguage::Cel(_));
         policy.slots = std::mem::take(&mut self.declared.slots);
         policy.lets = std::mem::take(&mut self.declared.lets);
         policy.defs = std::mem::take(&mut self.declared.defs);
@@ -361,7 +348,7 @@ impl<'a> Checker<'a> {
         outside: &'a Outside,
     ) -> Policy {
         if policy.dialect == ast::Dialect::Cel {
-            self.dialect = Dialect::Cel(Rows::of_policies());
+            self.dialect = ExprLanguage::Cel(Rows::of_policies());
         }
         self.on_error = policy.on_error;
         self.declare(policy, file);

@@ -1,7 +1,7 @@
 //! `except`: which pods a policy or a rule leaves alone, and until when. Exceptions are checked once the rules are, and
 //! become parts of their guards.
 
-use super::dialect::Dialect;
+use super::dialect::ExprLanguage;
 use super::scope::{FactScope, Frame, Place};
 use super::{Checker, Texts};
 use crate::eval::budget::Budget;
@@ -91,7 +91,7 @@ impl<'a> Checker<'a> {
         let (own, before) = (std::mem::take(&mut self.diagnostics), self.incomplete);
         // It sees no name of the policy, and is in the policy language.
         let names = std::mem::take(&mut self.names);
-        let dialect = std::mem::replace(&mut self.dialect, Dialect::Policy);
+        let dialect = std::mem::replace(&mut self.dialect, ExprLanguage::Policy);
         let made = self.exception(&of.except, of.span, of.rule.clone());
         let fails = self.is_broken();
         (self.names, self.dialect, self.diagnostics, self.incomplete) = (names, dialect, own, before);

@@ -1,7 +1,7 @@
 //! Expressions: literals, choices, and values that may be absent. Fields and indices are in `fields.rs`.
 
 use super::Checker;
-use super::dialect::Dialect;
+use super::dialect::ExprLanguage;
 use crate::language::fields::Meaning;
 use crate::language::functions::{Conversion, FunctionDef, Presence};
 use crate::language::statements::StatementId;
@@ -107,7 +107,7 @@ impl Checker<'_> {
             self.incomplete = true;
             return self.unknown(of.span);
         }
-        if self.dialect != Dialect::Policy {
+        if self.dialect != ExprLanguage::Policy {
             return self.cel_expr(of);
         }
         match &of.kind {
@@ -144,7 +144,7 @@ impl Checker<'_> {
 
     /// A value that must be true or false.
     pub(super) fn truth(&mut self, expr: Expr) -> Expr {
-        if self.dialect != Dialect::Policy {
+        if self.dialect != ExprLanguage::Policy {
             return self.cel_truth(expr);
         }
         if expr.ty.is_unknown() || expr.ty == Type::Bool {

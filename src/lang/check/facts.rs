@@ -19,7 +19,7 @@ use std::rc::Rc;
 
 /// What is known of one value.
 #[derive(Clone, Copy, Debug, Default)]
-struct Known {
+struct KnownFact {
     /// It is there.
     present: bool,
     /// The numbers that it may be.
@@ -32,15 +32,15 @@ struct Known {
 #[derive(Default)]
 pub(super) struct Facts {
     /// What holds in the whole policy.
-    policy: Rc<FxHashMap<ValueId, Known>>,
-    here: FxHashMap<ValueId, Known>,
+    policy: Rc<FxHashMap<ValueId, KnownFact>>,
+    here: FxHashMap<ValueId, KnownFact>,
     /// What was known in `here` before each change, to take it back.
-    before: Vec<(ValueId, Option<Known>)>,
+    before: Vec<(ValueId, Option<KnownFact>)>,
 }
 
 /// What holds in the whole policy but `queue by`.
 #[derive(Clone, Default)]
-pub(super) struct PolicyFacts(Rc<FxHashMap<ValueId, Known>>);
+pub(super) struct PolicyFacts(Rc<FxHashMap<ValueId, KnownFact>>);
 
 /// One thing that an outcome of a condition shows.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -81,7 +81,7 @@ impl Facts {
         self.here.is_empty() && self.policy.is_empty()
     }
 
-    fn get(&self, of: ValueId) -> Known {
+    fn get(&self, of: ValueId) -> KnownFact {
         self.here.get(&of).or_else(|| self.policy.get(&of)).copied().unwrap_or_default()
     }
 

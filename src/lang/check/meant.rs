@@ -4,7 +4,7 @@
 
 use super::Checker;
 use super::comparisons::is_day;
-use super::dialect::Dialect;
+use super::dialect::ExprLanguage;
 use super::expr::strip;
 use crate::language::functions::{Conversion, FunctionDef};
 use crate::typed::{Expr, ExprKind};
@@ -16,7 +16,7 @@ use bayplan_model as model;
 impl Checker<'_> {
     /// Whether expressions are of CEL, where amounts, durations and times are written as calls.
     pub(super) fn is_cel(&self) -> bool {
-        matches!(self.dialect, Dialect::Cel(_))
+        matches!(self.dialect, ExprLanguage::Cel(_))
     }
 
     /// Reports that a function has no value for a constant text, with what was probably meant.

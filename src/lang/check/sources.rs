@@ -1,7 +1,7 @@
 //! `source`: its window and age, and the metrics that rules read.
 
 use super::Checker;
-use super::dialect::Dialect;
+use super::dialect::ExprLanguage;
 use super::scope::{DeclKind, Place, State};
 use crate::language::fields::ObjectType;
 use crate::language::statements::Names;
@@ -45,7 +45,7 @@ impl<'a> Checker<'a> {
             match (slot, name) {
                 (Some((what, slot @ None)), _) => {
                     let what = match (*what, &self.dialect) {
-                        ("max_age", Dialect::Cel(_)) => "maxAge",
+                        ("max_age", ExprLanguage::Cel(_)) => "maxAge",
                         (what, _) => what,
                     };
                     *slot = self.length(&arg.value, what);
@@ -131,8 +131,8 @@ impl<'a> Checker<'a> {
         let expr = self.narrowed(expr);
         Some(match (access.optional, &self.dialect) {
             (true, _) => self.wrapped(expr, span),
-            (false, Dialect::Cel(_)) => self.demand(expr, FaultKind::NoSuchKey),
-            (false, Dialect::Policy) => expr,
+            (false, ExprLanguage::Cel(_)) => self.demand(expr, FaultKind::NoSuchKey),
+            (false, ExprLanguage::Policy) => expr,
         })
     }
 

@@ -1,7 +1,7 @@
 //! Types as they are written, and how a value is made to fit a type.
 
 use super::Checker;
-use super::scope::DeclKind;
+use super::scope::{DeclId, DeclKind};
 use crate::language::fields::ObjectType;
 use crate::syntax::ast;
 use crate::typed::{Expr, ExprKind};
@@ -10,7 +10,7 @@ use crate::types::value::Value;
 use crate::types::{RecordType, Type};
 use bayplan_diag::{Diagnostic, Span, codes};
 use bayplan_model::Resource;
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 
 /// Names of types that a policy may write.
@@ -38,6 +38,15 @@ const NAMES: [(&str, Type); 22] = [
     ("gpu", Type::Object(ObjectType::Gpu)),
     ("load", Type::Object(ObjectType::Load)),
 ];
+
+/// The types that were declared and met.
+#[derive(Default)]
+pub(super) struct DeclaredTypes {
+    /// Each once: a record with thousands of fields is used thousands of times.
+    made: FxHashMap<DeclId, Type>,
+    /// How many types contain themselves.
+    circles: usize,
+}
 
 impl Checker<'_> {
     /// The name that is nearest to a word, when it is near enough to be meant.
@@ -109,11 +118,11 @@ impl Checker<'_> {
             decl.used = true;
             match decl.kind {
                 DeclKind::Type(of) => {
-                    if let Some(known) = self.declared_types.get(&id) {
+                    if let Some(known) = self.types.made.get(&id) {
                         return known.clone();
                     }
                     if self.resolving.contains(&id) {
-                        self.circles += 1;
+                        self.types.circles += 1;
                         self.mistake(
                             &codes::RECURSION,
                             name.span,
@@ -122,7 +131,7 @@ impl Checker<'_> {
                         );
                         return Type::Unknown;
                     }
-                    let circles = self.circles;
+                    let circles = self.types.circles;
                     self.resolving.push(id);
                     let ty = match &of.value.kind {
                         ast::TypeExprKind::Record(fields) if !of.value.optional => {
@@ -131,8 +140,8 @@ impl Checker<'_> {
                         _ => self.type_expr(&of.value),
                     };
                     self.resolving.pop();
-                    if self.circles == circles {
-                        self.declared_types.insert(id, ty.clone());
+                    if self.types.circles == circles {
+                        self.types.made.insert(id, ty.clone());
                     }
                     return ty;
                 }

@@ -5,7 +5,7 @@
 //! compares the two implementations.
 
 use super::{Env, Lowering, operators};
-use crate::analysis::shape::{self, Part};
+use crate::analysis::shape::{self, ResourceAmount};
 use crate::typed::{ArithmeticOp, CompareOp, Expr, ExprKind, SlotId};
 use crate::types::value::Value;
 use crate::types::{Type, arithmetic, convert};
@@ -196,9 +196,9 @@ impl Lowering<'_> {
                 _ => name.amount(node.requested()),
             };
             match part {
-                Part::Allocatable => allocatable(),
-                Part::Requested => requested(),
-                Part::Free => allocatable().saturating_sub(requested()).max(0),
+                ResourceAmount::Allocatable => allocatable(),
+                ResourceAmount::Requested => requested(),
+                ResourceAmount::Free => allocatable().saturating_sub(requested()).max(0),
             }
         })
     }

@@ -29,7 +29,7 @@ pub struct EvalContext<'a> {
     /// When the pod was put into the queue and how often it was tried.
     pub queued: Queued,
     /// Pods that a simulation moved; empty without a simulation.
-    pub moved: &'a Moved,
+    pub moved: &'a MovedPods,
     /// Remembers which objects were looked up by name or as owner; `None`: they are not asked for.
     pub looked: Option<&'a Looked>,
     /// What evaluations about this pod on this snapshot share; `None`: each makes its own.
@@ -47,7 +47,7 @@ pub struct Queued {
 
 /// Pods that a simulation put onto a node or took away from one.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Moved {
+pub struct MovedPods {
     /// Put onto a node: the nominated ones, or a victim that is spared.
     pub added: Vec<(Arc<PodInfo>, NodeId)>,
     /// Taken away: victims.
@@ -55,9 +55,9 @@ pub struct Moved {
 }
 
 /// Nothing was moved.
-pub static NOTHING_MOVED: Moved = Moved { added: Vec::new(), removed: Vec::new() };
+pub static NOTHING_MOVED: MovedPods = MovedPods { added: Vec::new(), removed: Vec::new() };
 
-impl Moved {
+impl MovedPods {
     /// Whether nothing was moved.
     pub fn is_empty(&self) -> bool {
         self.added.is_empty() && self.removed.is_empty()

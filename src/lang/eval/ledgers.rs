@@ -11,7 +11,7 @@
 //! exception (`Index::next_end`, `Index::expire`). An index with a `PodPrecondition` gets no other change of a pod.
 
 use super::amounts::Amount;
-use super::context::{EvalContext, Moved};
+use super::context::{EvalContext, MovedPods};
 use super::interpret::Evaluator;
 use super::looked::{Looked, Place};
 use super::meaning::Meaning;
@@ -21,8 +21,8 @@ use crate::types::Type;
 use crate::types::convert;
 use crate::types::value::{Constant, Ordered, Value};
 use bayplan_model::{
-    Change, Delta, Feeds, Index, IndexKey, Kinds, Moved as MovedPart, Moves, NodeId, PodInfo, PodKey,
-    PodPrecondition, Snapshot, Symbol, Time,
+    Change, Delta, Feeds, Index, IndexKey, Kinds, Moved, Moves, NodeId, PodInfo, PodKey, PodPrecondition,
+    Snapshot, Symbol, Time,
 };
 use rustc_hash::FxHasher;
 use std::collections::BTreeSet;
@@ -140,7 +140,7 @@ pub fn index_keys(policy: &Policy) -> Vec<IndexKey> {
     key.collect()
 }
 
-/// The number of a key of a ledger in [`MovedPart::Group`].
+/// The number of a key of a ledger in [`Moved::Group`].
 pub fn key_number(index: &IndexKey, key: &Key) -> u64 {
     let mut hasher = FxHasher::default();
     index.hash(&mut hasher);
@@ -148,7 +148,7 @@ pub fn key_number(index: &IndexKey, key: &Key) -> u64 {
     hasher.finish()
 }
 
-/// The number of a ledger, whatever the key, in [`MovedPart::Group`]: of sums that an end of an exception moves.
+/// The number of a ledger, whatever the key, in [`Moved::Group`]: of sums that an end of an exception moves.
 pub fn ledger_number(index: &IndexKey) -> u64 {
     let mut hasher = FxHasher::default();
     index.hash(&mut hasher);
@@ -212,7 +212,7 @@ impl LedgerIndex {
     }
 
     /// The sum under a key with the pods that a simulation moved.
-    fn sum_with(&self, key: &Key, moved: &Moved, snapshot: &Snapshot) -> Constant {
+    fn sum_with(&self, key: &Key, moved: &MovedPods, snapshot: &Snapshot) -> Constant {
         let known = self.sums.get(key).map(|sum| sum.amount.clone());
         let mut sum = known.unwrap_or_else(|| Amount::nothing(&self.by.ty));
         let added = moved.added.iter().map(|(pod, _)| &pod.key);
@@ -230,7 +230,7 @@ impl LedgerIndex {
     }
 
     /// The sums that the pods of a simulation moved, by key.
-    pub fn moved_sums(&self, moved: &Moved, snapshot: &Snapshot) -> Vec<(Key, Constant)> {
+    pub fn moved_sums(&self, moved: &MovedPods, snapshot: &Snapshot) -> Vec<(Key, Constant)> {
         let mut keys: Vec<Key> = Vec::new();
         let mut add = |key: &Key| {
             if !keys.contains(key) {
@@ -291,7 +291,7 @@ impl LedgerIndex {
     }
 
     fn change(&mut self, key: &Key, moved: &mut Moves, change: impl FnOnce(&mut Sum)) {
-        let number = MovedPart::Group(key_number(&self.by.key, key));
+        let number = Moved::Group(key_number(&self.by.key, key));
         if moved.0.last().is_none_or(|(last, _)| *last != number) {
             moved.0.push((number, Kinds::GROUPS));
         }
@@ -467,7 +467,7 @@ impl Index for LedgerIndex {
         let before = moved.0.len();
         self.count_again(snapshot, |_| true, moved);
         if moved.0.len() > before {
-            moved.0.push((MovedPart::Group(ledger_number(&self.by.key)), Kinds::GROUPS));
+            moved.0.push((Moved::Group(ledger_number(&self.by.key)), Kinds::GROUPS));
         }
     }
 

@@ -449,7 +449,7 @@ impl Evaluator<'_, '_> {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::typed::Part;
+    use crate::typed::PolicyPart;
     use bayplan_diag::SourceMap;
     use bayplan_model::{Snapshot, Time};
 
@@ -460,7 +460,7 @@ mod tests {
         let (policies, said) = crate::compile(sources.get(id).unwrap());
         let policy = policies.first().unwrap_or_else(|| panic!("{said:?}"));
         let (pod, snapshot) = (bayplan_model::testing::pod("a").build(), Snapshot::default());
-        let part = Part::whole(policy);
+        let part = PolicyPart::whole(policy);
         let found = trace(Rules::new(policy, &part), point, EvalContext::new(&pod, &snapshot, Time(0)));
         found.iter().map(|of| (of.finding.reach, of.finding.decides)).collect()
     }

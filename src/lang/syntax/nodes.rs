@@ -10,12 +10,12 @@ use pest::iterators::Pairs;
 #[derive(Debug, PartialEq)]
 pub(super) struct Nodes<'t> {
     pub(super) text: &'t str,
-    pub(super) entries: Vec<Entry>,
+    pub(super) entries: Vec<NodeEntry>,
 }
 
 /// A rule and the bytes that it took.
 #[derive(Debug, PartialEq)]
-pub(super) struct Entry {
+pub(super) struct NodeEntry {
     pub(super) rule: Rule,
     pub(super) start: u32,
     pub(super) end: u32,
@@ -26,14 +26,14 @@ pub(super) struct Entry {
 impl<'t> Nodes<'t> {
     /// What pest found in a text.
     pub(super) fn of(text: &'t str, pairs: Pairs<'_, Rule>) -> Self {
-        let mut entries: Vec<Entry> = Vec::new();
+        let mut entries: Vec<NodeEntry> = Vec::new();
         let mut open = Vec::new();
         for token in pairs.tokens() {
             match token {
                 Token::Start { rule, pos } => {
                     open.push(entries.len());
                     let start = pos.pos() as u32;
-                    entries.push(Entry { rule, start, end: start, next: 0 });
+                    entries.push(NodeEntry { rule, start, end: start, next: 0 });
                 }
                 Token::End { pos, .. } => {
                     let next = entries.len() as u32;
@@ -57,7 +57,7 @@ impl<'t> Nodes<'t> {
 #[derive(Clone, Copy)]
 pub(super) struct Node<'n> {
     nodes: &'n Nodes<'n>,
-    entry: &'n Entry,
+    entry: &'n NodeEntry,
     at: u32,
 }
 
@@ -79,20 +79,20 @@ impl<'n> Node<'n> {
     }
 
     /// The rules directly inside.
-    pub(super) fn parts(&self) -> Parts<'n> {
-        Parts { nodes: self.nodes, at: self.at + 1, end: self.entry.next }
+    pub(super) fn parts(&self) -> NodeParts<'n> {
+        NodeParts { nodes: self.nodes, at: self.at + 1, end: self.entry.next }
     }
 }
 
 /// The parts of a rule in the order of the text.
 #[derive(Clone)]
-pub(super) struct Parts<'n> {
+pub(super) struct NodeParts<'n> {
     nodes: &'n Nodes<'n>,
     at: u32,
     end: u32,
 }
 
-impl<'n> Iterator for Parts<'n> {
+impl<'n> Iterator for NodeParts<'n> {
     type Item = Node<'n>;
 
     fn next(&mut self) -> Option<Node<'n>> {

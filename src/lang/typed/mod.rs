@@ -35,7 +35,7 @@ pub use ledgers::{Add, Ledger};
 pub use memos::Memo;
 pub use modes::{Mode, Modes, Until};
 pub use operation::Operation;
-pub use parts::{Part, Rules};
+pub use parts::{PolicyPart, Rules};
 pub use policy::{
     Check, Def, Filter, Give, Group, GroupKey, Let, Missing, Only, Param, Permit, Policy, Prefilter,
     PrefilterStatement, Queue, QueueKey, Reason, ReasonPart, Reserve, Score, Slot, Wait, Write, WriteEntry,

@@ -1,5 +1,6 @@
-//! [`Part`]: the rules of a policy that act alike for a pod, and [`Rules`], through which evaluators see them. One part
-//! decides; the others count what they would have done: for every pod, or for the pods for which rules do not decide.
+//! [`PolicyPart`]: the rules of a policy that act alike for a pod, and [`Rules`], through which evaluators see them. One
+//! part decides; the others count what they would have done: for every pod, or for the pods for which rules do not
+//! decide.
 //!
 //! A part chooses among the rules of its policy. Declarations, and with them all ids, are those of the policy.
 
@@ -10,7 +11,7 @@ use std::borrow::Cow;
 
 /// Some rules of a policy.
 #[derive(Clone, Debug)]
-pub struct Part {
+pub struct PolicyPart {
     /// Their places in [`Policy::rules`].
     rules: Vec<usize>,
     /// The pods that a part counts for, where it does not count for all: a rule of its own.
@@ -32,10 +33,10 @@ pub struct Part {
 pub struct Rules<'p> {
     /// The policy.
     pub policy: &'p Policy,
-    part: &'p Part,
+    part: &'p PolicyPart,
 }
 
-impl Part {
+impl PolicyPart {
     /// All rules of a policy, whatever they may do.
     pub fn whole(policy: &Policy) -> Self {
         Self {
@@ -154,7 +155,7 @@ fn others(when: &Expr) -> Rule {
 
 impl<'p> Rules<'p> {
     /// The rules of a part of its policy.
-    pub fn new(policy: &'p Policy, part: &'p Part) -> Self {
+    pub fn new(policy: &'p Policy, part: &'p PolicyPart) -> Self {
         Self { policy, part }
     }
 

@@ -7,7 +7,7 @@ use bayplan_framework::{
 };
 use bayplan_lang::codegen::{Answers, CompiledPrefilter, Env, compute};
 use bayplan_lang::eval::collections::Collections;
-use bayplan_lang::eval::context::{EvalContext, Moved, NOTHING_MOVED};
+use bayplan_lang::eval::context::{EvalContext, MovedPods, NOTHING_MOVED};
 use bayplan_lang::eval::exempt::of_daemon_set;
 use bayplan_lang::typed::{Missing, Reason};
 use bayplan_lang::types::value::{Constant, Fault, Value};
@@ -28,7 +28,7 @@ pub(super) struct Attempt {
     /// What simulations need not compute again: of the rules that decide, and of each part of those that count.
     pub(super) answers: Arc<[Answers]>,
     /// Pods that a simulation moved.
-    pub(super) moved: Moved,
+    pub(super) moved: MovedPods,
     /// What explanations of all nodes share.
     pub(super) collections: Collections,
     /// The scores of the feasible nodes.
@@ -47,7 +47,7 @@ impl Attempt {
             refuses: false,
             registers: Arc::from([]),
             answers: (0..parts).map(|_| Answers::default()).collect(),
-            moved: Moved::default(),
+            moved: MovedPods::default(),
             collections: Collections::default(),
             scores: None,
             equivalence_key: None,
@@ -283,7 +283,7 @@ impl PolicyPlugin {
         h: &Handle<'_>,
         slot: &mut StateSlot,
         node: NodeInfo<'_>,
-        change: impl FnOnce(&mut Moved),
+        change: impl FnOnce(&mut MovedPods),
     ) {
         if !self.follows_moves() {
             return;

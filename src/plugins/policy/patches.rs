@@ -1,6 +1,6 @@
 //! `patch`: the fields of a statement, as what the field manager of the policy wants of an object.
 
-use bayplan_framework::{Intent, Part, PatchBody, Write};
+use bayplan_framework::{Intent, ObjectPart, PatchBody, Write};
 use bayplan_lang::codegen::{CompiledEntry, Env};
 use bayplan_lang::typed::WriteForm;
 use bayplan_lang::typed::acts::field_manager;
@@ -17,7 +17,7 @@ pub(super) fn intents(
     env: &mut Env<'_, '_>,
 ) -> Vec<Write> {
     let mut writes = Vec::new();
-    for part in [Part::Object, Part::Status] {
+    for part in [ObjectPart::Object, ObjectPart::Status] {
         let mut its = entries.iter().filter(|entry| part_of(entry) == part).peekable();
         if its.peek().is_none() {
             continue;
@@ -36,10 +36,10 @@ pub(super) fn intents(
 }
 
 /// The part of the object that has a field.
-fn part_of(entry: &CompiledEntry) -> Part {
+fn part_of(entry: &CompiledEntry) -> ObjectPart {
     match entry.within.first().map_or(entry.key.as_str(), |first| first) {
-        "status" => Part::Status,
-        _ => Part::Object,
+        "status" => ObjectPart::Status,
+        _ => ObjectPart::Object,
     }
 }
 

@@ -11,7 +11,8 @@ use super::VolumeBinding;
 use super::reserve::{Chosen, Write};
 use crate::volumes::migration;
 use bayplan_framework::{
-    Actor, Answer, ApiCall, BindTask, CallError, Handle, Part, PreBind, PreFlight, Status, TaskPoll, Wake,
+    Actor, Answer, ApiCall, BindTask, CallError, Handle, ObjectPart, PreBind, PreFlight, Status, TaskPoll,
+    Wake,
 };
 use bayplan_model::{
     CsiNode, Duration, Kind, Node, NodeId, ObjectKey, PersistentVolume, PersistentVolumeClaim, Snapshot,
@@ -112,7 +113,7 @@ impl Binding {
                 continue;
             };
             let (of, version) = (write.object().clone(), write.version());
-            a.call(ApiCall::Patch { of, part: Part::Object, version, body });
+            a.call(ApiCall::Patch { of, part: ObjectPart::Object, version, body });
             return Ok(TaskPoll::Pending { until: None, watch: Vec::new() });
         }
         if self.timeout == Duration::default() {

@@ -8,7 +8,7 @@ use crate::support::policies::{NOW, framework_of, snapshot, try_compile};
 use bayplan::diag::SourceMap;
 use bayplan::lang::analysis::cost::Size;
 use bayplan::lang::codegen::{Answers, CompiledPrefilter, CompiledVictim, Env};
-use bayplan::lang::eval::context::{EvalContext, Moved};
+use bayplan::lang::eval::context::{EvalContext, MovedPods};
 use bayplan::lang::eval::trace::Tracer;
 use bayplan::lang::policy_set::CompiledPolicy;
 use bayplan::lang::typed::{Body, PrefilterStatement};
@@ -109,8 +109,8 @@ fn agree_with(
 }
 
 /// Some pods are taken away, and some that have no node are put onto one.
-fn moved(random: &mut Random, cluster: &Snapshot, pods: &[Arc<PodInfo>]) -> Moved {
-    let mut moved = Moved::default();
+fn moved(random: &mut Random, cluster: &Snapshot, pods: &[Arc<PodInfo>]) -> MovedPods {
+    let mut moved = MovedPods::default();
     for of in pods.iter().filter(|of| !of.is_finished()) {
         match cluster.pod(&of.key).and_then(|entry| entry.placed) {
             Some(_) if random.one_in(3) => moved.remove(of),
@@ -144,7 +144,7 @@ fn closures_agree_with_the_reference_evaluator_in_all_simulations_of_an_attempt(
             let answers = Answers::default();
             for simulation in 0..3 {
                 let moved = match simulation {
-                    0 => Moved::default(),
+                    0 => MovedPods::default(),
                     _ => moved(&mut random, &cluster, &pods),
                 };
                 for node in cluster.nodes() {

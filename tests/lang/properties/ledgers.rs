@@ -3,7 +3,7 @@
 
 use super::Random;
 use crate::support::policies::{NOW, compile, framework_of, snapshot};
-use bayplan::lang::eval::context::{EvalContext, Moved};
+use bayplan::lang::eval::context::{EvalContext, MovedPods};
 use bayplan::lang::eval::ledgers::{LedgerIndex, recomputed, sum};
 use bayplan::lang::policy_set::{CompiledPolicy, PolicySet};
 use bayplan::lang::typed::LedgerId;
@@ -240,7 +240,7 @@ fn a_simulation_gives_the_sums_of_the_same_changes() {
             kept.apply(change);
         }
         let rows: Vec<NodeId> = kept.columns().alive().iter().collect();
-        let mut moved = Moved::default();
+        let mut moved = MovedPods::default();
         let mut changed = kept.fork();
         for turn in 0..12 {
             let placed: Vec<Arc<PodInfo>> =

@@ -10,7 +10,7 @@ use super::walk::{Cost, EvaluationMode, Walk, pods_of_a_node};
 use crate::analysis::index::answer_keys;
 use crate::analysis::shape::resolve_alias;
 use crate::analysis::stage::{is_path, is_register};
-use crate::language::fields::{FieldId, ObjectType, Part};
+use crate::language::fields::{CountedPart, FieldId, ObjectType};
 use crate::language::functions::{FunctionId, Grows, Prepared};
 use crate::typed::{ArithmeticOp, DefId, Expr, ExprKind, LetId, LookUpBy, Operation, Policy, Root, SlotId};
 use crate::types::Type;
@@ -191,7 +191,7 @@ impl<'p> Walk<'p> {
 
     /// The size of the list of all objects of a kind.
     pub(super) fn all_objects(&self) -> Extent {
-        Extent::list(Steps::new(u128::from(self.size.of_object(Part::Objects))), Extent::Plain)
+        Extent::list(Steps::new(u128::from(self.size.of_object(CountedPart::Objects))), Extent::Plain)
     }
 
     /// Objects of a kind: all of them, or one, which is found by binary search.
@@ -221,7 +221,7 @@ impl<'p> Walk<'p> {
                 (self.collection(expr, Steps::pods(), 2), Extent::list(Steps::pods(), Extent::Plain))
             }
             Root::Nominated => {
-                let count = Steps::new(u128::from(self.size.of_object(Part::Nominated)));
+                let count = Steps::new(u128::from(self.size.of_object(CountedPart::Nominated)));
                 (self.collection(expr, count.clone(), 2), Extent::list(count, Extent::Plain))
             }
         }

@@ -3,7 +3,7 @@
 
 use super::Size;
 use super::steps::Steps;
-use crate::language::fields::{API_TEXT_SIZE, FieldDef, KEY_SIZE, Part};
+use crate::language::fields::{API_TEXT_SIZE, CountedPart, FieldDef, KEY_SIZE};
 use crate::language::limits::NUMBER_TEXT;
 use crate::types::value::Value;
 use crate::types::{Ty, Type};
@@ -68,7 +68,7 @@ impl Extent {
 
     /// The largest value of a type where nothing else is known.
     pub(super) fn of_type(ty: &Type, size: Size) -> Self {
-        let some = || Steps::new(u128::from(size.of_object(Part::Terms)));
+        let some = || Steps::new(u128::from(size.of_object(CountedPart::Terms)));
         match ty.present() {
             Type::String | Type::Blob | Type::Dyn => Extent::text(u64::from(API_TEXT_SIZE)),
             Type::CelOptional(of) => Extent::of_type(of, size),

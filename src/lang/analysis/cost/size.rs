@@ -1,6 +1,6 @@
 //! [`Size`]: the size of the cluster, and of its objects, that policies are compiled for.
 
-use crate::language::fields::{PARTS, Part};
+use crate::language::fields::{CountedPart, PARTS};
 use std::fmt;
 use std::str::FromStr;
 
@@ -29,13 +29,13 @@ impl Size {
     }
 
     /// How many of these parts an object has.
-    pub fn of_object(&self, part: Part) -> u32 {
+    pub fn of_object(&self, part: CountedPart) -> u32 {
         let at = PARTS.iter().position(|row| row.part == part);
         at.and_then(|at| self.parts.get(at)).copied().unwrap_or_default()
     }
 
     /// This size with another number of one part.
-    pub fn with(mut self, part: Part, number: u32) -> Self {
+    pub fn with(mut self, part: CountedPart, number: u32) -> Self {
         let at = PARTS.iter().position(|row| row.part == part);
         if let Some(known) = at.and_then(|at| self.parts.get_mut(at)) {
             *known = number;
@@ -109,8 +109,8 @@ mod tests {
     #[test]
     fn parts_of_objects_are_read_and_written() {
         let size: Result<Size, _> = "labels=30,terms=9".parse();
-        assert_eq!(size.as_ref().map(|size| size.of_object(Part::Labels)), Ok(30));
-        assert_eq!(size.as_ref().map(|size| size.of_object(Part::Terms)), Ok(9));
+        assert_eq!(size.as_ref().map(|size| size.of_object(CountedPart::Labels)), Ok(30));
+        assert_eq!(size.as_ref().map(|size| size.of_object(CountedPart::Terms)), Ok(9));
         assert_eq!(
             size.as_ref().map(Size::to_string),
             Ok("nodes=5000,pods=100000,labels=30,terms=9".to_owned())

@@ -24,7 +24,7 @@ pub enum EvaluationMode {
 
 /// A part of a rule, with what it takes.
 #[derive(Clone, Debug)]
-pub(super) struct Part {
+pub(super) struct CostPart {
     /// Where it is written.
     pub span: Span,
     /// Its steps.
@@ -39,7 +39,7 @@ pub(super) struct Cost {
     /// All of them.
     pub steps: Steps,
     /// The most expensive macro, list or function in it.
-    pub heaviest: Option<Part>,
+    pub heaviest: Option<CostPart>,
 }
 
 impl Cost {
@@ -49,7 +49,7 @@ impl Cost {
 
     pub(super) fn add(&mut self, other: Cost, size: Size, shares: &[Share]) {
         self.steps.add(&other.steps);
-        let weight = |of: &Option<Part>| of.as_ref().map_or(0, |part| part.steps.at(size, shares));
+        let weight = |of: &Option<CostPart>| of.as_ref().map_or(0, |part| part.steps.at(size, shares));
         if weight(&other.heaviest) > weight(&self.heaviest) {
             self.heaviest = other.heaviest;
         }
@@ -65,8 +65,10 @@ impl Cost {
         let heaviest = self.heaviest.as_ref();
         Cost {
             steps: self.steps.for_each(times, each, parts, shares),
-            heaviest: heaviest
-                .map(|part| Part { steps: part.steps.for_each(times, each, parts, shares), ..part.clone() }),
+            heaviest: heaviest.map(|part| CostPart {
+                steps: part.steps.for_each(times, each, parts, shares),
+                ..part.clone()
+            }),
         }
     }
 }
@@ -164,7 +166,7 @@ impl<'p> Walk<'p> {
         // An inner part that takes more than half of it is what is to be changed.
         if heaviest <= all / 2 {
             let of_texts = matches!(&expr.kind, ExprKind::Call(_, args, _) if args.iter().all(|arg| arg.ty == Type::String));
-            cost.heaviest = Some(Part { span: expr.span, steps: cost.steps.clone(), of_texts });
+            cost.heaviest = Some(CostPart { span: expr.span, steps: cost.steps.clone(), of_texts });
         }
         cost
     }

@@ -77,7 +77,7 @@ impl Checker<'_> {
         }
         let rows = self.functions(&call.method.text, true);
         let formats = functions::any(rows, |row| row.grows == Grows::Formats);
-        self.formatting += u32::from(formats);
+        self.cel.formatting += u32::from(formats);
         let object = self.expr(&call.object, None);
         if self.has_row(Row::LookUps) && macros::form(&call.method.text) == Some(FormKind::Owner) {
             let ty = self.ty(&object);
@@ -85,7 +85,7 @@ impl Checker<'_> {
             return self.demand(found, FaultKind::NoSuchKey);
         }
         let args = self.cel_arguments(&call.args);
-        self.formatting -= u32::from(formats);
+        self.cel.formatting -= u32::from(formats);
         let (Some(mut args), false) = (args, self.ty(&object).is_unknown()) else {
             return self.unknown(span);
         };
@@ -137,17 +137,17 @@ impl Checker<'_> {
         let overloads = rows.iter().map(|id| (id.def().params, id.def().repeats, &id.def().result));
         // cel-go unifies what it found out of an argument when it looked at it, not what it learned of it since.
         let seen: Vec<Type> = args.iter().map(|arg| arg.ty.clone()).collect();
-        if let Some((fitting, result)) = self.inference.overload(overloads, &seen) {
+        if let Some((fitting, result)) = self.cel.inference.overload(overloads, &seen) {
             // `size` of a value whose type is open is that of whatever it turns out to be, as in cel-go.
             let open = functions::any(rows, |row| row.counts_elements) && !given.iter().all(is_static);
             let chosen: Vec<FunctionId> = match open {
                 true => rows.to_vec(),
                 false => fitting.iter().filter_map(|at| rows.get(*at).copied()).collect(),
             };
-            let ty = self.inference.resolve(&result);
+            let ty = self.cel.inference.resolve(&result);
             let follows = chosen.iter().any(|id| mentions_variable(&id.def().result));
             if follows && !given.iter().all(is_static) {
-                self.doubts.doubt();
+                self.cel.doubts.doubt();
             }
             let args = self.as_cel_go_takes(&chosen, args);
             let made = self.cel_call_of(&chosen, args, &given, ty, span);
@@ -190,7 +190,7 @@ impl Checker<'_> {
     fn of_policies(&mut self, name: &ast::Name, method: bool, args: Vec<Expr>, span: Span) -> Expr {
         let args = args
             .into_iter()
-            .map(|arg| match (arg.kind, self.inference.resolve(&arg.ty)) {
+            .map(|arg| match (arg.kind, self.cel.inference.resolve(&arg.ty)) {
                 (ExprKind::Dynamic(Operation::Exact(_), mut inner), _) if inner.len() == 1 => inner.remove(0),
                 (kind, ty) => Expr { kind, ty, ..arg },
             })
@@ -218,7 +218,7 @@ impl Checker<'_> {
             };
             let made = self.dynamic_node(Operation::OrElse(held), args, ty.clone(), span);
             // What an optional in doubt holds may be a fault.
-            return match self.doubts.any() {
+            return match self.cel.doubts.any() {
                 true => self.dynamic_node(Operation::Demand(FaultKind::BadArgument), vec![made], ty, span),
                 false => made,
             };
@@ -421,7 +421,7 @@ impl Checker<'_> {
     fn row_of_policies(&mut self, id: FunctionId, given: &[Type]) -> FunctionId {
         let rows = functions::named(id.def().name, id.def().method);
         let overloads = rows.iter().map(|row| (row.def().params, row.def().repeats, &row.def().result));
-        let found = self.inference.overload(overloads, given);
+        let found = self.cel.inference.overload(overloads, given);
         match found.as_ref().map(|(fitting, _)| fitting.as_slice()) {
             Some([at]) => rows.get(*at).copied().unwrap_or(id),
             _ => id,

@@ -69,13 +69,13 @@ impl Doubts {
 impl Checker<'_> {
     /// Whether the values of a part of the expression are known to be of its type.
     pub(super) fn is_sure(&self, ty: &Type) -> bool {
-        is_static(ty) && !self.doubts.any()
+        is_static(ty) && !self.cel.doubts.any()
     }
 
     /// Doubts a result that is of a known type although parts that give it are not.
     pub(super) fn doubt_unless_sure<'t>(&mut self, result: &Type, mut parts: impl Iterator<Item = &'t Type>) {
         if is_static(result) && !parts.all(is_static) {
-            self.doubts.doubt();
+            self.cel.doubts.doubt();
         }
     }
 }

@@ -165,7 +165,7 @@ impl Checker<'_> {
                     && !self.has_row(Row::Optionals)
                     && args.iter().all(|object| self.may_be_optional(object)) =>
             {
-                self.doubts.doubt();
+                self.cel.doubts.doubt();
                 self.dynamic_node(Operation::HasValue(name), args, Type::Bool, span)
             }
             kind => Expr { kind, ..made },
@@ -223,7 +223,7 @@ impl Checker<'_> {
         let field = match &target {
             Type::Map(_, value) => (**value).clone(),
             Type::Variable(_) => {
-                self.inference.assign(&Type::Dyn, &target);
+                self.cel.inference.assign(&Type::Dyn, &target);
                 Type::Dyn
             }
             Type::Dyn | Type::Any => Type::Dyn,
@@ -316,7 +316,7 @@ impl Checker<'_> {
         match &target {
             Type::Map(..) | Type::Dyn | Type::Any => {}
             Type::Variable(_) => {
-                self.inference.assign(&Type::Dyn, &target);
+                self.cel.inference.assign(&Type::Dyn, &target);
             }
             other => {
                 let message = format!("`{}` has no fields", self.shown(other));

@@ -32,8 +32,8 @@ impl Checker<'_> {
         if !self.are_alike(&types, "list") {
             return self.unknown(span);
         }
-        let element = joined.unwrap_or_else(|| self.inference.fresh());
-        let whole = self.inference.resolve(&element);
+        let element = joined.unwrap_or_else(|| self.cel.inference.fresh());
+        let whole = self.cel.inference.resolve(&element);
         self.doubt_unless_sure(&whole, types.iter().map(|(ty, _)| ty));
         self.make(ExprKind::List(items), element.list(), span)
     }
@@ -65,7 +65,7 @@ impl Checker<'_> {
     /// The type of elements so far and of one more.
     fn joined(&mut self, known: Option<Type>, next: &Type) -> Type {
         let Some(known) = known else { return next.clone() };
-        match self.inference.assign(&known, next) {
+        match self.cel.inference.assign(&known, next) {
             true => inference::most_general(&known, next),
             false => Type::Dyn,
         }
@@ -83,13 +83,13 @@ impl Checker<'_> {
 
     /// Kubernetes wants the same type of all elements; `dyn` beside another type is none.
     fn are_alike(&mut self, types: &[(Type, Span)], what: &str) -> bool {
-        if self.formatting > 0 {
+        if self.cel.formatting > 0 {
             return true;
         }
         let Some((first, rest)) = types.split_first() else { return true };
-        let first = self.inference.resolve(&first.0);
+        let first = self.cel.inference.resolve(&first.0);
         for (ty, span) in rest {
-            let ty = self.inference.resolve(ty);
+            let ty = self.cel.inference.resolve(ty);
             if !is_equivalent(&first, &ty) {
                 self.uneven(what, &first, &ty, *span);
                 return false;
@@ -119,9 +119,9 @@ impl Checker<'_> {
         if !self.are_alike(&keys, "map") || !self.are_alike(&values, "map") {
             return self.unknown(span);
         }
-        let key = key_type.unwrap_or_else(|| self.inference.fresh());
-        let value = value_type.unwrap_or_else(|| self.inference.fresh());
-        let (whole_key, whole_value) = (self.inference.resolve(&key), self.inference.resolve(&value));
+        let key = key_type.unwrap_or_else(|| self.cel.inference.fresh());
+        let value = value_type.unwrap_or_else(|| self.cel.inference.fresh());
+        let (whole_key, whole_value) = (self.cel.inference.resolve(&key), self.cel.inference.resolve(&value));
         self.doubt_unless_sure(&whole_key, keys.iter().map(|(ty, _)| ty));
         self.doubt_unless_sure(&whole_value, values.iter().map(|(ty, _)| ty));
         let ty = Type::Map(Arc::new(key), Arc::new(value));

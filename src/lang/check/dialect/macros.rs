@@ -88,7 +88,7 @@ impl Checker<'_> {
         }
         let is_open = !matches!(ty, Type::List(_) | Type::Set(_));
         let (types, mut object) = self.cel_variable_types(row.is_optional(), declared.len(), object, &ty)?;
-        if sorts && (is_open || self.doubts.any()) {
+        if sorts && (is_open || self.cel.doubts.any()) {
             let (ty, at) = (object.ty.clone(), object.span);
             object = self.dynamic_node(Operation::Sortable, vec![object], ty, at);
         }
@@ -191,7 +191,7 @@ impl Checker<'_> {
             },
             // An entry is a map, also where its type is not known.
             (MacroKind::TransformMapEntry, Some(body))
-                if !is_static(&self.ty(&body)) || self.doubts.any() =>
+                if !is_static(&self.ty(&body)) || self.cel.doubts.any() =>
             {
                 let (ty, at) = (body.ty.clone(), body.span);
                 (kind, Some(self.dynamic_node(Operation::Mapping, vec![body], ty, at)))
@@ -203,7 +203,7 @@ impl Checker<'_> {
 
     /// Whether the keys of `sortBy` show only when they are computed which order they have.
     fn sorts_by_values(&self, object: &Expr, body: &Expr, ty: &Type) -> bool {
-        let open = self.doubts.any() || !is_static(ty) || has_float(ty);
+        let open = self.cel.doubts.any() || !is_static(ty) || has_float(ty);
         !self.has_row(Row::Faults) && (open || can_fail(body) || can_fail(object))
     }
 
@@ -267,7 +267,7 @@ impl Checker<'_> {
         let span = object.span;
         if is_optional {
             let held = match ty {
-                Type::CelOptional(held) if self.doubts.any() => {
+                Type::CelOptional(held) if self.cel.doubts.any() => {
                     let held = (**held).clone();
                     let object = self.dynamic_node(Operation::Optional, vec![object], ty.clone(), span);
                     return Some((vec![held], object));
@@ -276,7 +276,7 @@ impl Checker<'_> {
                 Type::Dyn | Type::Variable(_) => {
                     let object = self.dynamic_node(Operation::Optional, vec![object], Type::Dyn, span);
                     // The result of `value()`, of which nothing is known.
-                    return Some((vec![self.inference.fresh()], object));
+                    return Some((vec![self.cel.inference.fresh()], object));
                 }
                 other => {
                     let message = format!("this macro is for optionals, this is `{}`", self.shown(other));
@@ -287,7 +287,7 @@ impl Checker<'_> {
             return Some((vec![held], object));
         }
         let types = match ty {
-            Type::List(_) | Type::Map(..) if self.doubts.any() => {
+            Type::List(_) | Type::Map(..) if self.cel.doubts.any() => {
                 let (object, types) = (Expr { ty: ty.clone(), ..object }, variables_of(ty, variables));
                 let object = self.dynamic_node(Operation::Iterable, vec![object], ty.clone(), span);
                 return Some((types, object));
@@ -296,7 +296,7 @@ impl Checker<'_> {
             Type::Map(..) => variables_of(ty, variables),
             Type::Resources if variables == 1 => vec![Type::String],
             Type::Dyn | Type::Variable(_) => {
-                self.inference.assign(&Type::Dyn, ty);
+                self.cel.inference.assign(&Type::Dyn, ty);
                 let object = self.dynamic_node(Operation::Iterable, vec![object], Type::Dyn, span);
                 return Some((vec![Type::Dyn, Type::Dyn], object));
             }
@@ -320,9 +320,9 @@ impl Checker<'_> {
             };
             slots.push(self.cel_variable(name, *span, ty, range));
         }
-        let doubted = self.doubts.any() || types.iter().any(is_open);
+        let doubted = self.cel.doubts.any() || types.iter().any(is_open);
         if doubted {
-            slots.iter().for_each(|slot| self.doubts.doubt_slot(*slot));
+            slots.iter().for_each(|slot| self.cel.doubts.doubt_slot(*slot));
         }
         slots
     }
@@ -331,7 +331,7 @@ impl Checker<'_> {
     pub(in crate::check) fn cel_binding(&mut self, name: &ast::Text, ty: Type) {
         let range = if has_float(&ty) { Range::None } else { super::super::expr::type_range(&ty) };
         self.cel_variable(name, Span::default(), ty, range);
-        self.bindings = self.declared.slots.len();
+        self.cel.bindings = self.declared.slots.len();
     }
 
     fn cel_variable(&mut self, name: &ast::Text, span: Span, ty: Type, range: Range) -> SlotId {
@@ -371,7 +371,9 @@ impl Checker<'_> {
             MacroKind::TransformMap => Type::Map(Arc::new(first), Arc::new(body.clone())),
             MacroKind::TransformMapEntry => match body {
                 Type::Map(..) => body.clone(),
-                Type::Dyn => Type::Map(Arc::new(self.inference.fresh()), Arc::new(self.inference.fresh())),
+                Type::Dyn => {
+                    Type::Map(Arc::new(self.cel.inference.fresh()), Arc::new(self.cel.inference.fresh()))
+                }
                 other => {
                     let message =
                         format!("the value of an entry is a map, this is `{}`", super::cel_name(other));
@@ -399,16 +401,16 @@ impl Checker<'_> {
                 match (is_open, body) {
                     (true, Type::Dyn | Type::Variable(_)) => Type::Dyn,
                     (true, _) => {
-                        self.doubts.doubt();
-                        self.inference.fresh().list()
+                        self.cel.doubts.doubt();
+                        self.cel.inference.fresh().list()
                     }
                     _ => first.list(),
                 }
             }
             MacroKind::OptMap => Type::CelOptional(Arc::new(body.clone())),
             MacroKind::OptFlatMap => {
-                let none = Type::CelOptional(Arc::new(self.inference.fresh()));
-                if !self.inference.assign(body, &none) {
+                let none = Type::CelOptional(Arc::new(self.cel.inference.fresh()));
+                if !self.cel.inference.assign(body, &none) {
                     let message = format!(
                         "`optFlatMap` makes an optional, this is `{}`; `optMap` is for a plain value",
                         self.shown(body)
@@ -417,7 +419,7 @@ impl Checker<'_> {
                 }
                 match body {
                     Type::Dyn => Type::Dyn,
-                    _ => self.inference.resolve(&none),
+                    _ => self.cel.inference.resolve(&none),
                 }
             }
             _ => Type::Dyn,
@@ -459,10 +461,10 @@ impl Checker<'_> {
         }
         let range = if has_float(&ty) || !is_static(&ty) { Range::None } else { value.range };
         let locals = self.frame.locals.len();
-        let doubted = self.doubts.any() || is_open(&ty) || can_fail(&value);
+        let doubted = self.cel.doubts.any() || is_open(&ty) || can_fail(&value);
         let slot = self.cel_variable(&name, at, ty, range);
         if doubted {
-            self.doubts.doubt_slot(slot);
+            self.cel.doubts.doubt_slot(slot);
         }
         let body = body(self);
         self.frame.locals.truncate(locals);

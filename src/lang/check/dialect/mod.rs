@@ -1,4 +1,4 @@
-//! [`Dialect`]: what the policy language and CEL decide differently about an expression.
+//! [`ExprLanguage`]: what the policy language and CEL decide differently about an expression.
 //!
 //! The checker calls [`Checker::cel_expr`] for an expression of CEL; statements, names, facts, ranges, units
 //! and what a place sees are shared. An operation whose outcome is proved becomes the node of the policy
@@ -15,12 +15,14 @@ mod literals;
 mod macros;
 mod names;
 mod operators;
+mod state;
 mod statements;
 
-pub(super) use doubts::Doubts;
-pub(super) use inference::Inference;
+use doubts::Doubts;
+use inference::Inference;
 pub(super) use literals::call_arguments;
 pub(crate) use operators::{exact_range, finite_range};
+pub(super) use state::CelState;
 
 use super::Checker;
 use crate::language::environments::{Row, Rows};
@@ -32,7 +34,7 @@ use bayplan_diag::{Code, Span, codes};
 
 /// The language of the expressions of a policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Dialect {
+pub(crate) enum ExprLanguage {
     /// The policy language: what compiles has no run-time error.
     Policy,
     /// CEL in an environment: an operation without a value is a fault.
@@ -48,8 +50,8 @@ impl Checker<'_> {
     /// The environment of the expressions; the one of Kubernetes where they are not CEL.
     fn rows(&self) -> Rows {
         match self.dialect {
-            Dialect::Cel(rows) => rows,
-            Dialect::Policy => Rows::KUBERNETES,
+            ExprLanguage::Cel(rows) => rows,
+            ExprLanguage::Policy => Rows::KUBERNETES,
         }
     }
 
@@ -68,10 +70,10 @@ impl Checker<'_> {
 
     /// An expression of CEL.
     pub(super) fn cel_expr(&mut self, of: &ast::Expr) -> Expr {
-        let outer = self.doubts.enter();
+        let outer = self.cel.doubts.enter();
         let made = self.cel_expr_of(of);
-        self.doubts.leave(outer);
-        for (name, span, ty) in self.doubts.reads() {
+        self.cel.doubts.leave(outer);
+        for (name, span, ty) in self.cel.doubts.reads() {
             if self.names_a_type(&ty) {
                 self.named_by_variable(&name, span);
             }
@@ -104,7 +106,7 @@ impl Checker<'_> {
 
     /// The type of an expression with all that is known of it.
     fn ty(&self, expr: &Expr) -> Type {
-        self.inference.resolve(&expr.ty)
+        self.cel.inference.resolve(&expr.ty)
     }
 
     /// An operation that the values decide.
@@ -136,7 +138,7 @@ impl Checker<'_> {
         if self.is_sure(&ty) && ty == Type::Bool || ty.is_unknown() {
             return expr;
         }
-        if !self.inference.assign(&Type::Bool, &ty) {
+        if !self.cel.inference.assign(&Type::Bool, &ty) {
             let message = format!("a condition is true or false, this is `{}`", self.shown(&ty));
             self.mistake(&codes::NOT_A_CONDITION, expr.span, message, "");
             return self.unknown(expr.span);
@@ -147,7 +149,7 @@ impl Checker<'_> {
 
     /// A type as CEL writes it.
     fn shown(&self, ty: &Type) -> String {
-        cel_name(&self.inference.resolve(ty))
+        cel_name(&self.cel.inference.resolve(ty))
     }
 
     /// The type that CEL gives an expression, in the words of cel-go.

@@ -98,21 +98,21 @@ impl Checker<'_> {
     pub(super) fn is_local(&self, name: &str) -> bool {
         let own = self.frame.locals.iter().rev().find(|local| *local.name == *name);
         own.is_some_and(
-            |local| matches!(local.kind, LocalKind::Slot(slot, _) if slot.index() >= self.bindings),
+            |local| matches!(local.kind, LocalKind::Slot(slot, _) if slot.index() >= self.cel.bindings),
         )
     }
 
     /// Whether cel-go takes a variable of this type for the name of a type.
     pub(super) fn names_a_type(&self, ty: &Type) -> bool {
-        let names = matches!(self.inference.resolve(ty), Type::TypeOf(_) | Type::TypeName);
+        let names = matches!(self.cel.inference.resolve(ty), Type::TypeOf(_) | Type::TypeName);
         names && !self.has_row(Row::TypeVariables)
     }
 
     /// Whether cel-go takes a variable that is read here for the name of a type. Where its type is open, the type is checked at
     /// the end of the expression.
     pub(super) fn reads_a_type(&mut self, name: &str, ty: &Type, span: Span) -> bool {
-        if matches!(self.inference.resolve(ty), Type::Variable(_)) {
-            self.doubts.read(name, span, ty.clone());
+        if matches!(self.cel.inference.resolve(ty), Type::Variable(_)) {
+            self.cel.doubts.read(name, span, ty.clone());
         }
         self.names_a_type(ty)
     }
@@ -139,19 +139,19 @@ impl Checker<'_> {
     /// be a fault, and is of any type.
     fn of_macro_variable(&mut self, value: Expr) -> Expr {
         let ExprKind::Slot(slot) = &value.kind else { return value };
-        let doubted = self.doubts.is_doubted(*slot);
+        let doubted = self.cel.doubts.is_doubted(*slot);
         let value = self.branch(value, true);
         if !doubted {
             return value;
         }
-        self.doubts.doubt();
+        self.cel.doubts.doubt();
         let (ty, span) = (value.ty.clone(), value.span);
         self.dynamic_node(Operation::Demand(FaultKind::BadArgument), vec![value], ty, span)
     }
 
     /// A variable that is given when the expression is evaluated, also where the variable of a macro hides it.
     fn binding(&self, name: &str, span: Span) -> Option<Expr> {
-        let slot = self.declared.slots.iter().take(self.bindings).position(|slot| *slot.name == *name)?;
+        let slot = self.declared.slots.iter().take(self.cel.bindings).position(|slot| *slot.name == *name)?;
         let ty = self.declared.slots.get(slot)?.ty.clone();
         Some(self.make(ExprKind::Slot(SlotId(slot as u32)), ty, span))
     }

@@ -176,7 +176,7 @@ impl Checker<'_> {
         };
         let range = operand.range.negated();
         match (ty, operand.range) {
-            _ if self.doubts.any() => self.dynamic_node(Operation::Negate, vec![operand], result, span),
+            _ if self.cel.doubts.any() => self.dynamic_node(Operation::Negate, vec![operand], result, span),
             // Only the smallest int has no opposite.
             (Type::Int, Range::Whole { lo, .. }) if lo > i128::from(i64::MIN) => {
                 self.with_range(ExprKind::Negate(Box::new(operand)), Type::Int, range, span)
@@ -192,7 +192,7 @@ impl Checker<'_> {
     /// The result of an operator for operands of these types.
     pub(super) fn operator(&mut self, overloads: &'static [Overload], given: &[Type]) -> Option<Type> {
         let rows = overloads.iter().map(|(params, result)| (*params, false, result));
-        self.inference.overload(rows, given).map(|(_, result)| result)
+        self.cel.inference.overload(rows, given).map(|(_, result)| result)
     }
 
     pub(super) fn cel_binary(&mut self, of: &ast::Binary, span: Span) -> Expr {
@@ -537,7 +537,7 @@ impl Checker<'_> {
         }
         // What it holds may be a fault, or of another type.
         if matches!(ty, Type::CelOptional(_)) {
-            self.doubts.doubt();
+            self.cel.doubts.doubt();
         }
         let (span, ty) = (branch.span, branch.ty.clone());
         self.dynamic_node(Operation::Branch, vec![branch], ty, span)

@@ -1,6 +1,6 @@
 //! Values of CEL where statements want those of the policy language.
 
-use super::Dialect;
+use super::ExprLanguage;
 use crate::check::Checker;
 use crate::typed::{Expr, ExprKind, Operation};
 use crate::types::value::{Cel, Constant, FaultKind, Value};
@@ -65,7 +65,7 @@ impl Checker<'_> {
 
     /// The value of a let with `missing`: absent where an optional is empty, and where CEL has an error.
     pub(in crate::check) fn that_may_be_missing(&mut self, expr: Expr) -> Expr {
-        if self.dialect == Dialect::Policy {
+        if self.dialect == ExprLanguage::Policy {
             return expr;
         }
         let Type::CelOptional(held) = &expr.ty else {
@@ -82,7 +82,7 @@ impl Checker<'_> {
     /// `p.labels["job"] == pod.labels["job"]` in the condition of a group: a pod whose path is absent is in no
     /// group, as in the policy language.
     pub(in crate::check) fn key_that_may_be_absent(&self, expr: Expr) -> Expr {
-        if self.dialect == Dialect::Policy {
+        if self.dialect == ExprLanguage::Policy {
             return expr;
         }
         let Expr { kind, ty, range, span } = expr;

@@ -1,6 +1,6 @@
 //! Conditions and numbers over columns, computed for the 64 rows of a word.
 
-use super::{ColumnScan, Part, RangeBool, RangeFloat, RangeNumber, Wanted};
+use super::{ColumnScan, RangeBool, RangeFloat, RangeNumber, ResourceAmount, Wanted};
 use crate::typed::CompareOp;
 use crate::types::arithmetic;
 use crate::types::value::Value;
@@ -143,8 +143,12 @@ impl RangeNumber {
         out: &'o mut [i64; 64],
     ) -> &'o [i64; 64] {
         let column = match self {
-            RangeNumber::Column(Part::Allocatable, at) => scan.resources.get(*at).map(|(has, _)| *has),
-            RangeNumber::Column(Part::Requested, at) => scan.resources.get(*at).map(|(_, used)| *used),
+            RangeNumber::Column(ResourceAmount::Allocatable, at) => {
+                scan.resources.get(*at).map(|(has, _)| *has)
+            }
+            RangeNumber::Column(ResourceAmount::Requested, at) => {
+                scan.resources.get(*at).map(|(_, used)| *used)
+            }
             _ => None,
         };
         if let Some(block) = column.and_then(|column| column.get(word)) {
@@ -167,9 +171,9 @@ impl RangeNumber {
                     // No node has any of it.
                     None => out.fill(0),
                     Some((has, used)) => match part {
-                        Part::Allocatable => *out = *has,
-                        Part::Requested => *out = *used,
-                        Part::Free => free(has, used, out),
+                        ResourceAmount::Allocatable => *out = *has,
+                        ResourceAmount::Requested => *out = *used,
+                        ResourceAmount::Free => free(has, used, out),
                     },
                 }
             }

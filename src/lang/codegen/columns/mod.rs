@@ -18,7 +18,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 use std::sync::Arc;
 
-pub(super) use crate::analysis::shape::Part;
+pub(super) use crate::analysis::shape::ResourceAmount;
 pub(super) use by_labels::ByLabels;
 
 /// A condition over 64 nodes.
@@ -60,7 +60,7 @@ pub enum RangeNumber {
     /// A register of the pod.
     Register(usize),
     /// An amount of the node.
-    Column(Part, usize),
+    Column(ResourceAmount, usize),
     /// `a + b`
     Add(Box<RangeNumber>, Box<RangeNumber>),
     /// `a - b`

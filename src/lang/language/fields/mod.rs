@@ -10,7 +10,7 @@ mod parts;
 mod table;
 
 use bayplan_model::Kinds;
-pub use parts::{PARTS, Part, PartDef};
+pub use parts::{CountedPart, PARTS, PartDef};
 pub use table::FIELDS;
 
 pub use crate::types::ObjectType;
@@ -42,7 +42,7 @@ pub struct FieldDef {
     /// Most bytes of a text, most elements of a collection; 0 where it has none, and where `part` says how many.
     pub size: u32,
     /// What the elements of a collection are counted with; `None` where `size` tells.
-    pub part: Option<Part>,
+    pub part: Option<CountedPart>,
     /// Most bytes of a text inside a collection; 0 if it holds none. All annotations of an object
     /// together have at most this size.
     pub text: u32,

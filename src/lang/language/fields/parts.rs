@@ -2,7 +2,7 @@
 
 /// A kind of part of which an object has many.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
+pub enum CountedPart {
     /// Labels, and terms of a node selector.
     Labels,
     /// Annotations.
@@ -27,7 +27,7 @@ pub enum Part {
 #[derive(Debug)]
 pub struct PartDef {
     /// The part.
-    pub part: Part,
+    pub part: CountedPart,
     /// The name, as `--size` takes it.
     pub name: &'static str,
     /// How many an object has, if `--size` does not say else.
@@ -38,19 +38,19 @@ pub struct PartDef {
 
 /// The parts of objects. An object with more is decided in the same way; it may take longer than the bound.
 pub static PARTS: [PartDef; 9] = [
-    row(Part::Labels, "labels", 32, "labels of an object, and terms of a node selector"),
-    row(Part::Annotations, "annotations", 32, "annotations of an object"),
-    row(Part::Containers, "containers", 50, "containers of a pod, and their images"),
-    row(Part::Taints, "taints", 100, "taints of a node"),
-    row(Part::Tolerations, "tolerations", 50, "tolerations of a pod"),
+    row(CountedPart::Labels, "labels", 32, "labels of an object, and terms of a node selector"),
+    row(CountedPart::Annotations, "annotations", 32, "annotations of an object"),
+    row(CountedPart::Containers, "containers", 50, "containers of a pod, and their images"),
+    row(CountedPart::Taints, "taints", 100, "taints of a node"),
+    row(CountedPart::Tolerations, "tolerations", 50, "tolerations of a pod"),
     // A kubelet reports at most fifty images with five names each.
-    row(Part::Images, "images", 250, "names of images on a node"),
-    row(Part::Terms, "terms", 64, "elements of a list or map below `spec`, `status` and `metadata`"),
-    row(Part::Objects, "objects", 10_000, "objects of a kind that policies look up"),
+    row(CountedPart::Images, "images", 250, "names of images on a node"),
+    row(CountedPart::Terms, "terms", 64, "elements of a list or map below `spec`, `status` and `metadata`"),
+    row(CountedPart::Objects, "objects", 10_000, "objects of a kind that policies look up"),
     // They leave the list when they get their node.
-    row(Part::Nominated, "nominated", 100, "pods that preemption has promised a node, at one time"),
+    row(CountedPart::Nominated, "nominated", 100, "pods that preemption has promised a node, at one time"),
 ];
 
-const fn row(part: Part, name: &'static str, number: u32, doc: &'static str) -> PartDef {
+const fn row(part: CountedPart, name: &'static str, number: u32, doc: &'static str) -> PartDef {
     PartDef { part, name, number, doc }
 }

@@ -1,6 +1,6 @@
 //! The rows of the field table, object by object.
 
-use super::{Access, Eviction, FieldDef, Meaning, ObjectType, Part};
+use super::{Access, CountedPart, Eviction, FieldDef, Meaning, ObjectType};
 use crate::types::Ty;
 use bayplan_model::Kinds;
 
@@ -10,10 +10,10 @@ const LABELS: Ty = Ty::Map(&Ty::String, &Ty::String);
 /// A number, or the part that tells it.
 macro_rules! size {
     ($size:literal) => {
-        ($size, None::<Part>)
+        ($size, None::<CountedPart>)
     };
     ($part:ident) => {
-        (0, Some(Part::$part))
+        (0, Some(CountedPart::$part))
     };
 }
 

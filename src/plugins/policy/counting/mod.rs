@@ -1,10 +1,10 @@
 //! The rules of a policy that do not decide (`mode warn`, `mode audit`): what each would have done to a decision that was
 //! made without it.
 //!
-//! They are parts of the policy ([`Part::counting`](bayplan_lang::typed::Part::counting)), so that the plugin of the policy has
-//! the rules that decide and nothing else. Each rule is counted for itself, as if it
-//! alone had decided too. This file says what each rule would have done; `judge.rs` evaluates one rule, `explain.rs` names
-//! the rules that would refuse a pod.
+//! They are parts of the policy ([`PolicyPart::counting`](bayplan_lang::typed::PolicyPart::counting)), so that the plugin
+//! of the policy has the rules that decide and nothing else. Each rule is counted for itself, as if it alone had decided
+//! too. This file says what each rule would have done; `judge.rs` evaluates one rule, `explain.rs` names the rules that
+//! would refuse a pod.
 //!
 //! They are evaluated after the plugin of the policy, on the nodes that were feasible; rules about evictions by one
 //! more PostFilter. The decision record has what they would have done.
