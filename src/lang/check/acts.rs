@@ -59,17 +59,11 @@ impl<'a> Checker<'a> {
                 BlockKind::Remember(of) => {
                     self.act(of.when.as_ref(), statement.span, |this| this.remember(of))
                 }
-                BlockKind::Write(of) if of.verb != WriteVerb::Patch && point != Point::Failure => {
+                BlockKind::Write(of) if of.verb != WriteVerb::Patch => {
                     self.act(of.when.as_ref(), statement.span, |this| this.write(of))
                 }
-                BlockKind::Write(of) if point != Point::Failure => {
-                    self.act(of.when.as_ref(), statement.span, |this| this.patch(of))
-                }
+                BlockKind::Write(of) => self.act(of.when.as_ref(), statement.span, |this| this.patch(of)),
                 BlockKind::Event(of) => self.act(of.when.as_ref(), statement.span, |this| this.event(of)),
-                BlockKind::Write(of) if of.verb == WriteVerb::Patch => {
-                    self.no_patch(statement.span, "`after failure` does not patch");
-                    continue;
-                }
                 other => {
                     self.refused_in_block(other, statement.span);
                     continue;

@@ -200,11 +200,8 @@ impl<'a> Builder<'a> {
             Rule::permit => StatementKind::Permit(self.block(pair)?),
             Rule::reserve => StatementKind::Reserve(self.block(pair)?),
             Rule::before => StatementKind::BeforeBind(self.block(pair)?),
-            Rule::after => {
-                let failure = pair.parts().any(|part| part.rule() == Rule::k_failure);
-                let block = self.block(pair)?;
-                if failure { StatementKind::AfterFailure(block) } else { StatementKind::AfterBind(block) }
-            }
+            Rule::after => StatementKind::AfterBind(self.block(pair)?),
+            Rule::failure => StatementKind::AfterFailure(self.block(pair)?),
             Rule::let_ => StatementKind::Let(self.let_(pair)?),
             Rule::typedef => StatementKind::Type(self.typedef(pair)?),
             Rule::def => StatementKind::Def(self.def(pair)?),

@@ -8,7 +8,6 @@ const WRITING: &[Home] = &[
     Home::Block(StatementId::Reserve),
     Home::Block(StatementId::BeforeBind),
     Home::Block(StatementId::AfterBind),
-    Home::Block(StatementId::AfterFailure),
 ];
 
 /// The blocks that run after an attempt.

@@ -251,7 +251,7 @@ pub(super) static AFTER_BIND: StatementDef = StatementDef {
     words: "after bind",
     points: &["PostBind"],
     rule: "after",
-    syntax: "after bind { annotate|label|patch OBJECT {KEY: E}; event OBJECT normal|warning \"REASON\" \"TEXT\"; remember MEMO = E; activate GROUP }",
+    syntax: "after bind { annotate|label|patch OBJECT {KEY: E}; event OBJECT normal|warning \"REASON\" \"TEXT\"; remember MEMO = E; release GROUP \"REASON\"; activate GROUP }",
     sees: Some(Names::PER_NODE),
     doc: "Writes to the API server when the pod is bound, at least once, also after a restart: a mark on the pod, \
           `after-bind.bayplan.dev/POLICY`, goes when everything is written. Values are those of the time of \
@@ -268,8 +268,8 @@ policy tell {
 pub(super) static AFTER_FAILURE: StatementDef = StatementDef {
     words: "after failure",
     points: &["the end of a failed attempt"],
-    rule: "after",
-    syntax: "after failure { remember MEMO = E [when E]; release GROUP \"REASON\" [when E]; activate GROUP [when E] }",
+    rule: "failure",
+    syntax: "after failure { event OBJECT normal|warning \"REASON\" \"TEXT\"; remember MEMO = E [when E]; release GROUP \"REASON\" [when E]; activate GROUP [when E] }",
     sees: Some(Names::PER_POD),
     doc: "Runs when an attempt ends without a node, or is refused at Reserve, Permit, PreBind or Bind, or its pod is \
           deleted. After an attempt that a `release`, or the end of its group, ended, no pod is released or activated.",

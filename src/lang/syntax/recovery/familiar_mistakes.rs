@@ -8,7 +8,7 @@ use crate::syntax::build::Builder;
 use crate::syntax::familiar::{self, WordOperator};
 use crate::syntax::literal;
 use crate::syntax::recovery::expected::Expected;
-use crate::syntax::recovery::segments::{block_of, in_blocks};
+use crate::syntax::recovery::segments::in_blocks;
 use crate::syntax::tokens::{Kind, Token};
 use bayplan_diag::{Diagnostic, Span, codes};
 
@@ -359,8 +359,8 @@ fn named(builder: &Builder<'_>, tokens: &[Token], at: usize, expected: &Expected
     let statement =
         at.checked_sub(1).and_then(|at| tokens.get(at)).and_then(|before| builder.word(before))?;
     let token = tokens.get(at).filter(|token| token.kind == Kind::Word && expected.only("`{`"))?;
-    let nameless =
-        block_of(statement).is_some_and(|id| id.def().words == statement && id.def().naming == Naming::None);
+    let nameless = beginning_with(statement)
+        .any(|id| id.has_block() && id.def().words == statement && id.def().naming == Naming::None);
     nameless.then(|| {
         let help = format!("write `{statement} {{ … }}`; it is called after its policy");
         Diagnostic::new(&codes::SYNTAX, place(builder, token), format!("`{statement}` has no name"))

@@ -19,7 +19,7 @@ use crate::language::statements::{Home, Naming, STATEMENTS, StatementId};
 use crate::syntax::ast::*;
 use crate::syntax::recovery::expected::Expected;
 use crate::syntax::recovery::segments::{
-    Body, Segment, block_of, body_of_block, body_of_policy, in_blocks, in_files, in_language, in_policies,
+    Body, Segment, block_at, body_of_block, body_of_policy, in_blocks, in_files, in_language, in_policies,
     items, opening, words_in,
 };
 use crate::syntax::tokens::Kind;
@@ -338,7 +338,7 @@ fn statement(builder: &mut Builder<'_>, segment: &Segment, lost: bool) -> Statem
         report(builder, segment, diagnostic);
         return fail(builder);
     }
-    let is_block = block_of(word).is_some();
+    let is_block = block_at(builder, segment.start).is_some();
     if !(is_block && lost) {
         match read(builder, segment, "", |builder, pair| builder.statement(pair)) {
             Ok(statement) => return statement,
@@ -385,8 +385,9 @@ fn block(
     lost: bool,
     error: Option<&Error<Rule>>,
 ) -> Option<Statement> {
-    let word = builder.token_text(segment.start);
-    let allowed = block_of(word).map(|block| words_in(Home::Block(block))).unwrap_or_default();
+    let id = block_at(builder, segment.start);
+    let word = id.map_or(builder.token_text(segment.start), |id| id.def().words);
+    let allowed = id.map(|id| words_in(Home::Block(id))).unwrap_or_default();
     let Some(open) = opening(builder, segment, &allowed) else {
         match error {
             Some(error) => explain(builder, segment, error),

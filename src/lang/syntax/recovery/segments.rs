@@ -44,9 +44,16 @@ pub(in crate::syntax) fn words_in(home: Home) -> Vec<&'static str> {
     words
 }
 
-/// The statement with a block that a word begins. Those of one word take the same statements.
-pub(in crate::syntax) fn block_of(word: &str) -> Option<StatementId> {
-    beginning_with(word).find(|id| id.has_block())
+/// The statement with a block that begins at a token: the one whose words all stand there, else the first one that
+/// begins with its word.
+pub(in crate::syntax) fn block_at(builder: &Builder<'_>, at: usize) -> Option<StatementId> {
+    let written = |id: &StatementId| {
+        let words = id.def().words.split(' ').enumerate();
+        words.into_iter().all(|(next, word)| builder.token_text(at + next) == word)
+    };
+    let mut blocks = beginning_with(builder.token_text(at)).filter(|id| id.has_block());
+    let first = blocks.next()?;
+    Some(if written(&first) { first } else { blocks.find(written).unwrap_or(first) })
 }
 
 /// Whether a word continues a statement or an expression, so that none begins at it.
@@ -305,7 +312,7 @@ impl BodyScan<'_, '_> {
         // the statements of a block that has lost its `{` stay with its head, and those after a `}` too many
         // with their block
         let head = self.body.starts.last().map(|&(start, _)| start);
-        let block = head.and_then(|head| block_of(builder.token_text(head)));
+        let block = head.and_then(|head| block_at(builder, head));
         let headless = block.is_some() && !self.opened;
         let inner = builder.word_at(at).filter(|word| {
             let stands = |block| beginning_with(word).any(|id| id.def().stands_in(Home::Block(block)));
@@ -381,7 +388,7 @@ pub(in crate::syntax) fn opening(
 ) -> Option<usize> {
     let mut braces = (segment.start..segment.end).filter(|&at| builder.token_text(at) == "{");
     let first = braces.next()?;
-    let record_before = block_of(builder.token_text(segment.start)) == Some(StatementId::Ledger);
+    let record_before = block_at(builder, segment.start) == Some(StatementId::Ledger);
     if !record_before {
         // a word of the block before the brace: the brace is one of an expression
         let early = (segment.start + 1..first).any(|at| {
