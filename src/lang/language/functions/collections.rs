@@ -86,10 +86,6 @@ pub(super) const INDEX_OF: FunctionDef = FunctionDef {
 
 pub(super) const LAST_INDEX_OF: FunctionDef = FunctionDef {
     name: "lastIndexOf",
-    params: &[L, T],
-    names: &["list", "element"],
-    result: Ty::Int,
-    range: Some(|_| Range::whole(-1, i32::MAX as i128)),
     body: |args, _| match args {
         [list, wanted] => list.elements().map_or(Value::Absent, |list| {
             Value::Int(list.iter().rposition(|item| item.equals(wanted)).map_or(-1, |at| at as i64))
@@ -98,16 +94,22 @@ pub(super) const LAST_INDEX_OF: FunctionDef = FunctionDef {
     },
     doc: "the index of the last element that equals the argument; -1 if there is none",
     examples: &[("[1, 2, 1].lastIndexOf(1)", "2")],
+    ..INDEX_OF
+};
+
+/// What the rows of `sets` share.
+const SETS: FunctionDef = FunctionDef {
+    work: Work::Sorts,
+    method: false,
+    params: &[L, L],
+    names: &["list", "other"],
+    result: Ty::Bool,
     ..BASE
 };
 
 pub(super) const SETS_CONTAINS: FunctionDef = FunctionDef {
     name: "sets.contains",
-    work: Work::Sorts,
-    method: false,
-    params: &[L, L],
     names: &["list", "part"],
-    result: Ty::Bool,
     body: |args, _| {
         two(args, |a, b| {
             let all = set(a);
@@ -116,16 +118,11 @@ pub(super) const SETS_CONTAINS: FunctionDef = FunctionDef {
     },
     doc: "true if the list has every element of `part`",
     examples: &[("sets.contains([1, 2], [1])", "true"), ("sets.contains([1], [2])", "false")],
-    ..BASE
+    ..SETS
 };
 
 pub(super) const SETS_INTERSECTS: FunctionDef = FunctionDef {
     name: "sets.intersects",
-    work: Work::Sorts,
-    method: false,
-    params: &[L, L],
-    names: &["list", "other"],
-    result: Ty::Bool,
     body: |args, _| {
         two(args, |a, b| {
             let all = set(a);
@@ -134,20 +131,15 @@ pub(super) const SETS_INTERSECTS: FunctionDef = FunctionDef {
     },
     doc: "true if the lists have an element in common",
     examples: &[("sets.intersects([1, 2], [2])", "true")],
-    ..BASE
+    ..SETS
 };
 
 pub(super) const SETS_EQUIVALENT: FunctionDef = FunctionDef {
     name: "sets.equivalent",
-    work: Work::Sorts,
-    method: false,
-    params: &[L, L],
-    names: &["list", "other"],
-    result: Ty::Bool,
     body: |args, _| two(args, |a, b| Value::Bool(set(a) == set(b))),
     doc: "true if the lists have the same elements; order and duplicates do not matter",
     examples: &[("sets.equivalent([1, 2], [2, 1, 1])", "true")],
-    ..BASE
+    ..SETS
 };
 
 /// The family's rows.
