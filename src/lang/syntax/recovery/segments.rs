@@ -44,7 +44,7 @@ pub(in crate::syntax) fn words_in(home: Home) -> Vec<&'static str> {
     words
 }
 
-/// The statement with a block that begins at a token: the one whose words all stand there, else the first one that
+/// The statement with a block that begins at a token: the one that has all its words there, else the first one that
 /// begins with its word.
 pub(in crate::syntax) fn block_at(builder: &Builder<'_>, at: usize) -> Option<StatementId> {
     let written = |id: &StatementId| {
