@@ -3,7 +3,6 @@
 
 use super::run::{Configured, on_invalid, own_namespace, profiles, run_process};
 use super::run_args::{ApiServerArgs, LoggingArgs, PolicyArgs};
-use super::version::KUBE_SCHEDULER;
 use super::{ExitStatus, live};
 use crate::cluster::api::client::Target;
 use crate::cluster::extender::listen::Listen;
@@ -19,6 +18,7 @@ use crate::config::SchedulerConfig;
 use crate::diag::SourceMap;
 use crate::framework::features::FeatureGates;
 use crate::framework::{At, Named, Profile};
+use crate::model::KubernetesVersion;
 use crate::plugins::IN_TREE;
 use anyhow::bail;
 use std::net::Ipv4Addr;
@@ -128,6 +128,7 @@ fn options(args: &Args) -> anyhow::Result<cluster_run::Options> {
         statuses: Default::default(),
         namespace: String::new(),
         policy_account: PolicyAccount::beside(""),
+        version: crate::model::VersionRows::default(),
         needs: Vec::new(),
         answering: Some(server::Settings {
             at: args.listen.clone(),
@@ -142,7 +143,7 @@ fn options(args: &Args) -> anyhow::Result<cluster_run::Options> {
             zpages: ZPages {
                 flags: None,
                 statusz: false,
-                emulates: KUBE_SCHEDULER,
+                emulates: KubernetesVersion::default().word(),
                 started: jiff::Timestamp::now(),
             },
         },

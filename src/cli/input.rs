@@ -2,6 +2,7 @@
 //! A file that cannot be read, and everything that is wrong inside of a file, is a diagnostic.
 
 use crate::diag::{Diagnostic, Source, SourceId, SourceMap, Span, codes, suggest};
+use crate::framework::Features;
 use crate::lang::analysis::claims::{Claimed, Clash};
 use crate::lang::analysis::cost::Size;
 use crate::lang::analysis::load::Load;
@@ -43,6 +44,8 @@ pub(super) struct Policies {
     pub elsewhere: Vec<SourceId>,
     /// The exceptions outside of policies, of all texts.
     pub exceptions: Arc<Outside>,
+    /// As which version of Kubernetes plugins decide beside the policies.
+    pub decides: Features,
     /// Patterns of files and folders to leave out.
     pub exclude: Vec<Glob>,
 }

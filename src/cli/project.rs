@@ -1,9 +1,10 @@
-//! `bayplan.yaml`: settings of `lint` and `test` for a project, the same for people and for CI. The file of
+//! `bayplan.yaml`: settings of `lint`, `test` and of decisions for a project, the same for people and for CI. The file of
 //! the present folder counts, or that of the nearest folder above it. Flags are added to what it says.
 
 use super::input::Glob;
 use super::output::Lines;
 use crate::diag::{Code, Diagnostic, SourceMap, Span, codes, draw};
+use crate::model::KubernetesVersion;
 use crate::yaml::{Booleans, Field, FieldError, Tree, document};
 use anyhow::Context;
 use std::path::{Path, PathBuf};
@@ -54,6 +55,8 @@ pub(super) struct Project {
     pub exclude: Vec<Glob>,
     /// CustomResourceDefinitions.
     pub schemas: Vec<PathBuf>,
+    /// The version of Kubernetes as which decisions are made.
+    pub kubernetes: Option<KubernetesVersion>,
     /// The least share of conditions that tests see both true and false, in percent.
     pub min_coverage: Option<u8>,
 }
@@ -96,7 +99,7 @@ fn drawn(sources: &SourceMap, said: &[Diagnostic]) -> anyhow::Error {
 }
 
 fn project(tree: &Tree, folder: &Path, errors: &mut Vec<FieldError>) -> Project {
-    let root = Field::root(tree).object(&["lint", "test", "schemas"], errors);
+    let root = Field::root(tree).object(&["lint", "test", "schemas", "kubernetes"], errors);
     let mut project = Project::default();
     if let Some(lint) = root.get("lint") {
         let lint = lint.object(&["deny", "allow", "exclude"], errors);
@@ -114,6 +117,14 @@ fn project(tree: &Tree, folder: &Path, errors: &mut Vec<FieldError>) -> Project 
             }
             in_range
         });
+    }
+    if let Some(field) = root.get("kubernetes")
+        && let Some(word) = field.string(errors)
+    {
+        match KubernetesVersion::parse(word) {
+            Ok(version) => project.kubernetes = Some(version),
+            Err(why) => errors.push(field.error(why)),
+        }
     }
     let schemas: Vec<PathBuf> = words(root.get("schemas"), errors);
     project.schemas = schemas.into_iter().map(|path| folder.join(path)).collect();

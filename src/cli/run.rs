@@ -2,7 +2,6 @@
 //! `cluster::run`, and its end into an exit status.
 
 use super::output::{Lines, Output};
-use super::version::KUBE_SCHEDULER;
 use super::{ExitStatus, live, setup};
 use crate::cluster::api::client::Target;
 use crate::cluster::extender::ask;
@@ -18,7 +17,7 @@ use crate::cluster::process::{leader, logs};
 use crate::cluster::writes::statuses;
 use crate::config::{self, SchedulerConfig};
 use crate::diag::{Diagnostic, Look, SourceId, SourceMap, draw, suggest};
-use crate::framework::features::{self, FeatureGates, Features, Gate, GateError};
+use crate::framework::features::{self, FeatureGates, Features, Gate, GateError, GatesOf};
 use crate::framework::{Extenders, Framework};
 use crate::lang::analysis::cost::Size;
 use crate::plugins::policy::ExemptPods;
@@ -32,10 +31,12 @@ pub(super) use super::run_args::Args;
 use super::run_args::{LoggingArgs, SecurePortArgs};
 
 /// The feature gates of the flag.
-fn feature_gates(parts: &[String]) -> anyhow::Result<FeatureGates> {
-    FeatureGates::parse(parts.iter().map(String::as_str)).map_err(|error| {
+fn feature_gates(of: GatesOf, parts: &[String]) -> anyhow::Result<FeatureGates> {
+    FeatureGates::parse(of, parts.iter().map(String::as_str)).map_err(|error| {
         let meant = match &error {
-            GateError::Unknown(name) => suggest::nearest(name, features::gate_names()),
+            GateError::Unknown(name, elsewhere) if elsewhere.is_empty() => {
+                suggest::nearest(name, features::gate_names())
+            }
             _ => None,
         };
         match meant {
@@ -43,6 +44,14 @@ fn feature_gates(parts: &[String]) -> anyhow::Result<FeatureGates> {
             None => anyhow!(Lines(error.to_string())),
         }
     })
+}
+
+/// Whose gates count, by the flags.
+fn gates_of(args: &Args) -> anyhow::Result<GatesOf> {
+    let binary = args.decides_as.of_the_flag();
+    let emulated =
+        super::run_flags::emulated(binary, &args.emulated_version, &args.min_compatibility_version)?;
+    Ok(GatesOf { binary, emulated })
 }
 
 /// How to treat the pods of invalid policies.
@@ -86,7 +95,7 @@ fn drawn(sources: &SourceMap, diagnostics: &[Diagnostic]) -> String {
 }
 
 fn configuration(args: &Args) -> anyhow::Result<Configured> {
-    let gates = feature_gates(&args.feature_gates)?;
+    let gates = feature_gates(gates_of(args)?, &args.feature_gates)?;
     let mut sources = SourceMap::new();
     let Some(path) = &args.config else {
         let source = sources.add("the default configuration", "");
@@ -281,6 +290,7 @@ fn options(args: &Args) -> anyhow::Result<cluster_run::Options> {
             identity: election.as_ref().map_or_else(leader::identity, |it| it.identity.clone()),
         },
         statuses: written_statuses(&args.write_status)?,
+        version: configured.gates.features().rows(),
         policy_account: args
             .policy_service_account
             .clone()
@@ -327,7 +337,7 @@ fn zpages(args: &Args, config: &SchedulerConfig, features: Features) -> ZPages {
     ZPages {
         flags: features.on(Gate::ComponentFlagz).then_some(flags),
         statusz: features.on(Gate::ComponentStatusz),
-        emulates: KUBE_SCHEDULER,
+        emulates: args.decides_as.of_the_flag().word(),
         started: jiff::Timestamp::now(),
     }
 }
@@ -428,7 +438,7 @@ mod tests {
             text,
             "unrecognized feature gate: NodeDeclaredFeature; did you mean `NodeDeclaredFeatures`?"
         );
-        let text = error(&["--feature-gates=SchedulerQueueingHints=false"]);
+        let text = error(&["--kubernetes=1.36", "--feature-gates=SchedulerQueueingHints=false"]);
         assert_eq!(
             text,
             "cannot set feature gate SchedulerQueueingHints to false, feature is locked to true"
@@ -437,7 +447,7 @@ mod tests {
             "--feature-gates=kube:TaintTolerationComparisonOperators=true",
             "--feature-gates=MemoryQoS=true",
         ];
-        let gates = feature_gates(&parse(&flags).feature_gates).unwrap();
+        let gates = feature_gates(GatesOf::default(), &parse(&flags).feature_gates).unwrap();
         assert_eq!(gates.flag(), "MemoryQoS=true,TaintTolerationComparisonOperators=true");
         let shown = options(&parse(&flags)).unwrap().gates;
         assert!(shown.iter().any(|row| row.0 == "TaintTolerationComparisonOperators" && row.2));

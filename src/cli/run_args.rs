@@ -1,7 +1,7 @@
 //! The flags of `bayplan run`: those of kube-scheduler, and those of policies. `run` gives them
 //! their meaning; `run_flags` parses single values.
 
-use super::setup::Declared;
+use super::setup::{DecidesAs, Declared};
 use super::{durations, run_flags};
 use crate::cluster::policies::account::PolicyAccount;
 use crate::cluster::process::logs;
@@ -38,6 +38,15 @@ pub(super) struct Args {
     /// Retry an unschedulable pod after this time even without an event that may help it.
     #[arg(long, value_name = "DURATION", value_parser = durations::duration, default_value = "5m")]
     pub(super) pod_max_in_unschedulable_pods_duration: Duration,
+    #[command(flatten)]
+    pub(super) decides_as: DecidesAs,
+    /// The version of Kubernetes whose feature gates have their stages, defaults and locks: `1.36` or `1.37`. Decisions that
+    /// no gate is about stay those of `--kubernetes` [default: that version].
+    #[arg(long, value_name = "[kube=]VERSION")]
+    pub(super) emulated_version: Vec<String>,
+    /// The version with which objects and leases must stay compatible, below `--emulated-version`. It changes nothing here.
+    #[arg(long, value_name = "[kube=]VERSION")]
+    pub(super) min_compatibility_version: Vec<String>,
     /// Kubernetes feature gates, as `Name=true,Other=false`; `--help` lists those that change something.
     #[arg(long, value_name = "GATES", value_delimiter = ',', long_help = features::help())]
     pub(super) feature_gates: Vec<String>,

@@ -1,6 +1,8 @@
 //! Values of flags of `run`: durations, TLS versions and cipher suites, as Go writes them. Also the
 //! flags of kube-scheduler that `run` refuses, each with the reason.
 
+use crate::model::KubernetesVersion;
+use anyhow::bail;
 use std::collections::BTreeMap;
 
 /// The values of all flags as they were given, and the defaults of others, by the identifiers of clap. It takes no
@@ -45,14 +47,12 @@ impl clap::Args for Given {
     }
 }
 
-/// Flags of kube-scheduler 1.36 that are refused, each with the reason.
+/// Flags of kube-scheduler that are refused, each with the reason.
 const REFUSED: &[(&str, &str)] = &[
     ("allow-metric-labels", "metrics and their labels are fixed"),
     ("allow-metric-labels-manifest", "metrics and their labels are fixed"),
     ("disabled-metrics", "all metrics are served; drop them in the scrape configuration"),
     ("show-hidden-metrics-for-version", "all metrics are shown"),
-    ("emulated-version", "decisions follow one version, which `bayplan version` prints"),
-    ("min-compatibility-version", "decisions follow one version, which `bayplan version` prints"),
     ("http2-max-streams-per-connection", "the secure port speaks HTTP/1.1"),
     ("log-json-info-buffer-size", "log lines are not buffered"),
     ("log-text-info-buffer-size", "log lines are not buffered"),
@@ -70,6 +70,50 @@ const REFUSED: &[(&str, &str)] = &[
 
 const NO_PROXY: &str =
     "user names from an authenticating proxy are not supported; use a token or a client certificate";
+
+/// The minor version of a flag `[kube=]1.36`, of which the last value counts.
+fn minor(flag: &str, given: &[String]) -> anyhow::Result<Option<u32>> {
+    let Some(text) = given.last().map(|text| text.trim()) else { return Ok(None) };
+    let version = match text.split_once('=') {
+        Some(("kube", version)) => version,
+        Some((component, _)) => bail!("`--{flag}` has the component `{component}`; the only one is `kube`"),
+        None => text,
+    };
+    let mut parts = version.split('.');
+    let numbers =
+        (parts.next().and_then(|one| one.parse().ok()), parts.next().and_then(|two| two.parse().ok()));
+    match (numbers, parts.next()) {
+        ((Some(1u32), Some(minor)), None) => Ok(Some(minor)),
+        ((Some(_), Some(_)), Some(_)) => bail!("`--{flag}`: patch version not allowed, got: {version}"),
+        _ => bail!("`--{flag}` has `{version}`, which is not a version such as `1.36`"),
+    }
+}
+
+/// The version whose gates count, in place of those of `binary`. Source: `component-base/compatibility/registry.go`.
+pub(super) fn emulated(
+    binary: KubernetesVersion,
+    emulated: &[String],
+    min_compatibility: &[String],
+) -> anyhow::Result<KubernetesVersion> {
+    let number = |version: KubernetesVersion| 36 + version as u32;
+    let newest = number(binary);
+    let asked = minor("emulated-version", emulated)?.unwrap_or(newest);
+    if !(newest.saturating_sub(3)..=newest).contains(&asked) {
+        bail!("emulation version 1.{asked} is not between [1.{}, {binary}]", newest.saturating_sub(3));
+    }
+    let known = KubernetesVersion::ALL.into_iter().find(|version| number(*version) == asked);
+    let Some(known) = known else {
+        bail!(
+            "`--emulated-version`: the feature gates of Kubernetes 1.{asked} are not known here; write `1.36` or `1.37`"
+        );
+    };
+    if let Some(least) = minor("min-compatibility-version", min_compatibility)?
+        && !(newest.saturating_sub(3)..=asked).contains(&least)
+    {
+        bail!("minCompatibilityVersion 1.{least} is not between [1.{}, 1.{asked}]", newest.saturating_sub(3));
+    }
+    Ok(known)
+}
 
 /// Parses the only value of a flag for something that is always off.
 pub(super) fn only_false(text: &str) -> Result<bool, String> {

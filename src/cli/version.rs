@@ -1,6 +1,7 @@
 //! `bayplan version`: the versions of the program and the language, and the kube-scheduler whose decisions it makes.
 
 use super::{ExitStatus, Output};
+use crate::model::KubernetesVersion;
 
 /// Prints versions.
 #[derive(clap::Args, Debug, Default)]
@@ -14,22 +15,23 @@ pub(super) struct Args {
 /// The version of the policy language.
 pub(super) const LANGUAGE: u32 = 1;
 
-/// The version of kube-scheduler whose decisions this scheduler makes.
-pub(super) const KUBE_SCHEDULER: &str = "1.36";
-
 /// Runs the command.
 pub(super) fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitStatus> {
     let version = env!("CARGO_PKG_VERSION");
+    let decides_as = KubernetesVersion::default();
+    let others = KubernetesVersion::ALL.into_iter().filter(|other| *other != decides_as);
+    let others: String = others.map(|other| format!(", with `--kubernetes {other}` as {other}")).collect();
     if args.output == "json" {
         let json = serde_json::json!({
             "apiVersion": "bayplan.dev/v1", "kind": "Version",
-            "version": version, "language": LANGUAGE, "kubeScheduler": KUBE_SCHEDULER,
+            "version": version, "language": LANGUAGE, "kubeScheduler": decides_as.word(),
+            "kubeSchedulers": KubernetesVersion::ALL.map(KubernetesVersion::word),
         });
         out.json(&json)?;
     } else {
         writeln!(
             out.stdout(),
-            "bayplan {version}, policy language {LANGUAGE}, decides as kube-scheduler {KUBE_SCHEDULER}"
+            "bayplan {version}, policy language {LANGUAGE}, decides as kube-scheduler {decides_as}{others}"
         )?;
     }
     Ok(ExitStatus::Success)

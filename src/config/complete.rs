@@ -5,13 +5,14 @@
 
 use super::SchedulerConfig;
 use super::write::{json_tree, tree};
-use bayplan_framework::{At, PluginConfig, Profile, Registry};
+use bayplan_framework::{At, Features, Gate, PluginConfig, Profile, Registry};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 
 /// The configuration with everything filled in that it leaves to defaults. It means the same.
 pub fn completed(config: &SchedulerConfig, registry: &Registry) -> SchedulerConfig {
     let mut config = config.clone();
+    config.version = registry.features().rows();
     for profile in &mut config.profiles {
         complete(profile, registry);
     }
@@ -19,6 +20,7 @@ pub fn completed(config: &SchedulerConfig, registry: &Registry) -> SchedulerConf
 }
 
 fn complete(profile: &mut Profile, registry: &Registry) {
+    let features = registry.features();
     let mut plugins = profile.multi_point(registry);
     for plugin in &mut plugins {
         let named = profile.multi_point.enabled.iter().any(|named| named.name == plugin.name);
@@ -29,7 +31,7 @@ fn complete(profile: &mut Profile, registry: &Registry) {
     profile.multi_point.enabled = plugins;
     for config in &mut profile.plugin_config {
         if let Some(kind) = registry.get(&config.name).and_then(|entry| entry.args_kind()) {
-            config.args = json_tree(&with_defaults(kind, tree(&config.args)), config.args.at);
+            config.args = json_tree(&with_defaults(kind, tree(&config.args), features), config.args.at);
         }
     }
     let at_points = profile.points.iter().flat_map(|(_, selection)| &selection.enabled);
@@ -40,7 +42,7 @@ fn complete(profile: &mut Profile, registry: &Registry) {
     }
     let missing = names.into_iter().filter_map(|name| {
         let kind = registry.get(name)?.args_kind()?;
-        let args = json_tree(&with_defaults(kind, Value::Null), At::default());
+        let args = json_tree(&with_defaults(kind, Value::Null, features), At::default());
         Some(PluginConfig { name: name.to_owned(), at: At::default(), args })
     });
     let missing: Vec<PluginConfig> = missing.collect();
@@ -48,7 +50,7 @@ fn complete(profile: &mut Profile, registry: &Registry) {
 }
 
 /// Arguments of a kind with what is left to defaults.
-fn with_defaults(kind: &str, args: Value) -> Value {
+fn with_defaults(kind: &str, args: Value, features: Features) -> Value {
     let mut args = match args {
         Value::Object(args) => args,
         _ => Map::new(),
@@ -81,7 +83,12 @@ fn with_defaults(kind: &str, args: Value) -> Value {
             }
         }
         "PodTopologySpreadArgs" => set("defaultingType", json!("System")),
-        "VolumeBindingArgs" => set("bindTimeoutSeconds", json!(600)),
+        "VolumeBindingArgs" => {
+            set("bindTimeoutSeconds", json!(600));
+            if features.on(Gate::StorageCapacityScoring) {
+                set("shape", json!([{"utilization": 0, "score": 10}, {"utilization": 100, "score": 0}]));
+            }
+        }
         _ => {}
     }
     Value::Object(args)

@@ -21,7 +21,7 @@ mod write;
 use bayplan_diag::suggest::nearest;
 use bayplan_diag::{Diagnostic, SourceId, Span, codes};
 use bayplan_framework::{ArgsError, At, Framework, Instances, Profile, Registry};
-use bayplan_model::Duration;
+use bayplan_model::{Duration, VersionRows};
 use std::sync::Arc;
 
 pub use complete::completed;
@@ -31,6 +31,12 @@ pub use write::{as_flags, shown, value, yaml};
 
 /// The profile of pods without `schedulerName`.
 pub(crate) const DEFAULT_SCHEDULER_NAME: &str = "default-scheduler";
+
+/// The extension point of groups of pods, which 1.37 has.
+const GROUPS: &str = "podGroupPostFilter";
+
+/// Extension points that are not built; their lists may be empty.
+const UNBUILT_POINTS: [&str; 3] = ["placementGenerate", "placementScore", GROUPS];
 
 /// How several instances elect a leader.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -90,6 +96,8 @@ pub struct SchedulerConfig {
     pub profiles: Vec<Profile>,
     /// The extenders, in the order of the file.
     pub extenders: Vec<ExtenderConfig>,
+    /// As which version it is written.
+    pub version: VersionRows,
 }
 
 impl Default for SchedulerConfig {
@@ -119,6 +127,7 @@ impl Default for SchedulerConfig {
             delay_cache_until_active: false,
             profiles: vec![Profile::new(DEFAULT_SCHEDULER_NAME)],
             extenders: Vec::new(),
+            version: VersionRows::default(),
         }
     }
 }

@@ -184,7 +184,7 @@ fn profile(field: &Field, only: bool, errors: &mut Errors, not_built: &mut NotBu
     let mut profile = Profile { scheduler_name: Symbol::new(name), at: field.tree.at, ..Profile::default() };
     profile.percentage_of_nodes_to_score = percentage(&fields, errors);
     if let Some(plugins) = fields.get("plugins") {
-        let unbuilt = ["placementGenerate", "placementScore"];
+        let unbuilt = super::UNBUILT_POINTS;
         let mut known: Vec<&str> = Point::ALL.iter().map(|point| point.field()).collect();
         known.push("multiPoint");
         known.extend(unbuilt);

@@ -2,9 +2,9 @@
 //! (`complete` fills in defaults).
 //! For `--write-config-to` and `/configz`; reading the file gives the same configuration.
 
-use super::{SchedulerConfig, extenders};
+use super::{GROUPS, SchedulerConfig, UNBUILT_POINTS, extenders};
 use bayplan_framework::{At, Named, Point, Profile, Selection, Tree, TreeEntry, TreeValue};
-use bayplan_model::Duration;
+use bayplan_model::{Duration, VersionRow, VersionRows};
 use serde_json::{Map, Value, json};
 
 /// A number, as Go writes it: a whole one without a fraction.
@@ -37,7 +37,7 @@ pub fn value(config: &SchedulerConfig) -> Value {
         },
         "podInitialBackoffSeconds": config.pod_initial_backoff.0 / 1_000_000,
         "podMaxBackoffSeconds": config.pod_max_backoff.0 / 1_000_000,
-        "profiles": config.profiles.iter().map(profile).collect::<Vec<_>>(),
+        "profiles": config.profiles.iter().map(|of| profile(of, config.version)).collect::<Vec<_>>(),
     });
     if !config.extenders.is_empty() {
         all["extenders"] = config.extenders.iter().map(extenders::value).collect();
@@ -109,7 +109,7 @@ pub(super) fn seconds(of: Duration) -> String {
     }
 }
 
-fn profile(of: &Profile) -> Value {
+fn profile(of: &Profile, version: VersionRows) -> Value {
     let mut all = Map::new();
     all.insert("schedulerName".into(), json!(of.scheduler_name.as_str()));
     if let Some(share) = of.percentage_of_nodes_to_score {
@@ -120,7 +120,8 @@ fn profile(of: &Profile) -> Value {
         let list = of.points.iter().find(|(at, _)| *at == point).map(|(_, list)| list);
         plugins.insert(point.field().into(), list.map_or(json!({}), selection));
     }
-    for unbuilt in ["placementGenerate", "placementScore"] {
+    let written = |name: &&str| *name != GROUPS || version.has(VersionRow::GroupPostFilter);
+    for unbuilt in UNBUILT_POINTS.into_iter().filter(written) {
         plugins.insert(unbuilt.into(), json!({}));
     }
     plugins.insert("multiPoint".into(), selection(&of.multi_point));

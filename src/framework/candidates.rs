@@ -2,7 +2,7 @@
 //!
 //! Source: `pkg/scheduler/framework/preemption/preemption.go`, `pickOneNodeForPreemption`.
 
-use bayplan_model::{NodeId, PodInfo, Symbol, Time};
+use bayplan_model::{NodeId, PodInfo, Symbol, Time, VersionRow, VersionRows};
 use std::cmp::Reverse;
 use std::sync::Arc;
 
@@ -34,6 +34,13 @@ struct Cost {
     earliest_start: Reverse<Time>,
 }
 
+/// What preemption says of the node and the number of victims that it found.
+///
+/// Source: `pkg/scheduler/framework/preemption/preemption.go`, since 1.37.
+pub fn placement_found(node: &Symbol, victims: usize) -> String {
+    format!("preemption: found a potential placement for pod on node {node}, preempting {victims} victims")
+}
+
 impl Candidate {
     fn cost(&self, now: Time) -> Cost {
         let above_lowest = |pod: &Arc<PodInfo>| i64::from(pod.priority) - i64::from(i32::MIN);
@@ -58,12 +65,16 @@ impl Candidate {
     }
 }
 
-/// The more important pod first: higher priority, then earlier start. Pods that have not started follow those that have,
-/// and their order is reversed: upstream compares two of them by the clock, which it reads for one after the other, so
-/// that each seems to have started before the one that it is compared with.
+/// The more important pod first: higher priority, then earlier start. Pods that have not started follow those that have.
+/// In 1.36 their order is reversed: upstream compares two of them by the clock, which it reads for one after the other,
+/// so that each seems to have started before the one that it is compared with. 1.37 reads the clock once for each.
 ///
-/// Source: `pkg/scheduler/util/utils.go`, `MoreImportantPod`.
-pub fn sort_by_importance(pods: &mut [&Arc<PodInfo>]) {
+/// Source: `pkg/scheduler/framework/preemption/util.go`, `MoreImportantVictim`; in 1.36 `pkg/scheduler/util/utils.go`,
+/// `MoreImportantPod`.
+pub fn sort_by_importance(pods: &mut [&Arc<PodInfo>], version: VersionRows) {
+    if version.has(VersionRow::UnstartedVictims) {
+        return pods.sort_by_key(|pod| (Reverse(pod.priority), pod.started.is_none(), pod.started));
+    }
     pods.reverse();
     pods.sort_by_key(|pod| (Reverse(pod.priority), pod.started.is_none(), pod.started));
     // Pods that started at one instant keep their order.

@@ -2,7 +2,7 @@
 //!
 //! Source: `pkg/scheduler/framework/events.go`, `staging/src/k8s.io/kube-scheduler/framework/types.go`.
 
-use bayplan_model::{ApiObject, Kind, Kinds, Namespace, Node, PodInfo};
+use bayplan_model::{ApiObject, Kind, Kinds, Namespace, Node, PodInfo, VersionRow, VersionRows};
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -66,8 +66,8 @@ impl EventResource {
         match self {
             Self::Pod => "Pod",
             Self::AssignedPod => "AssignedPod",
-            // Upstream's label for both.
-            Self::UnschedulablePod | Self::TargetPod => "UnschedulablePod",
+            Self::UnschedulablePod => "UnscheduledPod",
+            Self::TargetPod => "TargetPod",
             Self::DecidedPod => "DecidedPod",
             Self::WaitingPod => "WaitingPod",
             Self::Node => "Node",
@@ -123,7 +123,7 @@ impl EventResource {
 impl ActionType {
     /// The word in labels; several bits give that of the lowest.
     pub fn name(self) -> &'static str {
-        const NAMES: [&str; 14] = [
+        const NAMES: [&str; 15] = [
             "Add",
             "Delete",
             "UpdateNodeAllocatable",
@@ -138,6 +138,7 @@ impl ActionType {
             "UpdatePodSchedulingGatesEliminated",
             "UpdatePodGeneratedResourceClaim",
             "Update",
+            "UpdatePodScaleUp",
         ];
         NAMES.get(self.0.trailing_zeros() as usize).copied().unwrap_or("All")
     }
@@ -170,10 +171,12 @@ impl ActionType {
     pub const UPDATE_POD_GENERATED_RESOURCE_CLAIM: Self = Self(1 << 12);
     /// An update that is none of the above.
     pub const UPDATE_OTHER: Self = Self(1 << 13);
+    /// A pod requests more of a resource.
+    pub(crate) const UPDATE_POD_SCALE_UP: Self = Self(1 << 14);
     /// Any update.
-    pub const UPDATE: Self = Self(((1 << 14) - 1) & !0b11);
+    pub const UPDATE: Self = Self(((1 << 15) - 1) & !0b11);
     /// Anything.
-    pub const ALL: Self = Self((1 << 14) - 1);
+    pub const ALL: Self = Self((1 << 15) - 1);
 
     /// The actions on a node that tell of a change of these kinds.
     pub fn on_node(kinds: Kinds) -> Self {
@@ -273,22 +276,24 @@ impl ClusterEvent {
     /// without a node are for that pod ([`ClusterEvent::for_others`] makes those for the others).
     ///
     /// Source: `pkg/scheduler/framework/events.go`, `PodSchedulingPropertiesChange`.
-    pub fn of_pod(old: Option<&Arc<PodInfo>>, new: Option<&Arc<PodInfo>>) -> Vec<Self> {
+    pub fn of_pod(old: Option<&Arc<PodInfo>>, new: Option<&Arc<PodInfo>>, version: VersionRows) -> Vec<Self> {
         let Some(newest) = new.or(old) else { return Vec::new() };
         let resource = match newest.node_name {
             Some(_) => EventResource::AssignedPod,
             None => EventResource::TargetPod,
         };
-        let changed = Self::actions_of_pod(old.map(|pod| &**pod), new.map(|pod| &**pod));
+        let changed = Self::actions_of_pod(old.map(|pod| &**pod), new.map(|pod| &**pod), version);
+        let older = resource == EventResource::TargetPod && !version.has(VersionRow::EventLabels);
         let event = |action| {
             let objects = EventObjects::Pod { old: old.cloned(), new: new.cloned() };
-            Self::of(resource, action, objects)
+            let custom_label = if older { label_in_1_36(action) } else { None };
+            Self { custom_label, ..Self::of(resource, action, objects) }
         };
         POD_ACTIONS.into_iter().filter(|action| changed.intersects(*action)).map(event).collect()
     }
 
     /// The respects in which a pod changed.
-    pub fn actions_of_pod(old: Option<&PodInfo>, new: Option<&PodInfo>) -> ActionType {
+    pub fn actions_of_pod(old: Option<&PodInfo>, new: Option<&PodInfo>, version: VersionRows) -> ActionType {
         let (old, new) = match (old, new) {
             (None, None) => return ActionType::default(),
             (None, Some(_)) => return ActionType::ADD,
@@ -303,6 +308,9 @@ impl ClusterEvent {
         };
         note(old.labels != new.labels, ActionType::UPDATE_POD_LABEL);
         note(scaled_down(old, new), ActionType::UPDATE_POD_SCALE_DOWN);
+        if version.has(VersionRow::EventLabels) {
+            note(scaled_down(new, old), ActionType::UPDATE_POD_SCALE_UP);
+        }
         note(
             !old.scheduling_gates.is_empty() && new.scheduling_gates.is_empty(),
             ActionType::UPDATE_POD_SCHEDULING_GATES_ELIMINATED,
@@ -416,18 +424,38 @@ const NODE_ACTIONS: [(Kinds, ActionType); 9] = [
 ];
 
 /// What may happen to a pod, in upstream's order.
-const POD_ACTIONS: [ActionType; 7] = [
+const POD_ACTIONS: [ActionType; 8] = [
     ActionType::ADD,
     ActionType::DELETE,
     ActionType::UPDATE_POD_LABEL,
     ActionType::UPDATE_POD_SCALE_DOWN,
+    ActionType::UPDATE_POD_SCALE_UP,
     ActionType::UPDATE_POD_SCHEDULING_GATES_ELIMINATED,
     ActionType::UPDATE_POD_TOLERATION,
     ActionType::UPDATE_OTHER,
 ];
 
+/// The label in 1.36 of something that happened to a pod without a node, which is its name in 1.37 for the rest.
+fn label_in_1_36(action: ActionType) -> Option<&'static str> {
+    Some(match action {
+        ActionType::ADD => "UnschedulablePodAdd",
+        ActionType::DELETE => "UnschedulablePodDelete",
+        ActionType::UPDATE_POD_LABEL => "UnschedulablePodUpdatePodLabel",
+        ActionType::UPDATE_POD_SCALE_DOWN => "UnschedulablePodUpdatePodScaleDown",
+        ActionType::UPDATE_POD_TOLERATION => "UnschedulablePodUpdatePodToleration",
+        ActionType::UPDATE_POD_SCHEDULING_GATES_ELIMINATED => {
+            "UnschedulablePodUpdatePodSchedulingGatesEliminated"
+        }
+        ActionType::UPDATE_OTHER => "UnschedulablePodUpdate",
+        _ => return None,
+    })
+}
+
 /// Whether the request for any resource shrank or was removed.
 fn scaled_down(old: &PodInfo, new: &PodInfo) -> bool {
+    if old.named_requests & !new.named_requests != 0 {
+        return true;
+    }
     let (old, new) = (&old.requests, &new.requests);
     let gone = |(name, amount): &(bayplan_model::Symbol, i64)| {
         *amount > new.scalar(name) || !new.scalars.iter().any(|(other, _)| other == name)
@@ -445,6 +473,27 @@ pub struct EventRegistration {
     pub resource: EventResource,
     /// Which actions.
     pub actions: ActionType,
+}
+
+impl EventRegistration {
+    /// A registration for pods as 1.37 has it: what happens to pods with a node, and what happens to the waiting pod
+    /// itself. Other registrations are one part.
+    pub(super) fn parts(self) -> [Option<Self>; 2] {
+        if self.resource != EventResource::Pod {
+            return [Some(self), None];
+        }
+        let of = |resource, may: ActionType| {
+            let actions = ActionType(self.actions.0 & may.0);
+            (actions.0 != 0).then_some(Self { resource, actions })
+        };
+        let both = ActionType::UPDATE_POD_LABEL.with(ActionType::UPDATE_POD_SCALE_DOWN);
+        let ends = ActionType::ADD.with(ActionType::DELETE);
+        // Who waits for any update waits for those of the pod itself.
+        let any_update = self.actions.intersects(ActionType::UPDATE_OTHER);
+        let placed = if any_update { ends } else { both.with(ends) };
+        let others = ActionType(ActionType::ALL.0 & !ActionType::ADD.0 & !ActionType::DELETE.0);
+        [of(EventResource::AssignedPod, placed), of(EventResource::TargetPod, others)]
+    }
 }
 
 /// Whether an event may help a refused pod.

@@ -276,7 +276,7 @@ impl<'r> AppliedRules<'r> {
         judged: &mut dyn FnMut(NodeInfo, &'n Arc<PodInfo>, Verdict),
     ) -> Result<(), TakeOffError> {
         let mut left: SmallVec<[&Arc<PodInfo>; 16]> = node.pods().collect();
-        sort_by_importance(&mut left);
+        sort_by_importance(&mut left, trial.view().0.snapshot.version_rows());
         left.reverse();
         let known = self.verdicts(trial.view(), &left).map_err(TakeOffError::Rule)?;
         for (at, pod) in left.into_iter().enumerate() {

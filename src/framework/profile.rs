@@ -328,6 +328,7 @@ impl<'a> Builder<'a> {
         let plugins = self.plugins.into_iter().map(|(_, plugin)| plugin).collect();
         let mut framework =
             Framework::new(self.profile.scheduler_name.clone(), plugins, points).made_with(args);
+        framework = framework.decide_by(self.registry.features().rows());
         framework.percentage_of_nodes_to_score = self.profile.percentage_of_nodes_to_score;
         Ok(framework)
     }

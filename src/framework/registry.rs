@@ -151,19 +151,27 @@ pub struct DuplicateName(pub String);
 
 /// Every plugin a profile may name: the in-tree ones in the order of the default profile, then policies by name.
 #[derive(Clone, Debug, Default)]
-pub struct Registry(Vec<Entry>);
+pub struct Registry {
+    entries: Vec<Entry>,
+    features: Features,
+}
 
 impl Registry {
     /// The in-tree plugins under these feature gates. Of two rows of one name the first counts.
     pub fn in_tree(table: &[PluginDescriptor], features: Features) -> Self {
-        let mut registry = Self::default();
+        let mut registry = Self { entries: Vec::new(), features };
         for row in table {
             let source = Source::InTree(*row, features);
             if registry.get(row.name).is_none() {
-                registry.0.push(Entry { name: Arc::from(row.name), source, sorts: false });
+                registry.entries.push(Entry { name: Arc::from(row.name), source, sorts: false });
             }
         }
         registry
+    }
+
+    /// What its plugins are made for.
+    pub fn features(&self) -> Features {
+        self.features
     }
 
     /// Adds a policy; `sorts_queue` says that it has `queue by`. Policies follow the in-tree plugins, sorted by
@@ -179,8 +187,8 @@ impl Registry {
         }
         let source = Source::Policy(Arc::new(new));
         let entry = Entry { name: Arc::from(name), source, sorts: sorts_queue };
-        let at = self.0.partition_point(|known| !known.is_policy() || *known.name < *name);
-        self.0.insert(at, entry);
+        let at = self.entries.partition_point(|known| !known.is_policy() || *known.name < *name);
+        self.entries.insert(at, entry);
         Ok(())
     }
 
@@ -197,7 +205,8 @@ impl Registry {
     /// A plugin by name.
     pub fn get(&self, name: &str) -> Option<&Entry> {
         // Policies are many and sorted, so a binary search finds them.
-        let (in_tree, policies) = self.0.split_at(self.0.partition_point(|entry| !entry.is_policy()));
+        let (in_tree, policies) =
+            self.entries.split_at(self.entries.partition_point(|entry| !entry.is_policy()));
         let policy = || policies.binary_search_by(|entry| (*entry.name).cmp(name)).ok();
         let in_tree = in_tree.iter().find(|entry| *entry.name == *name);
         in_tree.or_else(|| policies.get(policy()?))
@@ -205,6 +214,6 @@ impl Registry {
 
     /// All of them, in the order of the default profile.
     pub fn entries(&self) -> impl Iterator<Item = &Entry> {
-        self.0.iter()
+        self.entries.iter()
     }
 }

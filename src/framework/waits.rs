@@ -7,6 +7,7 @@ use super::handle::Handle;
 use super::order::Points;
 use super::plugin::Plugin;
 use super::plugin_id::PluginId;
+use bayplan_model::{VersionRow, VersionRows};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -53,11 +54,16 @@ struct Wait {
 
 impl Waits {
     /// The registrations of all plugins that can refuse a pod, and of the one at the place `extenders`. A plugin without `EnqueueExtensions` waits for
-    /// everything. One that waits for nodes to be added and not for their taints is woken by taints all the same
+    /// everything. In 1.36 one that waits for nodes to be added and not for their taints is woken by taints all the same
     /// (upstream's answer to a node that is added with a taint which is taken away later).
     ///
     /// Source: `pkg/scheduler/scheduler.go`, `buildQueueingHintMap`, `unionedGVKs`.
-    pub(super) fn of(plugins: &[Arc<dyn Plugin>], points: &Points, extenders: Option<usize>) -> Self {
+    pub(super) fn of(
+        plugins: &[Arc<dyn Plugin>],
+        points: &Points,
+        extenders: Option<usize>,
+        version: VersionRows,
+    ) -> Self {
         let mut rows = Vec::new();
         for (at, plugin) in plugins.iter().enumerate() {
             let id = PluginId(at as u16);
@@ -80,9 +86,20 @@ impl Waits {
                     added |= registration.actions.intersects(ActionType::ADD);
                     taints |= registration.actions.intersects(ActionType::UPDATE_NODE_TAINT);
                 }
-                rows.push(Wait { plugin: id, registration, always: false, further: false });
+                // Policies read pods in ways that no action of upstream tells apart.
+                let in_tree = plugin.rule_plugin().is_none();
+                let parts = match version.has(VersionRow::OwnPodEvents) && in_tree {
+                    true => registration.parts(),
+                    false => [Some(registration), None],
+                };
+                rows.extend(parts.into_iter().flatten().map(|registration| Wait {
+                    plugin: id,
+                    registration,
+                    always: false,
+                    further: false,
+                }));
             }
-            if added && !taints {
+            if added && !taints && !version.has(VersionRow::TaintWakeUps) {
                 let registration = EventRegistration {
                     resource: EventResource::Node,
                     actions: ActionType::UPDATE_NODE_TAINT,

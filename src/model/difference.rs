@@ -35,10 +35,12 @@ impl PodInfo {
             never_preempts,
             scheduling_gates,
             requests,
+            named_requests,
             limits,
             nonzero_milli_cpu,
             nonzero_memory,
             score_requests,
+            taken_in_1_36,
             overhead,
             containers,
             images,
@@ -57,6 +59,8 @@ impl PodInfo {
             raw,
         } = self;
         let requests = *requests != now.requests
+            || *taken_in_1_36 != now.taken_in_1_36
+            || *named_requests != now.named_requests
             || *unreadable != now.unreadable
             || *nonzero_milli_cpu != now.nonzero_milli_cpu
             || *nonzero_memory != now.nonzero_memory;

@@ -32,6 +32,7 @@ mod pod_counts;
 mod columns;
 mod changes;
 mod difference;
+mod kubernetes;
 mod index;
 mod snapshot;
 mod node_info;
@@ -57,6 +58,7 @@ pub use constraints::{
 };
 pub use duration::DurationError;
 pub use index::{Feeds, Index, IndexError, IndexKey};
+pub use kubernetes::{KubernetesVersion, VersionRow, VersionRowDef, VersionRowKind, VersionRows};
 pub use labels::{
     Annotations, LabelSelector, Labels, Requirement, SelectorError, SelectorOperator, key_problem,
     value_problem,

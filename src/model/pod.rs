@@ -1,9 +1,11 @@
 //! [`PodInfo`]: a pod, parsed once from the slim object of `objects/pod.rs`. Every plugin reads it.
 
 use super::constraints::{ConstraintKinds, PodConstraints, PodVolume, VolumeSource};
+use super::kubernetes::{VersionRow, VersionRows};
 use super::labels::{Annotations, Labels};
 use super::node_selector::NodeAffinity;
 use super::objects::ObjectError;
+use super::requests::Taken;
 use super::resource::Resource;
 use super::symbol::Symbol;
 use super::taints::Toleration;
@@ -122,6 +124,8 @@ pub struct PodInfo {
     pub scheduling_gates: Box<[Symbol]>,
     /// Effective request: upstream's `PodRequests`, with overhead (`component-helpers/resource/helpers.go`).
     pub requests: Resource,
+    /// Which of CPU, memory and ephemeral storage are requested, as bits, be it nothing of it.
+    pub named_requests: u8,
     /// Effective limits, summed as `requests` are.
     pub limits: Resource,
     /// Request of CPU (millicores) with upstream's default for containers that name none; what a placed pod adds to its node in scores.
@@ -131,6 +135,8 @@ pub struct PodInfo {
     /// What this pod counts while NodeResourcesFit scores nodes for it: defaults for containers that name no CPU or
     /// memory, and no amounts of the pod as a whole.
     pub score_requests: Resource,
+    /// What the pod takes as 1.36 counts it, where that differs: the fields above are those of 1.37.
+    pub taken_in_1_36: Option<Box<Taken>>,
     /// `spec.overhead`.
     pub overhead: Resource,
     /// Containers: init containers first, in pod order, then regular ones.
@@ -170,6 +176,21 @@ pub struct PodInfo {
 }
 
 impl PodInfo {
+    /// The pod as it counts where these rows decide.
+    pub fn counted(self: Arc<Self>, rows: VersionRows) -> Arc<Self> {
+        match &self.taken_in_1_36 {
+            Some(taken) if !rows.has(VersionRow::ResizedSums) => Arc::new(Self {
+                requests: taken.requests.clone(),
+                limits: taken.limits.clone(),
+                nonzero_milli_cpu: taken.nonzero_milli_cpu,
+                nonzero_memory: taken.nonzero_memory,
+                score_requests: taken.score_requests.clone(),
+                ..Self::clone(&self)
+            }),
+            _ => self,
+        }
+    }
+
     /// The kinds of constraints that the pod has.
     #[inline]
     pub fn constraint_kinds(&self) -> ConstraintKinds {

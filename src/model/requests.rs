@@ -5,6 +5,7 @@
 //! Source: `component-helpers/resource/helpers.go`, `pkg/scheduler/framework/types.go` (`CalculateResource`),
 //! `pkg/scheduler/util/pod_resources.go`, `pkg/apis/core/v1/helper/qos/qos.go`.
 
+use super::kubernetes::{VersionRow, VersionRows};
 use super::labels;
 use super::objects::ObjectError;
 use super::objects::pod::{Container, ContainerStatus, Pod};
@@ -132,6 +133,24 @@ pub(super) fn read(list: &ResourceList, path: &str, of: AmountsOf, problems: &mu
     amounts
 }
 
+/// What a pod takes of the node that it is on, as one version of Kubernetes counts it. See the fields of
+/// [`super::PodInfo`] of the same names.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Taken {
+    /// `requests`.
+    pub requests: Resource,
+    /// `nonzero_milli_cpu`.
+    pub nonzero_milli_cpu: i64,
+    /// `nonzero_memory`.
+    pub nonzero_memory: i64,
+    /// `score_requests`.
+    pub score_requests: Resource,
+    /// `limits`.
+    pub limits: Resource,
+    /// `named_requests`.
+    pub named: u8,
+}
+
 /// Requests and limits of one place.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(super) struct Resources {
@@ -146,8 +165,10 @@ pub(super) struct Resources {
 pub(super) struct ContainerResources {
     /// The requests of the spec.
     pub spec: Resources,
-    /// What the kubelet has set, when the status says so: actual resources, and allocated requests.
-    pub status: Option<(Resources, Amounts)>,
+    /// What the kubelet has set, when the status says so.
+    pub actual: Option<Resources>,
+    /// The requests that the kubelet allocated, when the status says so.
+    pub allocated: Option<Amounts>,
     /// An init container.
     pub init: bool,
     /// An init container that keeps running.
@@ -214,9 +235,33 @@ impl PodResources {
         self.pod.as_ref().is_some_and(|pod| pod.requests.0.iter().any(|(name, _)| pod_level(name)))
     }
 
+    /// What the pod takes, as a version counts it.
+    pub(super) fn taken(&self, rows: VersionRows) -> Taken {
+        let without_pods = |amounts: Amounts| Resource { pods: 0, ..amounts.to_resource() };
+        let (nonzero_milli_cpu, nonzero_memory) = self.nonzero(rows);
+        let requests = self.requests(rows);
+        let names = ["cpu", "memory", "ephemeral-storage"].into_iter().enumerate();
+        let named =
+            names.filter(|(_, name)| requests.get(name).is_some()).fold(0, |all, (at, _)| all | 1 << at);
+        Taken {
+            named,
+            limits: without_pods(self.limits(rows)),
+            requests: without_pods(requests),
+            nonzero_milli_cpu,
+            nonzero_memory,
+            score_requests: without_pods(self.score(rows)),
+        }
+    }
+
+    /// Whether versions may count it differently: a status says what the pod has.
+    pub(super) fn is_resized(&self) -> bool {
+        let has_status = |of: &ContainerResources| of.actual.is_some() || of.allocated.is_some();
+        self.resize_infeasible || self.pod_status.is_some() || self.containers.iter().any(has_status)
+    }
+
     /// The requests of the pod, with overhead.
-    pub(super) fn requests(&self) -> Amounts {
-        self.requests_with(&Amounts::default())
+    fn requests(&self, rows: VersionRows) -> Amounts {
+        self.requests_with(&Amounts::default(), rows)
     }
 
     /// The requests of the containers, without pod-level resources, overhead and status.
@@ -226,23 +271,23 @@ impl PodResources {
 
     /// CPU (millicores) and memory (bytes) as nodes add them up for scores. A default counts for each container that
     /// names none, unless the pod as a whole or any container gives the resource and the pod has amounts of its own.
-    pub(super) fn nonzero(&self) -> (i64, i64) {
-        let asked = self.has_pod_requests().then(|| self.requests());
+    fn nonzero(&self, rows: VersionRows) -> (i64, i64) {
+        let asked = self.has_pod_requests().then(|| self.requests(rows));
         let missing = |name| asked.as_ref().is_none_or(|asked| asked.get(name).is_none());
-        self.scored(missing("cpu"), missing("memory"))
+        self.scored(missing("cpu"), missing("memory"), rows)
     }
 
     /// What counts of the pod that is being scored by NodeResourcesFit: the defaults of CPU and memory count for each
     /// container that names none, and amounts of the pod as a whole do not count, as upstream's scorer is made
     /// without `enablePodLevelResources` (the recorded decisions show it).
-    pub(super) fn score(&self) -> Amounts {
-        let mut requests = self.containers_with(&Self::defaults(true, true));
+    fn score(&self, rows: VersionRows) -> Amounts {
+        let mut requests = self.containers_with(&Self::defaults(true, true), rows);
         requests.add(&self.overhead);
         requests
     }
 
-    fn scored(&self, cpu: bool, memory: bool) -> (i64, i64) {
-        let requests = self.requests_with(&Self::defaults(cpu, memory));
+    fn scored(&self, cpu: bool, memory: bool, rows: VersionRows) -> (i64, i64) {
+        let requests = self.requests_with(&Self::defaults(cpu, memory), rows);
         let of = |name| requests.get(name).unwrap_or_default();
         (of("cpu").milli_value(), of("memory").value())
     }
@@ -258,31 +303,75 @@ impl PodResources {
         defaults
     }
 
-    fn containers_with(&self, defaults: &Amounts) -> Amounts {
-        self.combine(|container| {
-            let mut asked = match &container.status {
-                Some((actual, allocated)) if container.sidecar || !container.init => {
-                    self.effective_requests(&container.spec.requests, &actual.requests, allocated)
-                }
-                _ => container.spec.requests.clone(),
-            };
+    fn containers_with(&self, defaults: &Amounts, rows: VersionRows) -> Amounts {
+        let filled = |asked: Option<&Amounts>| {
+            let mut asked = asked.cloned().unwrap_or_default();
             for (name, amount) in &defaults.0 {
                 asked.entry(name, |now| now.unwrap_or(*amount));
             }
             asked
+        };
+        if rows.has(VersionRow::ResizedSums) {
+            self.maximum_of_sums(filled)
+        } else {
+            self.sum_of_maxima(filled)
+        }
+    }
+
+    /// The maximum of what each container asks for and has, summed over the containers: 1.36.
+    fn sum_of_maxima(&self, filled: impl Fn(Option<&Amounts>) -> Amounts) -> Amounts {
+        self.combine(|container| match &container.actual {
+            Some(actual) if container.sidecar || !container.init => {
+                let allocated = container.allocated.clone().unwrap_or_default();
+                let spec = &container.spec.requests;
+                filled(Some(&self.effective_requests(spec, &actual.requests, &allocated)))
+            }
+            _ => filled(Some(&container.spec.requests)),
         })
     }
 
-    fn requests_with(&self, defaults: &Amounts) -> Amounts {
-        let mut requests = self.containers_with(defaults);
+    /// What the containers ask for, what was allocated to them and what they have, each summed, and the maximum of the
+    /// three. A whole pod whose status has both amounts has these in place of the last two sums.
+    fn maximum_of_sums(&self, filled: impl Fn(Option<&Amounts>) -> Amounts) -> Amounts {
+        let spec = self.combine(|container| filled(Some(&container.spec.requests)));
+        let has_status = |of: &ContainerResources| of.actual.is_some() || of.allocated.is_some();
+        let whole = self
+            .pod_status
+            .as_ref()
+            .filter(|(actual, allocated)| !actual.requests.0.is_empty() && !allocated.0.is_empty());
+        if whole.is_none() && !self.resize_infeasible && !self.containers.iter().any(has_status) {
+            return spec;
+        }
+        let (allocated, actual) = match whole {
+            Some((actual, allocated)) => (allocated.clone(), actual.requests.clone()),
+            None => {
+                let asked =
+                    |of: &'_ ContainerResources| (!self.resize_infeasible).then(|| of.spec.requests.clone());
+                let allocated = |of: &ContainerResources| of.allocated.clone().or_else(|| asked(of));
+                let actual = |of: &ContainerResources| {
+                    let actual = of.actual.as_ref().map(|actual| &actual.requests);
+                    actual.filter(|actual| !actual.0.is_empty()).cloned().or_else(|| allocated(of))
+                };
+                let sum = |of: &dyn Fn(&ContainerResources) -> Option<Amounts>| {
+                    self.combine(|container| filled(of(container).as_ref()))
+                };
+                (sum(&allocated), sum(&actual))
+            }
+        };
+        self.effective_requests(&spec, &actual, &allocated)
+    }
+
+    fn requests_with(&self, defaults: &Amounts, rows: VersionRows) -> Amounts {
+        let mut requests = self.containers_with(defaults, rows);
         if let (true, Some(pod)) = (self.has_pod_requests(), &self.pod) {
             let resized = self.pod_status.as_ref().map(|(actual, allocated)| {
                 self.effective_requests(&pod.requests, &actual.requests, allocated)
             });
-            for (name, amount) in pod.requests.0.iter().filter(|(name, _)| pod_level(name)) {
-                let amount =
-                    resized.as_ref().map_or(*amount, |resized| resized.get(name).unwrap_or_default());
-                requests.set(name, amount);
+            let effective = resized.as_ref().unwrap_or(&pod.requests);
+            // 1.36 takes the names of the spec alone.
+            let named = if rows.has(VersionRow::ResizedSums) { effective } else { &pod.requests };
+            for (name, _) in named.0.iter().filter(|(name, _)| pod_level(name)) {
+                requests.set(name, effective.get(name).unwrap_or_default());
             }
         }
         requests.add(&self.overhead);
@@ -294,15 +383,47 @@ impl PodResources {
         requests
     }
 
-    /// What the pod may use, with overhead for what is limited.
-    pub(super) fn limits(&self) -> Amounts {
-        let mut limits = self.combine(|container| match &container.status {
-            Some((actual, _)) if container.sidecar || !container.init => {
+    /// The limits of the containers, resized as [`PodResources::maximum_of_sums`] says.
+    fn limits_of_sums(&self) -> Amounts {
+        let spec = self.combine(|container| container.spec.limits.clone());
+        let whole = self.pod_status.as_ref().filter(|(actual, _)| !actual.limits.0.is_empty());
+        let actual = match whole {
+            Some((actual, _)) => actual.limits.clone(),
+            None => self.combine(|container| {
+                let actual = container.actual.as_ref().map(|actual| &actual.limits);
+                let asked = (!self.resize_infeasible).then_some(&container.spec.limits);
+                actual.filter(|actual| !actual.0.is_empty()).or(asked).cloned().unwrap_or_default()
+            }),
+        };
+        self.effective_limits(&spec, &actual)
+    }
+
+    /// The limits of each container, resized as [`PodResources::sum_of_maxima`] says.
+    fn limits_of_maxima(&self) -> Amounts {
+        self.combine(|container| match &container.actual {
+            Some(actual) if container.sidecar || !container.init => {
                 self.effective_limits(&container.spec.limits, &actual.limits)
             }
             _ => container.spec.limits.clone(),
-        });
-        if let Some(pod) = &self.pod {
+        })
+    }
+
+    /// What the pod may use, with overhead for what is limited.
+    fn limits(&self, rows: VersionRows) -> Amounts {
+        let newer = rows.has(VersionRow::ResizedSums);
+        let mut limits = if newer { self.limits_of_sums() } else { self.limits_of_maxima() };
+        if let Some(pod) = self.pod.as_ref().filter(|pod| {
+            let names = pod.requests.0.iter().chain(&pod.limits.0);
+            newer && names.into_iter().any(|(name, _)| pod_level(name))
+        }) {
+            let resized = self.pod_status.as_ref();
+            let resized = resized.map(|(actual, _)| self.effective_limits(&pod.limits, &actual.limits));
+            let effective = resized.as_ref().unwrap_or(&pod.limits);
+            for (name, amount) in effective.0.iter().filter(|(name, _)| pod_level(name)) {
+                limits.set(name, *amount);
+            }
+        }
+        if let Some(pod) = self.pod.as_ref().filter(|_| !newer) {
             // A status without limits tells nothing about a resize that can never be.
             let told = |actual: &Resources| !self.resize_infeasible || !actual.limits.0.is_empty();
             let resized = self
@@ -402,13 +523,12 @@ fn read_container(
     problems: &mut Problems,
 ) -> ContainerResources {
     let status = statuses.iter().rev().find(|status| status.name == container.name);
-    let status = status.and_then(|status| Some((status, status.resources.as_ref()?)));
-    let status = status.map(|(status, actual)| {
-        let path = format!("status.containerStatuses[{}]", container.name);
-        let allocated = format!("{path}.allocatedResources");
-        let actual = Resources::read(actual, &format!("{path}.resources"), problems);
-        (actual, read(&status.allocated_resources, &allocated, AmountsOf::Requests, problems))
-    });
+    let at = format!("status.containerStatuses[{}]", container.name);
+    let actual = status.and_then(|status| status.resources.as_ref());
+    let actual = actual.map(|actual| Resources::read(actual, &format!("{at}.resources"), problems));
+    let allocated = status.map(|status| &status.allocated_resources).filter(|list| !list.0.is_empty());
+    let allocated =
+        allocated.map(|list| read(list, &format!("{at}.allocatedResources"), AmountsOf::Requests, problems));
     let spec = Resources::read(&container.resources, &format!("{path}.resources"), problems);
-    ContainerResources { spec, status, init, sidecar: init && container.is_sidecar() }
+    ContainerResources { spec, actual, allocated, init, sidecar: init && container.is_sidecar() }
 }

@@ -4,12 +4,12 @@
 //! Source: `pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go`.
 
 use bayplan_framework::{
-    ActionType, ArgsError, ClusterEvent, EnqueueExtensions, EventRegistration, EventResource, Features,
+    ActionType, ArgsError, ClusterEvent, Code, EnqueueExtensions, EventRegistration, EventResource, Features,
     Field, Fields, Filter, Handle, Impact, NodeToStatus, Normalize, Plugin, PluginsRunner, PostFilter,
     PostFilterOutcome, PreFilter, PreFilterOutcome, QueueingHint, Reads, Score, StateSlot, Status, Tree,
     Verdicts,
 };
-use bayplan_model::{ConstraintKinds, Duration, NodeInfo, NodeSet, PodInfo, Symbol};
+use bayplan_model::{ConstraintKinds, Duration, NodeInfo, NodeSet, PodInfo, Symbol, VersionRow};
 use std::sync::Arc;
 
 pub(super) fn new(args: &Tree, _: Features) -> Result<Arc<dyn Plugin>, Vec<ArgsError>> {
@@ -92,6 +92,9 @@ impl PostFilter for DynamicResources {
         PostFilterOutcome::not(match h.state::<Ran>() {
             // A PreFilter before this one refused the pod.
             None => Status::error("not found"),
+            Some(Ran) if h.snapshot.version_rows().has(VersionRow::NoClaimsText) => {
+                Status::with_reasons(Code::Unschedulable, [])
+            }
             Some(Ran) if claims(h.pod).next().is_some() => Status::unschedulable("still not schedulable"),
             Some(Ran) => Status::unschedulable("no new claims to deallocate"),
         })

@@ -7,7 +7,7 @@
 use bayplan_framework::{ArgsError, Features, Handle, Plugin, Reads, Score, Status, Tree};
 use bayplan_model::{
     Change, Delta, Feeds, Image, Index, IndexError, IndexKey, Kinds, Moved, Moves, NodeId, NodeInfo, NodeSet,
-    Snapshot, Symbol, blocks_mut,
+    Snapshot, Symbol, VersionRow, blocks_mut,
 };
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -112,6 +112,12 @@ fn scaled(size: i64, holders: usize, nodes: usize) -> i64 {
     (size as f64 * (holders as f64 / nodes as f64)) as i64
 }
 
+/// How many images count in the maximum of the score: of containers, and since 1.37 of volumes.
+fn counted(h: &Handle) -> usize {
+    let volumes = h.snapshot.version_rows().has(VersionRow::ImageVolumes);
+    if volumes { h.pod.images.len() } else { h.pod.containers.len() }
+}
+
 fn score(sum: i64, containers: usize) -> i64 {
     let max = MAX_CONTAINER_THRESHOLD * containers as i64;
     if max <= MIN_THRESHOLD {
@@ -167,12 +173,12 @@ impl Score for ImageLocality {
                 }
             }
         })?;
-        Ok(score(sum, h.pod.containers.len()))
+        Ok(score(sum, counted(h)))
     }
 
     fn score_range(&self, h: &Handle, nodes: &NodeSet, out: &mut [i64]) -> Result<(), Status> {
         out.fill(0);
-        let containers = h.pod.containers.len();
+        let containers = counted(h);
         with_images(h, |images| match images[..] {
             [] => {}
             // One image has one score where it is, and none where it is not.

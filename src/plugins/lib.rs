@@ -8,6 +8,7 @@
 
 mod priority_sort;
 mod scheduling_gates;
+mod shape;
 mod node_unschedulable;
 mod node_name;
 mod taint_toleration;
@@ -17,6 +18,7 @@ mod node_resources_fit;
 mod node_resources_balanced_allocation;
 mod resource_allocation;
 mod image_locality;
+mod listed;
 mod inter_pod_affinity;
 mod pod_topology_spread;
 mod node_declared_features;
@@ -40,16 +42,16 @@ use bayplan_framework::{
     ActionType, ArgsError, ClusterEvent, EventObjects, EventRegistration, EventResource, Features, Field,
     Filter, Gate, Handle, Make, NewPlugin, Plugin, PluginDescriptor, Registry, Tree, Verdicts,
 };
-use bayplan_model::{Node, NodeSet, PodInfo, Typed, downcast};
+use bayplan_model::{Node, NodeSet, PodInfo, Typed, VersionRow, downcast};
 use std::sync::Arc;
 
-/// Every in-tree plugin of Kubernetes 1.36 in the order of the default profile, then those that feature gates keep out
+/// Every in-tree plugin of Kubernetes in the order of the default profile of 1.37, then those that feature gates keep out
 /// of it.
 pub static IN_TREE: &[PluginDescriptor] = &[
     built("SchedulingGates", 0, None, scheduling_gates::new),
     built("PrioritySort", 0, None, priority_sort::new),
-    built("NodeUnschedulable", 0, None, node_unschedulable::new).with_cause("taint"),
     built("NodeName", 0, None, node_name::new).with_cause("affinity"),
+    built("NodeUnschedulable", 0, None, node_unschedulable::new).with_cause("taint"),
     built("TaintToleration", 3, None, taint_toleration::new).with_cause("taint"),
     built("NodeAffinity", 2, Some("NodeAffinityArgs"), node_affinity::new).with_cause("affinity"),
     built("NodePorts", 0, None, node_ports::new),
@@ -110,7 +112,14 @@ pub fn registry() -> Registry {
 
 /// The in-tree plugins under these feature gates.
 pub fn registry_with(features: Features) -> Registry {
-    Registry::in_tree(IN_TREE, features)
+    let mut table = IN_TREE.to_vec();
+    let at = |name: &str| table.iter().position(|row| row.name == name);
+    if let (false, Some(name), Some(unschedulable)) =
+        (features.has(VersionRow::NodeNameFirst), at("NodeName"), at("NodeUnschedulable"))
+    {
+        table.swap(name, unschedulable);
+    }
+    Registry::in_tree(&table, features)
 }
 
 /// Makes a plugin that takes no arguments.

@@ -1,21 +1,24 @@
-//! Refuses every node but the one the pod names in `spec.nodeName`.
+//! Refuses every node but the one the pod names in `spec.nodeName`: since 1.37 at PreFilter already.
 //!
 //! Source: `pkg/scheduler/framework/plugins/nodename/node_name.go`.
 
 use bayplan_framework::{
-    ActionType, ArgsError, EnqueueExtensions, EventRegistration, Features, Filter, Handle, Plugin, Reads,
-    Status, Tree, Verdicts, Violation,
+    ActionType, ArgsError, EnqueueExtensions, EventRegistration, Features, Filter, Handle, Plugin, PreFilter,
+    PreFilterOutcome, Reads, StateSlot, Status, Tree, Verdicts, Violation,
 };
-use bayplan_model::{NodeInfo, NodeSet};
+use bayplan_model::{NodeInfo, NodeSet, VersionRow};
 use std::sync::Arc;
 
 const REASON: &str = "node(s) didn't match the requested node name";
 
-pub(super) fn new(args: &Tree, _: Features) -> Result<Arc<dyn Plugin>, Vec<ArgsError>> {
-    super::without_args(args, NodeName)
+pub(super) fn new(args: &Tree, features: Features) -> Result<Arc<dyn Plugin>, Vec<ArgsError>> {
+    super::without_args(args, NodeName { narrows: features.has(VersionRow::NodeNameFirst) })
 }
 
-struct NodeName;
+struct NodeName {
+    /// Whether PreFilter leaves the named node alone.
+    narrows: bool,
+}
 
 impl Plugin for NodeName {
     fn name(&self) -> &str {
@@ -25,6 +28,20 @@ impl Plugin for NodeName {
         Reads::default()
     }
     bayplan_framework::serves!(Filter, EnqueueExtensions);
+    fn pre_filter(&self) -> Option<&dyn PreFilter> {
+        self.narrows.then_some(self as &dyn PreFilter)
+    }
+}
+
+impl PreFilter for NodeName {
+    fn pre_filter(&self, h: &Handle, _: &mut StateSlot) -> Result<PreFilterOutcome, Status> {
+        let Some(wanted) = &h.pod.node_name else { return Ok(PreFilterOutcome::AllNodes) };
+        let mut only = NodeSet::with_rows(h.snapshot.columns().rows());
+        if let Some(node) = h.snapshot.node_by_name(wanted) {
+            only.insert(node);
+        }
+        Ok(PreFilterOutcome::Only(only))
+    }
 }
 
 impl Filter for NodeName {
@@ -70,11 +87,16 @@ impl EnqueueExtensions for NodeName {
 #[cfg(test)]
 mod tests {
     use super::super::trial::{Trial, map};
+    use bayplan_model::KubernetesVersion;
     use bayplan_model::testing::{node, pod};
 
     #[test]
     fn only_the_named_node_fits() {
-        let trial = Trial::of("NodeName", vec![node("a").object(), node("b").object()]);
+        let nodes = || vec![node("a").object(), node("b").object()];
+        let newer = Trial::of("NodeName", nodes());
+        assert_eq!(newer.refused(&pod("p").build()), map::<&str, _>([]));
+        assert_eq!(newer.refused(&pod("p").on("a").build()), map([("b", "left out by PreFilter")]));
+        let trial = Trial::in_version(KubernetesVersion::V1_36, "NodeName", nodes());
         let text = "UnschedulableAndUnresolvable: node(s) didn't match the requested node name";
         assert_eq!(trial.refused(&pod("p").build()), map::<&str, _>([]));
         assert_eq!(trial.refused(&pod("p").on("a").build()), map([("b", text)]));

@@ -4,6 +4,7 @@
 //! `requested_to_capacity_ratio.go`.
 
 use super::resource_allocation::{self as allocation, Amounts, Weighted, percent, quotient};
+use crate::shape::{on_line, read_shape};
 use bayplan_framework::{
     ActionType, ArgsError, ClusterEvent, Code, Edit, EnqueueExtensions, EventRegistration, Feasible,
     Features, Field, Fields, Filter, Handle, Plugin, PreFilter, PreFilterOutcome, PreScore, PreScoreOutcome,
@@ -151,47 +152,6 @@ impl NodeResourcesFit {
             weights => quotient(sum, weights),
         }
     }
-}
-
-/// The value at `x` of the broken line through `points`, flat outside of them.
-fn on_line(points: &[(i64, i64)], x: i64) -> i64 {
-    let Some(at) = points.iter().position(|(end, _)| x <= *end) else {
-        return points.last().map_or(0, |(_, y)| *y);
-    };
-    let (x1, y1) = points[at];
-    match at.checked_sub(1).and_then(|before| points.get(before)) {
-        None => y1,
-        Some((x0, y0)) => y0 + (y1 - y0) * (x - x0) / (x1 - x0),
-    }
-}
-
-/// The points of a shape, scores times ten.
-fn read_shape(field: &Field, errors: &mut Vec<ArgsError>) -> Vec<(i64, i64)> {
-    let mut points: Vec<(i64, i64)> = Vec::new();
-    let list = if matches!(field.tree.value, bayplan_framework::TreeValue::List(_)) {
-        field.list(errors)
-    } else {
-        Vec::new()
-    };
-    if list.is_empty() {
-        errors.push(field.error("at least one point must be specified"));
-    }
-    for point in list {
-        let fields = point.object(&["utilization", "score"], errors);
-        let read = |name: &str, most: i64, errors: &mut Vec<ArgsError>| {
-            let value = fields.get(name).and_then(|value| value.int(errors)).unwrap_or(0);
-            if !(0..=most).contains(&value) {
-                errors.push(fields.place(name).error(format!("not in valid range [0, {most}]")));
-            }
-            value
-        };
-        let (utilization, score) = (read("utilization", 100, errors), read("score", 10, errors));
-        if points.last().is_some_and(|(before, _)| *before >= utilization) {
-            errors.push(fields.place("utilization").error("values must be sorted in increasing order"));
-        }
-        points.push((utilization, score * 10));
-    }
-    points
 }
 
 /// A resource that a node lacks for a pod.

@@ -4,20 +4,22 @@
 
 use bayplan_framework::{
     ActionType, ArgsError, CORDONED, ClusterEvent, Edit, EnqueueExtensions, EventRegistration, Features,
-    Filter, Handle, Plugin, QueueingHint, Reads, Status, Tree, Verdicts, Violation,
+    Filter, Handle, Plugin, PreFilter, QueueingHint, Reads, Status, Tree, Verdicts, Violation,
 };
-use bayplan_model::{Effect, Kinds, NodeInfo, NodeSet, PodInfo, Symbol, Taint};
+use bayplan_model::{Effect, Kinds, NodeInfo, NodeSet, PodInfo, Symbol, Taint, VersionRow};
 use std::sync::Arc;
 
 const REASON: &str = "node(s) were unschedulable";
 
-pub(super) fn new(args: &Tree, _: Features) -> Result<Arc<dyn Plugin>, Vec<ArgsError>> {
+pub(super) fn new(args: &Tree, features: Features) -> Result<Arc<dyn Plugin>, Vec<ArgsError>> {
     let taint = Taint { key: Symbol::new(CORDONED), value: Symbol::default(), effect: Effect::NoSchedule };
-    super::without_args(args, NodeUnschedulable { taint })
+    super::without_args(args, NodeUnschedulable { taint, listed: features.has(VersionRow::NodeNameFirst) })
 }
 
 struct NodeUnschedulable {
     taint: Taint,
+    /// Whether profiles have it at PreFilter, where it does nothing.
+    listed: bool,
 }
 
 impl NodeUnschedulable {
@@ -34,6 +36,9 @@ impl Plugin for NodeUnschedulable {
         Reads::of(Kinds::UNSCHEDULABLE)
     }
     bayplan_framework::serves!(Filter, EnqueueExtensions);
+    fn pre_filter(&self) -> Option<&dyn PreFilter> {
+        self.listed.then_some(&super::listed::Listed as &dyn PreFilter)
+    }
     fn remedies(&self, h: &Handle, node: Option<NodeInfo>) -> Vec<Edit> {
         let Some(node) = node.filter(|_| !self.tolerated_by(h.pod)) else { return Vec::new() };
         let tainted = node.node().taints.iter().any(|taint| taint.key == *CORDONED);

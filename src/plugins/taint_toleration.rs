@@ -6,13 +6,13 @@
 
 use bayplan_framework::{
     ActionType, ArgsError, CONDITION_TAINTS, CORDONED, ClusterEvent, Edit, EnqueueExtensions,
-    EventRegistration, Feasible, Features, Filter, Gate, Handle, Normalize, Plugin, PreScore,
+    EventRegistration, Feasible, Features, Filter, Gate, Handle, Normalize, Plugin, PreFilter, PreScore,
     PreScoreOutcome, QueueingHint, Reads, Score, StateSlot, Status, Tree, Verdicts, Violation,
     is_of_lifecycle,
 };
 use bayplan_model::{
-    Effect, Kinds, NodeInfo, NodeSet, PodInfo, Taint, TaintSet, block, blocks_mut, find_untolerated,
-    rows_where,
+    Effect, Kinds, NodeInfo, NodeSet, PodInfo, Taint, TaintSet, VersionRow, block, blocks_mut,
+    find_untolerated, rows_where,
 };
 use std::sync::Arc;
 
@@ -20,12 +20,15 @@ const REASON: &str = "node(s) had untolerated taint(s)";
 
 pub(super) fn new(args: &Tree, features: Features) -> Result<Arc<dyn Plugin>, Vec<ArgsError>> {
     let comparison = features.on(Gate::TaintTolerationComparisonOperators);
-    super::without_args(args, TaintToleration { comparison })
+    let listed = features.has(VersionRow::NodeNameFirst);
+    super::without_args(args, TaintToleration { comparison, listed })
 }
 
 struct TaintToleration {
     /// Whether `Gt` and `Lt` have their meaning.
     comparison: bool,
+    /// Whether profiles have it at PreFilter, where it does nothing.
+    listed: bool,
 }
 
 impl TaintToleration {
@@ -54,6 +57,9 @@ impl Plugin for TaintToleration {
         Reads::of(Kinds::TAINTS)
     }
     bayplan_framework::serves!(Filter, PreScore, Score, EnqueueExtensions);
+    fn pre_filter(&self) -> Option<&dyn PreFilter> {
+        self.listed.then_some(&super::listed::Listed as &dyn PreFilter)
+    }
     fn remedies(&self, h: &Handle, node: Option<NodeInfo>) -> Vec<Edit> {
         let taints = node.map(|node| &*node.node().taints).unwrap_or_default();
         let refuses = |taint: &&Taint| {

@@ -7,7 +7,8 @@ use bayplan_framework::{
     Violation,
 };
 use bayplan_model::{
-    Change, KindRow, NodeId, NodeInfo, NodeSet, Object, Placement, PodInfo, Snapshot, Symbol, Time,
+    Change, KindRow, KubernetesVersion, NodeId, NodeInfo, NodeSet, Object, Placement, PodInfo, Snapshot,
+    Symbol, Time,
 };
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -22,10 +23,18 @@ pub(super) struct Trial {
 impl Trial {
     /// The in-tree plugin of this name. Pods among the objects are on the nodes that they name.
     pub(super) fn of(name: &str, objects: Vec<Object>) -> Self {
+        Self::in_version(KubernetesVersion::default(), name, objects)
+    }
+
+    /// The in-tree plugin of this name as a version of Kubernetes has it.
+    pub(super) fn in_version(version: KubernetesVersion, name: &str, objects: Vec<Object>) -> Self {
+        let features = Features::of(version);
         let row = IN_TREE.iter().find(|row| row.name == name).unwrap();
         let Make::Built(new) = row.make else { panic!("{name} is not built") };
-        let Ok(plugin) = new(&Tree::default(), Features::default()) else { panic!("{name} needs arguments") };
-        Self::with(plugin, objects)
+        let Ok(plugin) = new(&Tree::default(), features) else { panic!("{name} needs arguments") };
+        let mut trial = Self::with(plugin, objects);
+        trial.snapshot.decide_by(features.rows());
+        trial
     }
 
     /// A trial of a plugin that is made already.

@@ -166,7 +166,8 @@ shapes! {
     Version "version -o json" {
         "version" "string" "of the program"
         "language" "int" "of the policy language"
-        "kubeScheduler" "string" "the kube-scheduler whose decisions it reproduces"
+        "kubeScheduler" "string" "the kube-scheduler whose decisions it reproduces by default"
+        "kubeSchedulers" "[string]" "those whose decisions it can reproduce: `--kubernetes`"
     }
     PolicyState {
         "name" "string" "its name"

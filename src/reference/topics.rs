@@ -175,6 +175,12 @@ pub static TOPICS: &[Topic] = &[
         include_str!("../../docs/behaviour.md"),
     ),
     guide(
+        "versions",
+        "what kube-scheduler 1.37 does otherwise than 1.36, and `--kubernetes`",
+        "versions.md",
+        include_str!("../../docs/versions.md"),
+    ),
+    guide(
         "feature-gates",
         "the feature gates of Kubernetes that it takes",
         "feature-gates.md",

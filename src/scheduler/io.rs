@@ -13,7 +13,7 @@
 use bayplan_framework::{
     Answer, ApiCall, CallError, EventRecord, Framework, Need, NotChecked, PartialScore, Status, Ticket, Would,
 };
-use bayplan_model::{Duration, Kind, MarkKey, Object, ObjectKey, PodKey, Reading, Symbol, Time};
+use bayplan_model::{Duration, Kind, MarkKey, Object, ObjectKey, PodKey, Reading, Symbol, Time, VersionRows};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -30,6 +30,11 @@ impl Profiles {
     /// The framework that serves a scheduler name.
     pub fn get(&self, scheduler_name: &Symbol) -> Option<&Arc<Framework>> {
         self.frameworks.iter().find(|framework| framework.scheduler_name == *scheduler_name)
+    }
+
+    /// As which version of Kubernetes they decide: all as the first.
+    pub fn version(&self) -> VersionRows {
+        self.frameworks.first().map(|framework| framework.version()).unwrap_or_default()
     }
 
     /// The kinds of objects that plugins need beside pods, nodes and namespaces, each once, in the order of the kinds. A

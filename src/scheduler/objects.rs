@@ -7,7 +7,7 @@ use super::calls::object_key;
 use super::queue::{QueuePlace, Scope};
 use bayplan_framework::{ActionType, ClusterEvent, EventObjects, EventResource};
 use bayplan_model::{
-    ApiObject, Change, Kind, NodeId, Object, ObjectKey, PodInfo, PodKey, Reading, Symbol, Time,
+    ApiObject, Change, Kind, NodeId, Object, ObjectKey, PodInfo, PodKey, Reading, Symbol, Time, VersionRow,
 };
 use rustc_hash::FxHashSet;
 use std::sync::Arc;
@@ -187,13 +187,16 @@ impl Scheduler {
         if let PodState::Bound(node) = &seen.after {
             return self.bound_seen(&pod, &seen, &node.clone(), now);
         }
+        let version = self.cache.snapshot.version_rows();
         let events = match &seen.old {
             // An update that changes only fields we wrote ourselves is not an event.
             Some(old) if is_the_same(old, &pod) => Vec::new(),
-            old => ClusterEvent::of_pod(old.as_ref(), Some(&pod)),
+            old => ClusterEvent::of_pod(old.as_ref(), Some(&pod), version),
         };
         if seen.after == PodState::Pending {
-            if self.hints_of(&pod).is_some() {
+            let served = self.hints_of(&pod).is_some();
+            let while_gated = version.has(VersionRow::GatedNominations);
+            if served && while_gated {
                 self.nomination_seen(&pod, seen.old.as_ref(), now);
             }
             if self.queue.contains(&key) || self.bindings.contains(&key) {
@@ -203,6 +206,9 @@ impl Scheduler {
             {
                 // A pod whose end is known already stays out of the queue.
                 self.queue.add(pod.clone(), hints, &self.cache.snapshot, now);
+            }
+            if served && !while_gated {
+                self.nomination_past_gates(&pod, seen.old.as_ref(), now);
             }
         } else if seen.after.is_assumed() {
             self.queue.update(pod.clone(), &events, &self.cache.snapshot, now);
@@ -214,7 +220,7 @@ impl Scheduler {
             // It holds room before a watch shows it there, and a change of it counts like that of a bound pod.
             (Some(old), Some(node)) if !events.is_empty() => {
                 let old = Arc::new(PodInfo { node_name: Some(node.clone()), ..(*old).clone() });
-                ClusterEvent::of_pod(Some(&old), self.as_it_is_here(&key).as_ref())
+                ClusterEvent::of_pod(Some(&old), self.as_it_is_here(&key).as_ref(), version)
             }
             _ => Vec::new(),
         };
@@ -241,14 +247,24 @@ impl Scheduler {
             let old = Arc::new(PodInfo { node_name: before, ..(**old).clone() });
             self.freed(&old, &Scope::default(), now);
         }
+        let version = self.cache.snapshot.version_rows();
         let old = seen.old.as_ref().filter(|_| matches!(&seen.before, PodState::Bound(at) if at == node));
-        let actions = ClusterEvent::actions_of_pod(old.map(|pod| &**pod), Some(pod));
+        let actions = ClusterEvent::actions_of_pod(old.map(|pod| &**pod), Some(pod), version);
         if self.queue.wants(EventResource::AssignedPod, actions) {
-            for event in ClusterEvent::of_pod(old, Some(pod)) {
+            for event in ClusterEvent::of_pod(old, Some(pod), version) {
                 self.move_all(&event, &Scope::default(), now);
             }
         }
         self.settled(&pod.key);
+    }
+
+    /// As [`Scheduler::nomination_seen`] in 1.36, where a pod that a gate holds has no nomination.
+    fn nomination_past_gates(&mut self, pod: &Arc<PodInfo>, old: Option<&Arc<PodInfo>>, now: Time) {
+        if self.queue.is_gated(&pod.key) {
+            return;
+        }
+        let entered = self.cache.nominator.get(&pod.key).is_some();
+        self.nomination_seen(pod, old.filter(|_| entered || pod.nominated_node.is_none()), now);
     }
 
     fn nomination_seen(&mut self, pod: &Arc<PodInfo>, old: Option<&Arc<PodInfo>>, now: Time) {

@@ -8,8 +8,8 @@ use super::Scheduler;
 use super::attempt::Attempt;
 use super::refusal::Preemption;
 use super::refusal::Refusal;
-use bayplan_framework::{Candidate, Cycle, FitError, PostFilterAnswer, Promise, Status};
-use bayplan_model::Snapshot;
+use bayplan_framework::{Candidate, Cycle, FitError, PostFilterAnswer, Promise, Status, placement_found};
+use bayplan_model::{Snapshot, VersionRow};
 
 impl Scheduler {
     /// No node fits: PostFilter plugins may make the pod schedulable in a later attempt. `None` when there is none.
@@ -34,13 +34,23 @@ impl Scheduler {
         if let Some(answer) = answer {
             (promise, preemption) = chosen(&answer, cycle, snapshot);
             note_rules(&answer, cycle);
-            cycle.diagnosis.post_filter_message = Some(answer.message).filter(|text| !text.is_empty());
+            let found = found_text(&promise, preemption.as_ref(), snapshot);
+            let message = found.unwrap_or(answer.message);
+            cycle.diagnosis.post_filter_message = Some(message).filter(|text| !text.is_empty());
         }
         let fit_error = FitError { all_nodes: snapshot.node_count(), diagnosis: &cycle.diagnosis };
         let message = fit_error.to_string();
         let status = Status::unschedulable(message.as_str());
         Refusal { message, promise, preemption, ..Refusal::plain(status) }
     }
+}
+
+/// The text when victims were found on a node.
+fn found_text(promise: &Promise, preemption: Option<&Preemption>, snapshot: &Snapshot) -> Option<String> {
+    let Promise::To(node) = promise else { return None };
+    let victims = preemption?.victims.len();
+    let says = snapshot.version_rows().has(VersionRow::FoundPlacementText);
+    (says && victims > 0).then(|| placement_found(node, victims))
 }
 
 /// Keeps the faults of rules about evictions. Where they kept pods from being evicted, what changes their answers may

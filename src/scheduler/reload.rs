@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 impl Scheduler {
     pub(super) fn replace_profiles(&mut self, profiles: Arc<Profiles>, now: Time, out: &mut Vec<Effect>) {
+        self.cache.snapshot.decide_by(profiles.version());
         self.replace_indexes(&profiles);
         self.cache.snapshot.set_metrics_windows(profiles.metrics_windows());
         self.hold_wants_of_profiles(&profiles);

@@ -1,6 +1,8 @@
 //! Starts the real binary, `bayplan run`, against a control plane.
 
-use crate::support::{ControlPlane, Daemon, control_plane::free_port, daemon::Folder, wait::became_true};
+use crate::support::{
+    ControlPlane, Daemon, binaries::kubernetes, control_plane::free_port, daemon::Folder, wait::became_true,
+};
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
@@ -108,6 +110,7 @@ impl SchedulerProcess {
                 ),
             )
             .arg(format!("--secure-port={port}"))
+            .arg(format!("--kubernetes={}", kubernetes()))
             .arg(format!("--policy-namespaces={}", setup.namespace.as_deref().unwrap_or_default()))
             .arg(format!("--policy-service-account={WRITER}"))
             .args(&setup.flags);

@@ -3,8 +3,8 @@
 
 use bayplan::config::{self, SchedulerConfig};
 use bayplan::diag::{Diagnostic, SourceId, SourceMap};
-use bayplan::framework::{Framework, PluginId, Registry};
-use bayplan::model::Duration;
+use bayplan::framework::{Features, Framework, PluginId, Registry};
+use bayplan::model::{Duration, KubernetesVersion};
 use bayplan::plugins;
 use std::sync::Arc;
 
@@ -58,13 +58,25 @@ fn one(text: &str) -> Arc<Framework> {
 
 #[test]
 fn what_kube_scheduler_writes_of_its_defaults_means_the_defaults() {
-    let text = include_str!("../conformance/written-by-kube-scheduler.yaml");
+    for (version, text) in WRITTEN {
+        means_the_defaults(version, text);
+    }
+}
+
+/// What kube-scheduler of each version writes of its defaults.
+const WRITTEN: [(KubernetesVersion, &str); 2] = [
+    (KubernetesVersion::V1_36, include_str!("../conformance/kube-scheduler-1.36/written.yaml")),
+    (KubernetesVersion::V1_37, include_str!("../conformance/kube-scheduler-1.37/written.yaml")),
+];
+
+fn means_the_defaults(version: KubernetesVersion, text: &str) {
+    let registry = plugins::registry_with(Features::of(version));
     let mut sources = SourceMap::new();
     let id = sources.add("written.yaml", text);
     let (config, complaints) = config::read(sources.get(id).unwrap());
     assert!(complaints.is_empty(), "{complaints:#?}");
-    let written = config.frameworks(&plugins::registry(), id).unwrap().frameworks;
-    let default = one("");
+    let written = config.frameworks(&registry, id).unwrap().frameworks;
+    let default = SchedulerConfig::default().frameworks(&registry, id).unwrap().frameworks[0].clone();
     assert_eq!(written.len(), 1);
     assert_eq!(scorers(&written[0]), scorers(&default));
     assert_eq!(names(&written[0], &written[0].points().filter), names(&default, &default.points().filter));
@@ -78,14 +90,19 @@ fn what_kube_scheduler_writes_of_its_defaults_means_the_defaults() {
 /// The configuration that kube-scheduler wrote, read and written again.
 #[test]
 fn a_completed_configuration_is_written_as_kube_scheduler_writes_it() {
-    let text = include_str!("../conformance/written-by-kube-scheduler.yaml");
+    for (version, text) in WRITTEN {
+        is_written_as_upstream_writes_it(version, text);
+    }
+}
+
+fn is_written_as_upstream_writes_it(version: KubernetesVersion, text: &str) {
     let upstream: serde_json::Value = serde_saphyr::from_str(text).unwrap();
     let written = |text: &str| {
         let mut sources = SourceMap::new();
         let id = sources.add("config.yaml", text);
         let (config, complaints) = config::read(sources.get(id).unwrap());
         assert!(complaints.is_empty(), "{complaints:#?}");
-        let completed = config::completed(&config, &plugins::registry());
+        let completed = config::completed(&config, &plugins::registry_with(Features::of(version)));
         serde_saphyr::from_str::<serde_json::Value>(&config::yaml(&completed).unwrap()).unwrap()
     };
     assert_eq!(written(text), upstream);
@@ -193,8 +210,8 @@ fn an_empty_configuration_has_upstreams_defaults() {
     let points = framework.points();
     // Upstream's list; plugins that are not built have stand-ins at their places.
     let filters = [
-        "NodeUnschedulable",
         "NodeName",
+        "NodeUnschedulable",
         "TaintToleration",
         "NodeAffinity",
         "NodePorts",
@@ -325,9 +342,15 @@ fn arguments_are_checked_in_upstreams_words() {
         &args("VolumeBinding", "{bindTimeoutSeconds: -1}"),
         &["invalid BindTimeoutSeconds, should not be a negative value"],
     );
+    let shape = args("VolumeBinding", "{shape: [{utilization: 0, score: 0}]}");
+    let older = plugins::registry_with(Features::of(KubernetesVersion::V1_36));
+    let said = frameworks_of(&shape, &older).err().unwrap_or_default();
+    let text = "unexpected field `shape`, remove it or turn on the feature gate StorageCapacityScoring";
+    assert!(said.len() == 1 && said[0].contains(text), "{said:?}");
+    assert_eq!(complaints(&shape), [""; 0]);
     says(
-        &args("VolumeBinding", "{shape: [{utilization: 0, score: 0}]}"),
-        &["unexpected field `shape`, remove it or turn on the feature gate StorageCapacityScoring"],
+        &args("VolumeBinding", "{shape: [{utilization: 50, score: 0}, {utilization: 50, score: 11}]}"),
+        &["values must be sorted in increasing order"],
     );
     says(&fit("{type: Best}"), &["initializing plugin \"NodeResourcesFit\"", "unsupported value `Best`"]);
     says(

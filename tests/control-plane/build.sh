@@ -1,7 +1,8 @@
 #!/bin/sh
 # Prints the folder with the control plane of the cluster tests: `etcd`,
 # `kube-apiserver` and `kube-scheduler`, and `kubectl` if the machine has none.
-# Builds missing programs from the Go modules in go.mod beside this script.
+# Builds missing programs from the Go modules of a version of Kubernetes, in the folder beside this script that
+# KUBERNETES names: 1.36 or 1.37, the default.
 #
 #   build.sh            print the folder, after building missing programs
 #   build.sh --cached   print the folder, never build
@@ -18,6 +19,7 @@
 set -eu
 
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
+module=$here/${KUBERNETES:-1.37}
 
 say() { printf 'control-plane: %s\n' "$*" >&2; }
 
@@ -47,6 +49,7 @@ case "${1-}" in
     --cached) build=false ;;
     *) say "unknown argument \`$1\`; the only one is --cached"; exit 2 ;;
 esac
+[ -f "$module/go.mod" ] || { say "KUBERNETES is \`${KUBERNETES-}\`; write 1.36 or 1.37"; exit 2; }
 [ $# -le 1 ] || { say 'too many arguments; the only one is --cached'; exit 2; }
 
 if [ -n "${KUBEBUILDER_ASSETS-}" ]; then
@@ -60,8 +63,8 @@ if [ -n "${KUBEBUILDER_ASSETS-}" ]; then
     exit 0
 fi
 
-version=$(sed -n 's/^.*k8s.io\/kubernetes \(v[0-9.]*\).*$/\1/p' "$here/go.mod")
-[ -n "$version" ] || { say "no version of k8s.io/kubernetes in $here/go.mod"; exit 2; }
+version=$(sed -n 's/^.*k8s.io\/kubernetes \(v[0-9.]*\).*$/\1/p' "$module/go.mod")
+[ -n "$version" ] || { say "no version of k8s.io/kubernetes in $module/go.mod"; exit 2; }
 minor=${version#v1.}
 minor=${minor%%.*}
 
@@ -70,7 +73,7 @@ stamp=k8s.io/component-base/version
 ldflags="-s -w -X $stamp.gitVersion=$version -X $stamp.gitMajor=1 -X $stamp.gitMinor=$minor"
 
 if command -v sha256sum >/dev/null; then sha256=sha256sum; else sha256='shasum -a 256'; fi
-key=$({ grep -v '^//' "$here/go.mod"; cat "$here/go.sum"; printf '%s\n' "$ldflags" "$(uname -sm)"; } | $sha256 | cut -c1-16)
+key=$({ grep -v '^//' "$module/go.mod"; cat "$module/go.sum"; printf '%s\n' "$ldflags" "$(uname -sm)"; } | $sha256 | cut -c1-16)
 folder=${BAYPLAN_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/bayplan}/control-plane/$version-$key
 
 tools='etcd kube-apiserver kube-scheduler'
@@ -115,7 +118,7 @@ package_of() {
 }
 
 # Flags and modules do not depend on the Go settings of this machine.
-in_module() { (cd "$here" && env GOFLAGS='' GOWORK=off CGO_ENABLED=0 "$@" >&2); }
+in_module() { (cd "$module" && env GOFLAGS='' GOWORK=off CGO_ENABLED=0 "$@" >&2); }
 
 todo=$(missing)
 if [ -n "$todo" ]; then

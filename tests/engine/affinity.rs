@@ -6,7 +6,9 @@ use bayplan::framework::{
     Code, Cycle, Feasible, Features, Framework, Make, Plugin, PluginId, Points, ScorePlugin, Silent,
     Simulation, Status, Tree,
 };
-use bayplan::model::{Change, Node, NodeId, Placement, PodInfo, Snapshot, Symbol, Time};
+use bayplan::model::{
+    Change, KubernetesVersion, Node, NodeId, Placement, PodInfo, Snapshot, Symbol, Time, VersionRows,
+};
 use bayplan::plugins::IN_TREE;
 use bayplan::testing::{Random, namespace, node, pod};
 use std::sync::Arc;
@@ -83,7 +85,8 @@ fn refusals_and_scores_follow_from_pairs_of_pods() {
     for seed in 0..1500 {
         let mut r = Random(seed);
         let pod = with_affinity(&mut r, pod("new")).build();
-        let s = random_cluster(&mut r, &framework, &pod);
+        let mut s = random_cluster(&mut r, &framework, &pod);
+        s.decide_by(VersionRows::of(r.of(&KubernetesVersion::ALL)));
         let mut cycle = Cycle::new(pod.clone(), framework.clone(), Time(0));
         if let Err(status) = framework.run_pre_filter(&mut cycle, &s, &mut Silent) {
             assert!(affinity(&pod).invalid.is_some() && status.message().starts_with("parsing pod: "));

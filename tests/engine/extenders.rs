@@ -1,13 +1,13 @@
 //! Attempts with extenders against what kube-scheduler decided with the same answers of extenders. Each pod is tried by
 //! a scheduler of its own, as upstream's generator decides each on the cluster before it.
 
-use crate::support::vectors_of;
+use crate::support::{recorded, vectors_of, version_of};
 use bayplan::cluster::extender::wire;
 use bayplan::config;
 use bayplan::diag::SourceMap;
 use bayplan::engine::TieBreak;
-use bayplan::framework::{Answer, ApiCall, CallError, ExtenderAsk, Framework};
-use bayplan::model::{KindRow, Object, Time};
+use bayplan::framework::{Answer, ApiCall, CallError, ExtenderAsk, Features, Framework};
+use bayplan::model::{KindRow, KubernetesVersion, Object, Time, VersionRow, VersionRows};
 use bayplan::plugins;
 use bayplan::scheduler::{
     Decision, DecisionRecord, Effect, Input, Options, Profiles, RecordLevel, Scheduler,
@@ -23,12 +23,17 @@ fn names(value: &Value) -> BTreeSet<String> {
 }
 
 /// The profiles of a case.
-fn profiles(config: &Value) -> Arc<Profiles> {
+fn profiles(case: &Value) -> Arc<Profiles> {
+    let config = &case["config"];
+    // Gates keep pods that are only nominated out of the queue; they hold their room all the same.
+    let rows = VersionRows::of(version_of(case)).with(VersionRow::GatedNominations, true);
+    let features = Features::under(rows);
     let mut sources = SourceMap::new();
     let id = sources.add("config.json", config.to_string());
     let (config, complaints) = config::read(sources.get(id).unwrap());
     assert!(complaints.is_empty(), "{complaints:#?}");
-    let made = config.frameworks(&plugins::registry(), id).unwrap_or_else(|said| panic!("{said:#?}"));
+    let made =
+        config.frameworks(&plugins::registry_with(features), id).unwrap_or_else(|said| panic!("{said:#?}"));
     let extenders = config.shared_extenders();
     let asking = |framework| {
         Arc::new(Arc::<Framework>::into_inner(framework).unwrap().with_extenders(extenders.clone()))
@@ -168,7 +173,7 @@ fn sorted(message: &str) -> String {
 }
 
 fn compare(case: &Value, wrong: &mut Vec<String>) -> usize {
-    let profiles = profiles(&case["config"]);
+    let profiles = profiles(case);
     let mut objects = case["objects"].as_array().unwrap().clone();
     let turn = |object: &Value| match object["kind"].as_str() {
         Some("Namespace") => 0,
@@ -277,7 +282,9 @@ fn all(name: &str, cases: &[Value]) {
 
 #[test]
 fn attempts_with_extenders_end_as_those_of_kube_scheduler() {
-    all("extenders", &crate::support::vectors("extenders-more"));
+    for version in KubernetesVersion::ALL {
+        all("extenders", &recorded(version, "extenders-more"));
+    }
 }
 
 #[test]

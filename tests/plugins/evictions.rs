@@ -250,12 +250,12 @@ impl Model<'_> {
         let mut pods: Vec<Arc<PodInfo>> = cluster.node(node).unwrap().pods().cloned().collect();
         let names = |policy: &&CompiledPolicy| policy.policy.victims().any(|victim| !victim.protects);
         let named = self.speaking(cluster).iter().any(names);
-        // Lowest priority first, then youngest; a pod that has not started is the youngest.
+        // Lowest priority first, then youngest; of pods that have not started the last on the node.
         let row: Vec<PodKey> = pods.iter().map(|pod| pod.key.clone()).collect();
         let place = |pod: &Arc<PodInfo>| row.iter().position(|key| *key == pod.key).unwrap();
         let age = |pod: &Arc<PodInfo>| match pod.started {
-            Some(started) => (1, -started.0, 0),
-            None => (0, 0, place(pod)),
+            Some(started) => (1, -started.0, 0i64),
+            None => (0, 0, -(place(pod) as i64)),
         };
         pods.sort_by_key(|pod| (pod.priority, age(pod)));
         let mut world = cluster.clone();

@@ -4,7 +4,7 @@
 //! What our types rule out is left out: codes that upstream turns into `Error` because no plugin may return them there.
 
 use super::steps::Steps;
-use crate::support::{vectors, vectors_of};
+use crate::support::{recorded, vectors_of, version_of};
 use bayplan::config;
 use bayplan::diag::SourceMap;
 use bayplan::framework::*;
@@ -175,7 +175,7 @@ fn profiles(case: &Value) -> Arc<Profiles> {
     let id = sources.add("config.json", case["config"].to_string());
     let (config, complaints) = config::read(sources.get(id).unwrap());
     assert!(complaints.is_empty(), "{complaints:#?}");
-    let mut registry = plugins::registry();
+    let mut registry = plugins::registry_with(Features::of(version_of(case)));
     let [point, answer] = ["point", "answer"].map(|key| text(&case[key]));
     let fault = Fault { point, answer, code: code(case["code"].as_str().unwrap()) };
     registry.add_plugin(Arc::new(fault)).unwrap();
@@ -238,9 +238,11 @@ fn ours(case: &Value) -> Steps {
 
 #[test]
 fn pods_end_where_kube_scheduler_leaves_them() {
-    let cases = vectors("outcomes");
-    let compared = compare(&cases);
-    assert!(compared >= 150 && cases.len() >= 200, "{compared} of {}", cases.len());
+    for version in KubernetesVersion::ALL {
+        let cases = recorded(version, "outcomes");
+        let compared = compare(&cases);
+        assert!(compared >= 150 && cases.len() >= 200, "{compared} of {}", cases.len());
+    }
 }
 
 #[test]

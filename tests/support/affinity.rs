@@ -4,7 +4,9 @@
 #![allow(dead_code)]
 
 use bayplan::framework::Code;
-use bayplan::model::{Labels, Namespace, NodeInfo, PodAffinity, PodAffinityTerm, PodInfo, Snapshot, Symbol};
+use bayplan::model::{
+    Labels, Namespace, NodeInfo, PodAffinity, PodAffinityTerm, PodInfo, Snapshot, Symbol, VersionRow,
+};
 use bayplan::testing::{PodMaker, Random, namespace};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -89,13 +91,15 @@ fn labels_of(s: &Snapshot, namespace: &Symbol) -> Labels {
     s.namespace(namespace).map(|namespace| namespace.labels.clone()).unwrap_or_default()
 }
 
-/// Whether a term of the incoming pod is about another pod: upstream takes the listed namespaces, the selected ones,
-/// and the selector once more on no labels.
+/// Whether a term of the incoming pod is about another pod: upstream takes the listed namespaces and the selected ones,
+/// all for an empty selector, and 1.36 takes the selector once more on no labels.
 fn own_term_is_about(s: &Snapshot, term: &PodAffinityTerm, other: &PodInfo) -> bool {
     let known = s.namespace(&other.namespace).is_some();
     let selector = term.namespace_selector.as_ref();
     let selected = known && selector.is_some_and(|of| of.matches(&labels_of(s, &other.namespace)));
-    let on_no_labels = selector.is_some_and(|of| of.matches(&Labels::default()));
+    let older = !s.version_rows().has(VersionRow::NamespaceSelectors);
+    let on_no_labels =
+        selector.is_some_and(|of| of.is_empty() || (older || !known) && of.matches(&Labels::default()));
     (term.namespaces.contains(&other.namespace) || selected || on_no_labels)
         && term.selector.as_ref().is_some_and(|selector| selector.matches(&other.labels))
 }

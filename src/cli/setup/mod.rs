@@ -22,6 +22,7 @@ use crate::config::SchedulerConfig;
 use crate::diag::{Diagnostic, Severity, SourceId, Tally, draw};
 use crate::dry_run::{Makers, World};
 use crate::lang::analysis::cost::Size;
+use crate::model::KubernetesVersion;
 use crate::scheduler::Profiles;
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -63,6 +64,8 @@ pub(super) struct From {
     pub kinds: PolicyKinds,
     #[command(flatten)]
     pub declared: Declared,
+    #[command(flatten)]
+    pub decides_as: DecidesAs,
 }
 
 /// Kinds of objects that policies look up.
@@ -73,6 +76,30 @@ pub(super) struct PolicyKinds {
     /// too.
     #[arg(long = "schema", value_name = "PATH")]
     pub schemas: Vec<PathBuf>,
+}
+
+/// The version of kube-scheduler whose decisions are made.
+#[derive(clap::Args, Clone, Copy, Debug, Default)]
+pub(super) struct DecidesAs {
+    /// The version of Kubernetes as whose kube-scheduler decisions are made: `1.36` or `1.37` [default: 1.37, or
+    /// `kubernetes` of the project file].
+    #[arg(long, value_name = "VERSION", value_parser = KubernetesVersion::parse)]
+    kubernetes: Option<KubernetesVersion>,
+}
+
+impl DecidesAs {
+    /// The version of the flag, else that of the project file, else the newest.
+    pub(super) fn version(self) -> anyhow::Result<KubernetesVersion> {
+        match self.kubernetes {
+            Some(version) => Ok(version),
+            None => Ok(super::project::read()?.kubernetes.unwrap_or_default()),
+        }
+    }
+
+    /// The version of the flag alone, for a process whose folder tells nothing.
+    pub(super) fn of_the_flag(self) -> KubernetesVersion {
+        self.kubernetes.unwrap_or_default()
+    }
 }
 
 /// The cluster size that policies are compiled for.
@@ -122,6 +149,9 @@ impl From {
         }
         if let Some(size) = self.declared.size {
             let _ = write!(text, " --size {size}");
+        }
+        if let Some(version) = self.decides_as.kubernetes {
+            let _ = write!(text, " --kubernetes {version}");
         }
         text
     }

@@ -45,6 +45,7 @@ impl Setup {
         let exceptions = self.policies.exceptions.clone();
         let set = PolicySet::new(changed);
         let policies = Policies { sources, set, size, schemas, exceptions, ..Policies::default() };
+        let policies = Policies { decides: self.policies.decides, ..policies };
         let registry = registry(&policies).ok()?;
         let made = self.config.frameworks(&registry, self.config_source).ok()?;
         made.frameworks.into_iter().find(|framework| framework.scheduler_name == pod.scheduler_name)
@@ -84,7 +85,7 @@ fn not_asked(config: &SchedulerConfig) -> Option<String> {
 
 /// The in-tree plugins and the policies.
 fn registry(policies: &Policies) -> anyhow::Result<Registry> {
-    let mut registry = crate::plugins::registry();
+    let mut registry = crate::plugins::registry_with(policies.decides);
     let (sources, schemas) = (Arc::new(policies.sources.clone()), Arc::new(policies.schemas.clone()));
     let exceptions = &policies.exceptions;
     for compiled in policies.set.iter() {

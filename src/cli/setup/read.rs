@@ -10,6 +10,7 @@ use crate::cli::live;
 use crate::config::{self, SchedulerConfig};
 use crate::diag::{Diagnostic, Source, SourceId, Span, codes};
 use crate::dry_run::{self, Others, World, daemon_sets, dump, namespaces};
+use crate::framework::Features;
 use crate::lang::types::ObjectKind;
 use std::sync::Arc;
 
@@ -70,7 +71,8 @@ pub(crate) fn load(
     origin: Origin,
     out: &mut Output,
 ) -> anyhow::Result<Result<Setup, Box<Policies>>> {
-    let mut policies = Policies { size: from.declared.size(), ..Policies::default() };
+    let decides = Features::of(from.decides_as.version()?);
+    let mut policies = Policies { size: from.declared.size(), decides, ..Policies::default() };
     policies.read_schemas(&from.kinds.schemas)?;
     policies.read(&from.policies)?;
     let already: Vec<SourceId> = policies.texts.iter().map(|id| file_of(&policies, *id)).collect();

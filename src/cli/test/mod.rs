@@ -49,6 +49,8 @@ pub(super) struct Args {
     kinds: setup::PolicyKinds,
     #[command(flatten)]
     declared: setup::Declared,
+    #[command(flatten)]
+    decides_as: setup::DecidesAs,
     /// How to print: `text`, `json`, `junit` or `github`.
     #[arg(long, short, visible_alias = "format", value_parser = ["text", "json", "junit", "github"],
         default_value = "text", hide_possible_values = true)]

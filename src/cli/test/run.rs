@@ -72,6 +72,7 @@ impl Run<'_> {
             policies: file.policies.iter().map(|name| self.beside(name)).collect(),
             kinds: self.kinds.clone(),
             declared: self.args.declared,
+            decides_as: self.args.decides_as,
             ..setup::From::default()
         };
         let loaded = setup::load(&from, setup::Origin::Files, self.out);

@@ -132,6 +132,11 @@ impl ApiError {
         matches!(self, Self::Status { code: 429, .. } | Self::NotSent(_))
     }
 
+    /// Whether the server could not serve the call: it answered 500 or 503, or cannot be reached.
+    pub(crate) fn cannot_serve(&self) -> bool {
+        matches!(self, Self::Status { code: 500 | 503, .. } | Self::NotSent(_))
+    }
+
     /// Whether the same call may succeed later. It says nothing about whether a retry is safe.
     pub(crate) fn is_passing(&self) -> bool {
         match self {

@@ -33,7 +33,7 @@ use crate::writes::effects::{self, Effects, EventSink};
 use crate::writes::statuses::{self, Statuses};
 use bayplan_framework::{Need, Probe};
 use bayplan_lang::analysis::cost::Size;
-use bayplan_model::{MarkKeys, Time};
+use bayplan_model::{MarkKeys, Time, VersionRows};
 use bayplan_scheduler::{Effect, Input, Options as SchedulerOptions, Profiles, Scheduler};
 use serde_json::Value;
 use std::convert::Infallible;
@@ -90,6 +90,8 @@ pub struct Options {
     pub namespace: String,
     /// The account in whose name policies write.
     pub policy_account: PolicyAccount,
+    /// As which version of Kubernetes it decides.
+    pub version: VersionRows,
     /// Name, stage and value of every feature gate, for the metric.
     pub gates: Vec<(&'static str, &'static str, bool)>,
 }
@@ -469,7 +471,7 @@ impl Parts {
         let asker = raw
             .clone()
             .map(|raw| extenders.start(supervisor, raw, api.clone(), term.clone(), Arc::clone(&answers)));
-        let calls = effects::Settings::new(options.policy_account.clone());
+        let calls = effects::Settings::new(options.policy_account.clone()).for_version(options.version);
         let election = options.election.as_ref();
         let identity = election.map_or_else(leader::identity, |election| election.identity.clone());
         let host = identity.split('_').next().unwrap_or_default();

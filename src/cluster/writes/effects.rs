@@ -13,7 +13,7 @@ use crate::policies::account::PolicyAccount;
 use crate::process::supervisor::{Supervisor, Task};
 use crate::process::term::Term;
 use bayplan_framework::{Answer, ApiCall, CallError, EventRecord, Ticket};
-use bayplan_model::{ObjectKey, Symbol};
+use bayplan_model::{ObjectKey, Symbol, VersionRow, VersionRows};
 use futures::future::BoxFuture;
 use futures::stream::{FuturesUnordered, StreamExt};
 use std::collections::VecDeque;
@@ -33,12 +33,24 @@ pub(crate) struct Settings {
     pub write_timeout: Duration,
     /// The account in whose name policies write.
     pub policies: PolicyAccount,
+    /// The pauses before a bind is sent again that the API server could not serve; empty: it is sent once.
+    pub bind_pauses: &'static [Duration],
 }
+
+/// The pauses of 1.37. Source: `pkg/scheduler/util/utils.go`, `RetriableBind`.
+const BIND_PAUSES: &[Duration] =
+    &[Duration::from_millis(10), Duration::from_millis(50), Duration::from_millis(250)];
 
 impl Settings {
     /// The usual settings.
     pub(crate) fn new(policies: PolicyAccount) -> Self {
-        Self { at_once: 32, write_timeout: Duration::from_secs(4), policies }
+        Self { at_once: 32, write_timeout: Duration::from_secs(4), policies, bind_pauses: &[] }
+    }
+
+    /// These, with binds sent again as these rows say.
+    pub(crate) fn for_version(self, version: VersionRows) -> Self {
+        let again = version.has(VersionRow::BindRetries);
+        Self { bind_pauses: if again { BIND_PAUSES } else { &[] }, ..self }
     }
 }
 
@@ -422,7 +434,19 @@ impl Caller {
             let limit = self.settings.write_timeout;
             let (known, policies) = (&self.known, Some(&self.settings.policies));
             let ways = calls::Ways { api: &api, known, policies };
-            let answer = calls::make(ways, &job.call, job.transition, limit).await;
+            let mut answer = calls::make(ways, &job.call, job.transition, limit).await;
+            if class == Class::Bind {
+                for pause in self.settings.bind_pauses {
+                    if !answer.as_ref().is_err_and(ApiError::cannot_serve) {
+                        break;
+                    }
+                    tokio::time::sleep(*pause).await;
+                    if !self.term.may_write() {
+                        break;
+                    }
+                    answer = calls::make(ways, &job.call, job.transition, limit).await;
+                }
+            }
             let throttled = matches!(&answer, Err(error) if error.code() == Some(429));
             (answer.map_err(|error| calls::meaning(&error)), throttled)
         } else {
@@ -484,6 +508,70 @@ mod tests {
             let _ = self.0.send(result);
         }
         fn finished(&self, _: FinishedCall) {}
+    }
+
+    /// An API server that answers each request with the next status. Returns its address and the number of requests.
+    async fn server(statuses: &'static [u16]) -> (String, Arc<std::sync::atomic::AtomicUsize>) {
+        use tokio::io::{AsyncReadExt, AsyncWriteExt};
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = format!("http://{}", listener.local_addr().unwrap());
+        let count = Arc::new(std::sync::atomic::AtomicUsize::new(0));
+        let counted = count.clone();
+        tokio::spawn(async move {
+            for status in statuses {
+                let (mut stream, _) = listener.accept().await.unwrap();
+                let mut request = Vec::new();
+                let is_whole = |request: &[u8]| {
+                    let text = String::from_utf8_lossy(request).to_lowercase();
+                    text.split_once("\r\n\r\n").is_some_and(|(head, body)| {
+                        let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
+                        body.len() >= length.map_or(0, |length| length.parse().unwrap())
+                    })
+                };
+                while !is_whole(&request) {
+                    let mut part = [0; 1024];
+                    let read = stream.read(&mut part).await.unwrap();
+                    request.extend_from_slice(&part[..read]);
+                }
+                counted.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+                let body = format!(r#"{{"kind":"Status","apiVersion":"v1","code":{status},"message":"m"}}"#);
+                let head =
+                    format!("HTTP/1.1 {status} S\r\ncontent-type: application/json\r\nconnection: close");
+                let answer = format!("{head}\r\ncontent-length: {}\r\n\r\n{body}", body.len());
+                stream.write_all(answer.as_bytes()).await.unwrap();
+            }
+        });
+        (address, count)
+    }
+
+    /// The reply to a bind, and how often it was sent.
+    async fn bound(statuses: &'static [u16], version: VersionRows) -> (Result<Answer, CallError>, usize) {
+        let (address, count) = server(statuses).await;
+        let api = Api::new(&Target { master: Some(address), ..Target::default() }).await.unwrap();
+        let (supervisor, _failures) = Supervisor::new();
+        let (tell, mut replies) = mpsc::unbounded_channel();
+        let settings = Settings::new(PolicyAccount::beside("n")).for_version(version);
+        let effects =
+            Effects::start(&supervisor, &api, Term::endless(), settings, "h", Arc::new(Record(tell)));
+        let pod = ObjectKey {
+            kind: bayplan_model::Kind::Pod,
+            namespace: "n".into(),
+            name: "p".into(),
+            uid: Symbol::default(),
+        };
+        effects.call(Ticket(1), ApiCall::Bind { pod, node: "node".into(), marks: Default::default() }, false);
+        let reply = replies.recv().await.unwrap();
+        (reply, count.load(std::sync::atomic::Ordering::SeqCst))
+    }
+
+    #[tokio::test]
+    async fn a_bind_that_the_server_cannot_serve_is_sent_again_since_1_37() {
+        let [older, newer] = bayplan_model::KubernetesVersion::ALL.map(VersionRows::of);
+        assert!(matches!(bound(&[500, 500, 201], newer).await, (Ok(Answer::Done), 3)));
+        assert!(matches!(bound(&[503, 500, 503, 500], newer).await, (Err(CallError::Unknown(_)), 4)));
+        assert!(matches!(bound(&[500], older).await, (Err(CallError::Unknown(_)), 1)));
+        // Never after a conflict.
+        assert!(matches!(bound(&[409], newer).await, (Err(CallError::Refused { code: 409, .. }), 1)));
     }
 
     #[tokio::test]

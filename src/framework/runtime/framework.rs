@@ -18,7 +18,9 @@ use crate::simulation::Simulation;
 use crate::status::{Code, Status};
 use crate::unchecked::{Impact, NotChecked};
 use crate::waits::Waits;
-use bayplan_model::{Duration, IndexError, NodeInfo, NodeSet, PodInfo, Snapshot, Symbol, Time, Want};
+use bayplan_model::{
+    Duration, IndexError, NodeInfo, NodeSet, PodInfo, Snapshot, Symbol, Time, VersionRows, Want,
+};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -46,6 +48,7 @@ pub struct Framework {
     /// The plugins with rules that do not decide.
     counts: Vec<PluginId>,
     extenders: Arc<Extenders>,
+    version: VersionRows,
     pub(super) watch: Option<probe::Watch>,
 }
 
@@ -150,7 +153,31 @@ impl Cycle {
 impl Framework {
     /// A framework of `plugins`, each at the points named for it.
     pub fn new(scheduler_name: Symbol, plugins: Vec<Arc<dyn Plugin>>, points: Points) -> Self {
-        Self::with(scheduler_name, plugins, points, Arc::default())
+        Self::with(scheduler_name, plugins, points, Arc::default(), VersionRows::default())
+    }
+
+    /// This framework, deciding as these rows say.
+    #[must_use]
+    pub fn decide_by(self, version: VersionRows) -> Self {
+        if self.version == version {
+            return self;
+        }
+        self.made_anew(version)
+    }
+
+    /// Everything that is derived from plugins and points, derived again.
+    fn made_anew(self, version: VersionRows) -> Self {
+        let mut framework =
+            Self::with(self.scheduler_name, self.plugins, self.points, self.extenders, version);
+        framework.percentage_of_nodes_to_score = self.percentage_of_nodes_to_score;
+        framework.args = self.args;
+        framework.watch = self.watch;
+        framework
+    }
+
+    /// As which version of Kubernetes it decides.
+    pub fn version(&self) -> VersionRows {
+        self.version
     }
 
     fn with(
@@ -158,9 +185,10 @@ impl Framework {
         plugins: Vec<Arc<dyn Plugin>>,
         points: Points,
         extenders: Arc<Extenders>,
+        version: VersionRows,
     ) -> Self {
-        let waits =
-            Waits::of(&plugins, &points, (!extenders.is_empty()).then(|| plugins.len().saturating_sub(1)));
+        let of_extenders = (!extenders.is_empty()).then(|| plugins.len().saturating_sub(1));
+        let waits = Waits::of(&plugins, &points, of_extenders, version);
         let preconditions = Preconditions::of(&plugins);
         let places = |point: &[PluginId]| Places::of(point.iter().copied());
         let order = Order {
@@ -198,6 +226,7 @@ impl Framework {
             after_binds,
             counts,
             extenders,
+            version,
             watch: None,
         }
     }
@@ -209,11 +238,9 @@ impl Framework {
             return self;
         }
         self.plugins.push(extenders.plugin().clone());
-        let mut framework = Self::with(self.scheduler_name, self.plugins, self.points, extenders);
-        framework.percentage_of_nodes_to_score = self.percentage_of_nodes_to_score;
-        framework.args = self.args.map(|args| args.into_iter().chain([Tree::default()]).collect());
-        framework.watch = self.watch;
-        framework
+        self.args = self.args.map(|args| args.into_iter().chain([Tree::default()]).collect());
+        let version = self.version;
+        Self { extenders, ..self }.made_anew(version)
     }
 
     /// The plugins with rules that do not decide.

@@ -1,5 +1,6 @@
 //! `v1/Pod` with the fields that are read, and its conversion to a [`PodInfo`].
 
+use super::super::kubernetes::{KubernetesVersion, VersionRows};
 use super::super::metadata_change::AFTER_BIND;
 use super::super::node_selector::NodeAffinity;
 use super::super::pod::{self, HostPort, PodInfo, PodKey, QosClass};
@@ -342,7 +343,9 @@ impl PodInfo {
             None => PodKey(Symbol::from(format!("{namespace}/{name}"))),
         };
         let resources = PodResources::read(object, problems);
-        let (nonzero_milli_cpu, nonzero_memory) = resources.nonzero();
+        let taken = resources.taken(VersionRows::default());
+        let resized =
+            resources.is_resized().then(|| resources.taken(VersionRows::of(KubernetesVersion::V1_36)));
         let without_pods = |mut resource: Resource| {
             resource.pods = 0;
             resource
@@ -395,11 +398,13 @@ impl PodInfo {
             priority_class: some(&spec.priority_class_name),
             never_preempts: spec.preemption_policy == "Never",
             scheduling_gates: spec.scheduling_gates.iter().map(|gate| gate.name.clone()).collect(),
-            requests: without_pods(resources.requests().to_resource()),
-            limits: without_pods(resources.limits().to_resource()),
-            nonzero_milli_cpu,
-            nonzero_memory,
-            score_requests: without_pods(resources.score().to_resource()),
+            requests: taken.requests.clone(),
+            limits: taken.limits.clone(),
+            nonzero_milli_cpu: taken.nonzero_milli_cpu,
+            nonzero_memory: taken.nonzero_memory,
+            score_requests: taken.score_requests.clone(),
+            named_requests: taken.named,
+            taken_in_1_36: resized.filter(|older| *older != taken).map(Box::new),
             overhead: without_pods(resources.overhead.to_resource()),
             containers: CONTAINERS.with(|table| table.same(containers.collect())),
             images: IMAGES.with(|table| table.same(spec.images())),

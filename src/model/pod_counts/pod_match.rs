@@ -2,6 +2,7 @@
 
 use super::{Namespaces, labels_of};
 use crate::constraints::PodAffinityTerm;
+use crate::kubernetes::{VersionRow, VersionRows};
 use crate::labels::{LabelSelector, Labels, Requirement};
 use crate::pod::PodInfo;
 use crate::symbol::Symbol;
@@ -34,12 +35,15 @@ impl PodMatch {
 
     /// The pods that a term of an incoming pod is about, those that terminate included.
     ///
-    /// Upstream lists the namespaces that the selector takes and then asks the selector again about a namespace without
-    /// labels. A selector that requires no label, such as the empty one or one of `NotIn` alone, takes all namespaces
-    /// therefore. Source: `plugins/interpodaffinity/plugin.go`, `mergeAffinityTermNamespacesIfNotEmpty`;
+    /// Upstream lists the namespaces that the selector takes; the empty selector takes all. 1.36 then asks the selector
+    /// again about a namespace without labels, so that one which requires no label, such as one of `NotIn` alone, takes all
+    /// namespaces too. Source: `plugins/interpodaffinity/plugin.go`, `mergeAffinityTermNamespacesIfNotEmpty`;
     /// `kube-scheduler/framework/types.go`, `AffinityTerm.Matches`.
-    pub fn of_term(term: &PodAffinityTerm) -> Self {
-        let all = term.namespace_selector.as_ref().is_some_and(|selector| selector.matches(Labels::none()));
+    pub fn of_term(term: &PodAffinityTerm, rows: VersionRows) -> Self {
+        let all = term.namespace_selector.as_ref().is_some_and(|selector| {
+            selector.is_empty()
+                || !rows.has(VersionRow::NamespaceSelectors) && selector.matches(Labels::none())
+        });
         Self {
             all_namespaces: all,
             namespaces: if all { Box::default() } else { term.namespaces.clone() },

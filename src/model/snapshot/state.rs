@@ -7,6 +7,7 @@ use super::pods::PodTable;
 use crate::changes::{Change, ChangeLog, ChangeRecord, Delta, Generation, Kinds, Moved, Moves};
 use crate::columns::{Columns, KeptColumns};
 use crate::index::{Feeds, Index, IndexError, IndexKey};
+use crate::kubernetes::VersionRows;
 use crate::metrics::{Metrics, Reading};
 use crate::node::Node;
 use crate::node_info::NodeInfo;
@@ -65,6 +66,8 @@ pub struct Snapshot {
     wall_offset: Duration,
     /// See [`Snapshot::time`].
     time: Time,
+    /// See [`Snapshot::version_rows`].
+    version_rows: VersionRows,
 }
 
 /// What a snapshot keeps, for checks that nothing is left behind.
@@ -121,6 +124,28 @@ impl Snapshot {
     #[inline]
     pub fn time(&self) -> Time {
         self.time
+    }
+
+    /// As which version of Kubernetes decisions are made here.
+    #[inline]
+    pub fn version_rows(&self) -> VersionRows {
+        self.version_rows
+    }
+
+    /// Decides as these rows say from now on. A snapshot begins as 1.37. Pods that are resized in place count anew; they
+    /// keep what 1.36 counted when a snapshot turns to 1.37 again.
+    pub fn decide_by(&mut self, rows: VersionRows) {
+        if rows == self.version_rows {
+            return;
+        }
+        self.version_rows = rows;
+        let resized = self.pods().filter(|entry| entry.pod.taken_in_1_36.is_some());
+        let resized: Vec<_> = resized.map(|entry| (entry.pod.clone(), entry.placed)).collect();
+        for (pod, placed) in resized {
+            if let Some((node, how)) = placed {
+                self.apply(Change::PodPlaced { pod, node, how });
+            }
+        }
     }
 
     /// How far the wall clock is ahead of the scheduler's monotonic time.
@@ -419,6 +444,12 @@ impl Snapshot {
     /// Applies a change. A change that names an unknown object is ignored, such as the removal of an unknown pod. A
     /// change of nothing that a plugin or rule can read makes no record and reaches no index.
     pub fn apply(&mut self, change: Change) {
+        let change = match change {
+            Change::PodPlaced { pod, node, how } => {
+                Change::PodPlaced { pod: pod.counted(self.version_rows), node, how }
+            }
+            other => other,
+        };
         let mut delta =
             Delta { change: &change, node_before: None, node: None, pod_before: None, object: None };
         let mut promised_before = None;

@@ -1,9 +1,9 @@
 //! Which victims PodDisruptionBudgets protect. Only budgets that may select a pod are evaluated: those of others cost
 //! an attempt nothing, however many there are.
 //!
-//! Source: `pkg/scheduler/framework/plugins/defaultpreemption/default_preemption.go`, `filterPodsWithPDBViolation`.
+//! Source: `pkg/scheduler/framework/preemption/util.go`, `FilterPodsWithPDBViolation`.
 
-use bayplan_model::{Kind, PodDisruptionBudget, PodInfo, Snapshot};
+use bayplan_model::{Kind, PodDisruptionBudget, PodInfo, Snapshot, VersionRow};
 use smallvec::SmallVec;
 use std::sync::Arc;
 
@@ -33,13 +33,15 @@ impl<'s> Budgets<'s> {
             .filter(move |budget| budget.disrupted_pods.binary_search(&pod.name).is_err())
     }
 
-    /// For each pod, in this order, the first budget that its eviction would violate when the pods before it are evicted
-    /// too.
+    /// For each pod, in this order, the first budget by name that its eviction would violate when the pods before it are
+    /// evicted too. Upstream takes budgets in the order of a map. Those after the first that is violated keep what they
+    /// allow, but for 1.36.
     pub(super) fn violated_by(&self, pods: &[&Arc<PodInfo>]) -> Violated<'s> {
         if !self.any {
             return Violated::from_elem(None, pods.len());
         }
         let mut left: SmallVec<[(&Arc<PodDisruptionBudget>, i64); 4]> = SmallVec::new();
+        let in_order = self.snapshot.version_rows().has(VersionRow::BudgetsInOrder);
         let violates = |pod: &&Arc<PodInfo>| {
             let mut violates = None;
             for of in self.about(pod) {
@@ -51,6 +53,9 @@ impl<'s> Budgets<'s> {
                 *left -= 1;
                 if *left < 0 {
                     violates = violates.or(Some(of));
+                    if in_order {
+                        break;
+                    }
                 }
             }
             violates

@@ -7,7 +7,7 @@ use bayplan_framework::{
     AppliedRules, Candidate, Code, PluginId, PluginsRunner, Simulation, Status, TakeOffError, Verdict,
     sort_by_importance,
 };
-use bayplan_model::{NodeInfo, ObjectMeta, PodDisruptionBudget, PodInfo, Symbol};
+use bayplan_model::{NodeInfo, ObjectMeta, PodDisruptionBudget, PodInfo, Symbol, VersionRow};
 use smallvec::SmallVec;
 use std::sync::Arc;
 
@@ -93,7 +93,12 @@ impl Search<'_, '_> {
             return Err(Status::new(Code::Error, text).into());
         }
         if protected.iter().any(Option::is_some) && protected.iter().any(Option::is_none) {
-            sort_by_importance(&mut victims);
+            let version = trial.view().0.snapshot.version_rows();
+            if version.has(VersionRow::UnstartedVictims) {
+                // Those that have not started are in the order of the node.
+                victims.sort_by_key(|pod| node.pods().position(|other| Arc::ptr_eq(other, pod)));
+            }
+            sort_by_importance(&mut victims, version);
         }
         let victims = victims.into_iter().cloned().collect();
         Ok(Candidate { node: node.id(), name: node.name().clone(), victims, violations, budgets: names })
@@ -104,7 +109,7 @@ impl Search<'_, '_> {
         if self.rules.is_empty() {
             let mut lower: Pods = node.pods().filter(|pod| pod.priority < self.preemptor.priority).collect();
             lower.iter().try_for_each(|pod| trial.remove_pod(pod))?;
-            sort_by_importance(&mut lower);
+            sort_by_importance(&mut lower, trial.view().0.snapshot.version_rows());
             return if lower.is_empty() { Err(no_victims().into()) } else { Ok(lower) };
         }
         let mut taken: Pods = SmallVec::new();

@@ -50,7 +50,9 @@ impl Own {
             keys: required(h.pod).iter().map(|term| term.topology_key.clone()).collect(),
             matches_itself: pods.as_ref().is_some_and(|pods| is_among(pods, h.pod, h.snapshot)),
             pods,
-            anti: anti.map(|term| (term.topology_key.clone(), PodMatch::of_term(term))).collect(),
+            anti: anti
+                .map(|term| (term.topology_key.clone(), PodMatch::of_term(term, h.snapshot.version_rows())))
+                .collect(),
         }
     }
 }

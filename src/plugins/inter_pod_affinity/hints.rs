@@ -3,11 +3,11 @@
 //! Source: `plugin.go`, `isSchedulableAfterPodChange`, `isSchedulableAfterNodeChange`.
 
 use super::InterPodAffinity;
-use super::terms::{affinity, matches_all, required, required_anti};
+use super::terms::{affinity, matches_all, matches_any, required, required_anti};
 use bayplan_framework::{
     ActionType, ClusterEvent, EnqueueExtensions, EventRegistration, Handle, QueueingHint,
 };
-use bayplan_model::{Node, PodInfo};
+use bayplan_model::{Node, PodInfo, VersionRow};
 
 impl EnqueueExtensions for InterPodAffinity {
     fn events(&self) -> Vec<EventRegistration> {
@@ -19,7 +19,10 @@ impl EnqueueExtensions for InterPodAffinity {
         let helps = match (crate::node_change(event), crate::pod_change(event)) {
             ((old, Some(new)), _) => node_helps(h.pod, old.map(|node| &**node), new),
             (_, (None, None)) => true,
-            (_, (old, new)) => pod_helps(h.pod, old.map(|pod| &**pod), new.map(|pod| &**pod)),
+            (_, (old, new)) => {
+                let any = h.snapshot.version_rows().has(VersionRow::AntiAffinityHints);
+                pod_helps(h.pod, old.map(|pod| &**pod), new.map(|pod| &**pod), any)
+            }
         };
         if helps { QueueingHint::Queue } else { QueueingHint::Skip }
     }
@@ -33,8 +36,9 @@ impl EnqueueExtensions for InterPodAffinity {
     }
 }
 
-/// Whether a pod that came, went or changed its labels may help.
-fn pod_helps(pod: &PodInfo, old: Option<&PodInfo>, new: Option<&PodInfo>) -> bool {
+/// Whether a pod that came, went or changed its labels may help. `any`: one term of anti-affinity suffices to keep pods
+/// apart, as since 1.37.
+fn pod_helps(pod: &PodInfo, old: Option<&PodInfo>, new: Option<&PodInfo>, any: bool) -> bool {
     if old.is_some() && new.is_some_and(|new| new.key == pod.key) {
         // Its own labels changed: others may have anti-affinity against the old labels and not against the new ones.
         return true;
@@ -47,16 +51,17 @@ fn pod_helps(pod: &PodInfo, old: Option<&PodInfo>, new: Option<&PodInfo>) -> boo
         return true;
     }
     let (required, anti) = (required(pod), required_anti(pod));
+    let keeps_apart = if any { matches_any } else { matches_all };
     match (old, new) {
         (Some(old), Some(new)) => {
             !matches_all(required, old) && matches_all(required, new)
-                || matches_all(anti, old) && !matches_all(anti, new)
+                || keeps_apart(anti, old) && !keeps_apart(anti, new)
         }
         (None, Some(new)) => matches_all(required, new),
         (Some(old), None) => {
-            matches_all(anti, old)
+            keeps_apart(anti, old)
                 || !is_parsed(old, &["requiredAntiAffinityTerms"])
-                || matches_all(required_anti(old), pod)
+                || keeps_apart(required_anti(old), pod)
         }
         (None, None) => true,
     }

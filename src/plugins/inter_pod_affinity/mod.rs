@@ -55,7 +55,7 @@ impl Plugin for InterPodAffinity {
         out.extend(affinity.required.iter().map(|term| Want::Domain(term.topology_key.clone())));
         for term in affinity.required_anti.iter().chain(affinity.preferred.iter().map(|of| &of.term)) {
             out.push(Want::Domain(term.topology_key.clone()));
-            out.push(Want::Count(Arc::new(PodMatch::of_term(term))));
+            out.push(Want::Count(Arc::new(PodMatch::of_term(term, snapshot.version_rows()))));
         }
     }
     bayplan_framework::serves!(PreFilter, Filter, PreScore, Score, EnqueueExtensions);

@@ -23,7 +23,7 @@ impl Weights {
             let key = tally.key(&preferred.term.topology_key);
             let weight = i64::from(preferred.weight);
             if let Some(mut sums) = tally.adder(key) {
-                let pods = PodMatch::of_term(&preferred.term);
+                let pods = PodMatch::of_term(&preferred.term, h.snapshot.version_rows());
                 h.snapshot.matching_pods(&pods, |node, count| sums.add(node, count.saturating_mul(weight)));
             }
         }

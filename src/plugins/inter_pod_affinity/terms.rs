@@ -1,6 +1,6 @@
 //! The terms of a pod, and the pods that they are about.
 
-use bayplan_model::{Labels, PodAffinity, PodAffinityTerm, PodInfo, PodMatch, Snapshot, Symbol};
+use bayplan_model::{Labels, PodAffinity, PodAffinityTerm, PodInfo, PodMatch, Snapshot, Symbol, VersionRow};
 use std::sync::Arc;
 
 /// The affinity of a pod; `None` for a pod without constraints.
@@ -34,10 +34,16 @@ pub(super) fn matches_all(terms: &[Arc<PodAffinityTerm>], pod: &PodInfo) -> bool
     !terms.is_empty() && terms.iter().all(|term| term.matches(pod, Labels::none()))
 }
 
-/// Whether a term of the incoming pod is about a pod. Its `namespaceSelector` is evaluated on a namespace without labels
-/// as well, as [`PodMatch::of_term`] says.
+/// Whether a pod matches any of the terms, their `namespaceSelector` evaluated on a namespace without labels.
+pub(super) fn matches_any(terms: &[Arc<PodAffinityTerm>], pod: &PodInfo) -> bool {
+    terms.iter().any(|term| term.matches(pod, Labels::none()))
+}
+
+/// Whether a term of the incoming pod is about a pod. In 1.36 its `namespaceSelector` is evaluated on a namespace without
+/// labels as well, as [`PodMatch::of_term`] says.
 pub(super) fn is_about(term: &PodAffinityTerm, pod: &PodInfo, snapshot: &Snapshot) -> bool {
-    term.matches(pod, labels_of(snapshot, &pod.namespace)) || term.matches(pod, Labels::none())
+    term.matches(pod, labels_of(snapshot, &pod.namespace))
+        || !snapshot.version_rows().has(VersionRow::NamespaceSelectors) && term.matches(pod, Labels::none())
 }
 
 /// Whether all terms of the incoming pod are about a pod; false without a term.
@@ -47,7 +53,7 @@ pub(super) fn is_about_all(terms: &[Arc<PodAffinityTerm>], pod: &PodInfo, snapsh
 
 /// The pods that all of these terms of the incoming pod are about; `None` without a term.
 pub(super) fn pods_of_all(terms: &[Arc<PodAffinityTerm>], snapshot: &Snapshot) -> Option<PodMatch> {
-    let mut matches = terms.iter().map(|term| PodMatch::of_term(term));
+    let mut matches = terms.iter().map(|term| PodMatch::of_term(term, snapshot.version_rows()));
     let first = matches.next()?;
     Some(matches.fold(first, |all, of| both(all, of, snapshot)))
 }
@@ -55,7 +61,8 @@ pub(super) fn pods_of_all(terms: &[Arc<PodAffinityTerm>], snapshot: &Snapshot) -
 /// The pods that all of these terms are about, where the namespaces that the terms have in common do not depend on labels
 /// of namespaces.
 pub(super) fn pods_known_beforehand(terms: &[Arc<PodAffinityTerm>], snapshot: &Snapshot) -> Option<PodMatch> {
-    let matches: Vec<PodMatch> = terms.iter().map(|term| PodMatch::of_term(term)).collect();
+    let matches: Vec<PodMatch> =
+        terms.iter().map(|term| PodMatch::of_term(term, snapshot.version_rows())).collect();
     let some = || matches.iter().filter(|of| !of.all_namespaces);
     let namespaces = |of: &PodMatch| (of.namespaces.clone(), of.namespace_selector.clone());
     let differ = some().any(|of| some().next().map(namespaces) != Some(namespaces(of)));

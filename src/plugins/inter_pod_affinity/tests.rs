@@ -1,6 +1,7 @@
 //! Worked cases of the reference and the first-pod rule.
 
 use crate::trial::{Trial, map};
+use bayplan_model::KubernetesVersion;
 use bayplan_model::Object;
 use bayplan_model::testing::{PodMaker, namespace, node, pod};
 use serde_json::{Value, json};
@@ -25,6 +26,10 @@ fn preferred(made: PodMaker, kind: &str, weight: i64, term: Value) -> PodMaker {
 }
 
 fn trial(pods: Vec<Object>) -> Trial {
+    trial_of(KubernetesVersion::default(), pods)
+}
+
+fn trial_of(version: KubernetesVersion, pods: Vec<Object>) -> Trial {
     let mut objects = vec![
         node("a1").zone("a").object(),
         node("a2").zone("a").object(),
@@ -32,7 +37,7 @@ fn trial(pods: Vec<Object>) -> Trial {
         node("none").object(),
     ];
     objects.extend(pods);
-    Trial::of("InterPodAffinity", objects)
+    Trial::in_version(version, "InterPodAffinity", objects)
 }
 
 #[test]
@@ -86,10 +91,17 @@ fn anti_affinity_keeps_pods_apart_in_both_directions() {
 }
 
 #[test]
-fn a_namespace_selector_of_the_pod_is_evaluated_on_no_labels_as_well() {
+fn in_1_36_a_namespace_selector_of_the_pod_is_evaluated_on_no_labels_as_well() {
+    for (version, not_x) in KubernetesVersion::ALL.into_iter().zip([1, 0]) {
+        takes_namespaces(version, not_x);
+    }
+}
+
+/// `not_x`: how many nodes a term keeps away that leaves the namespace of the pod there out.
+fn takes_namespaces(version: KubernetesVersion, not_x: usize) {
     let team = |name: &str| namespace(name).label("team", name).object();
     let in_x = pod("there").namespace("x").label("app", "web").on("a1").object();
-    let trial = trial(vec![team("x"), team("y"), in_x]);
+    let trial = trial_of(version, vec![team("x"), team("y"), in_x]);
     let apart = |selector: Value| {
         let term = json!([{"topologyKey": HOST, "labelSelector": app("web"), "namespaceSelector": selector}]);
         trial.refused(&required(pod("p"), "podAntiAffinity", term).build()).len()
@@ -99,7 +111,7 @@ fn a_namespace_selector_of_the_pod_is_evaluated_on_no_labels_as_well() {
     assert_eq!(apart(json!({"matchLabels": {"team": "y"}})), 0);
     let not_in =
         |team: &str| json!({"matchExpressions": [{"key": "team", "operator": "NotIn", "values": [team]}]});
-    assert_eq!((apart(not_in("y")), apart(not_in("x"))), (1, 1), "upstream takes every namespace");
+    assert_eq!((apart(not_in("y")), apart(not_in("x"))), (1, not_x), "{version}");
     // The terms of running pods are evaluated on the labels of the pod's namespace.
     let term = json!([{"topologyKey": HOST, "labelSelector": app("web"), "namespaceSelector": not_in("x")}]);
     let guard = required(pod("guard"), "podAntiAffinity", term).on("a1").object();

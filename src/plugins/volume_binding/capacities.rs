@@ -94,9 +94,32 @@ impl Capacities {
 
     /// The definition: whether some capacity that a node with these labels can use holds a volume of this many bytes.
     pub(super) fn suffice(&self, bytes: i64, labels: &Labels) -> bool {
-        self.all.values().any(|capacity| {
+        self.first(bytes, labels).is_some()
+    }
+
+    /// The definition: the first capacity by namespace and name that suffices. Upstream takes any.
+    pub(super) fn first(&self, bytes: i64, labels: &Labels) -> Option<&CsiStorageCapacity> {
+        let suffices = |capacity: &&Arc<CsiStorageCapacity>| {
             usable(capacity).is_some_and(|(selector, limit)| limit >= bytes && selector.matches(labels))
-        })
+        };
+        self.all.values().find(suffices).map(|capacity| &**capacity)
+    }
+
+    /// The first capacity that suffices ([`Capacities::first`]), by the values of the node under [`Capacities::keys`].
+    pub(super) fn first_by<'v>(
+        &self,
+        bytes: i64,
+        values: impl Iterator<Item = Option<&'v Symbol>>,
+        labels: &Labels,
+    ) -> Option<&CsiStorageCapacity> {
+        let enough = |entry: &&Entry| entry.limit >= bytes && (entry.alone || matches(entry, labels));
+        let filed = self
+            .by_label
+            .values()
+            .zip(values)
+            .filter_map(|(by_value, value)| by_value.get(value?)?.iter().find(enough));
+        let first = filed.chain(self.rest.iter().find(enough)).min_by_key(|entry| place(&entry.capacity));
+        first.map(|entry| &*entry.capacity)
     }
 
     /// The keys of the labels by which capacities are found.

@@ -4,7 +4,7 @@
 use super::capacities::Capacities;
 use super::claims::DelayedClaim;
 use super::filed::{Filed, Key};
-use super::find::{Conflicts, order, provisioning_conflict};
+use super::find::{Conflicts, order, pinned, provisioning_conflict};
 use super::groups::{Distinctions, Groups, Keys};
 use super::index::VolumeIndex;
 use super::range::Conflicting;
@@ -80,7 +80,6 @@ impl<'a> Delayed<'a> {
         let index = h.snapshot.index::<VolumeIndex>(&VolumeIndex::key());
         let (mut keys, mut distinctions) = (Keys::new(h.snapshot), Distinctions::new());
         let claims = delayed.iter().map(|of| Claim::of(of, index, &mut keys, &mut distinctions)).collect();
-        let is_pinned = |at: &usize| delayed.get(*at).is_some_and(|of| of.claim.selected_node.is_some());
         let groups = distinctions.groups(&mut keys);
         let answers = match groups.count() {
             Some(count) if count <= LISTED => Answers::List(vec![None; count as usize]),
@@ -90,7 +89,7 @@ impl<'a> Delayed<'a> {
             snapshot: h.snapshot,
             claims,
             order: order(delayed).into(),
-            pinned: (0..delayed.len()).filter(is_pinned).collect(),
+            pinned: pinned(delayed).into(),
             groups,
             answers,
         })

@@ -107,17 +107,23 @@ pub(super) fn order(delayed: &[DelayedClaim]) -> Vec<usize> {
     order
 }
 
-fn find_delayed(
+/// The claims whose node is selected already.
+pub(super) fn pinned(delayed: &[DelayedClaim]) -> Vec<usize> {
+    let is_pinned = |at: &usize| delayed.get(*at).is_some_and(|of| of.claim.selected_node.is_some());
+    (0..delayed.len()).filter(is_pinned).collect()
+}
+
+/// The volumes of delayed claims on a node.
+pub(super) fn find_delayed(
     snapshot: &Snapshot,
     delayed: &[DelayedClaim],
     node: &Node,
 ) -> Result<Result<Found, Conflicts>, String> {
-    let mut found = Found::default();
-    for (at, of) in delayed.iter().enumerate() {
+    let mut found = Found { provisioned: pinned(delayed), ..Found::default() };
+    for of in delayed {
         match &of.claim.selected_node {
             Some(selected) if *selected != node.name => return Ok(Err(Conflicts::NO_VOLUME)),
-            Some(_) => found.provisioned.push(at),
-            None => {}
+            _ => {}
         }
     }
     for at in order(delayed) {

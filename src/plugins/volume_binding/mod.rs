@@ -9,6 +9,7 @@
 //!   `delayed.rs` with `filed.rs` (volumes by label) and `groups.rs` (nodes that are alike)
 //! - `matching.rs`: the volumes that a claim may take
 //! - `index.rs`, `capacities.rs`: volumes and storage capacities by class
+//! - `score.rs`: Score, by how full volumes would be
 //! - `reserve.rs`: assumptions; `bind.rs`: what is written, and the wait for the controller
 //! - `hints.rs`: which events may help; `explain.rs`: which claim, and why no volume
 //!
@@ -27,11 +28,13 @@ mod index;
 mod matching;
 mod range;
 mod reserve;
+mod score;
 
+use crate::shape::read_shape;
 use crate::volumes::migration;
 use bayplan_framework::{
-    ArgsError, Feasible, Features, Field, Filter, Handle, Need, Plugin, PreFilter, PreFilterOutcome,
-    PreScore, PreScoreOutcome, Reads, Score, StateSlot, Status, Tree, Verdicts, Violation,
+    ArgsError, Feasible, Features, Field, Filter, Gate, Handle, Need, Plugin, PreFilter, PreFilterOutcome,
+    PreScore, PreScoreOutcome, Reads, Score, StateSlot, Status, Tree, TreeValue, Verdicts, Violation,
 };
 use bayplan_model::{
     ConstraintKinds, Duration, Index, IndexKey, Kind, Kinds, NodeInfo, NodeSet, PodInfo, PodPrecondition,
@@ -70,9 +73,11 @@ const NEEDS: &[Need] = &[
 struct VolumeBinding {
     /// How long the volume controller may take.
     bind_timeout: Duration,
+    /// The score by utilization, both in percent. `None`: all nodes get the same.
+    shape: Option<Vec<(i64, i64)>>,
 }
 
-pub(super) fn new(args: &Tree, _: Features) -> Result<Arc<dyn Plugin>, Vec<ArgsError>> {
+pub(super) fn new(args: &Tree, features: Features) -> Result<Arc<dyn Plugin>, Vec<ArgsError>> {
     let mut errors = Vec::new();
     let known = ["apiVersion", "kind", "bindTimeoutSeconds", "shape"];
     let fields = Field::root(args).object(&known, &mut errors);
@@ -85,13 +90,21 @@ pub(super) fn new(args: &Tree, _: Features) -> Result<Arc<dyn Plugin>, Vec<ArgsE
         }
         seconds = given;
     }
-    if let Some(field) = fields.get("shape") {
+    let given = fields.get("shape");
+    let shape = features.on(Gate::StorageCapacityScoring).then(|| match &given {
+        // As upstream, an empty list is one that is not given.
+        Some(field) if !matches!(&field.tree.value, TreeValue::List(points) if points.is_empty()) => {
+            read_shape(field, &mut errors)
+        }
+        _ => score::DEFAULT_SHAPE.to_vec(),
+    });
+    if let Some(field) = given.filter(|_| shape.is_none()) {
         let text = "unexpected field `shape`, remove it or turn on the feature gate StorageCapacityScoring";
         errors.push(field.error(text));
     }
     // Longer than any process lives.
     let bind_timeout = Duration::from_seconds(seconds.min(LONGEST_TIMEOUT));
-    if errors.is_empty() { Ok(Arc::new(VolumeBinding { bind_timeout })) } else { Err(errors) }
+    if errors.is_empty() { Ok(Arc::new(VolumeBinding { bind_timeout, shape })) } else { Err(errors) }
 }
 
 impl Plugin for VolumeBinding {
@@ -151,18 +164,27 @@ impl Filter for VolumeBinding {
     }
 }
 
-/// Upstream scores only with the feature gate `StorageCapacityScoring` (alpha, off), which is not built.
 impl PreScore for VolumeBinding {
-    fn pre_score(&self, _: &Handle, _: &Feasible, _: &mut StateSlot) -> Result<PreScoreOutcome, Status> {
-        Ok(PreScoreOutcome::Skip)
+    fn pre_score(&self, h: &Handle, _: &Feasible, _: &mut StateSlot) -> Result<PreScoreOutcome, Status> {
+        Ok(if self.scores(h) { PreScoreOutcome::Score } else { PreScoreOutcome::Skip })
+    }
+}
+
+impl VolumeBinding {
+    /// Whether nodes may differ in their scores: the pod has claims that wait for a node.
+    fn scores(&self, h: &Handle) -> bool {
+        self.shape.is_some() && Claims::in_attempt(h).is_ok_and(|claims| !claims.delayed.is_empty())
     }
 }
 
 impl Score for VolumeBinding {
-    fn score(&self, _: &Handle, _: NodeInfo) -> Result<i64, Status> {
-        Ok(0)
+    fn score(&self, h: &Handle, node: NodeInfo) -> Result<i64, Status> {
+        self.shape.as_ref().map_or(Ok(0), |shape| score::score(h, shape, node))
     }
-    fn is_zero(&self, _: &Handle) -> bool {
-        true
+    fn score_range(&self, h: &Handle, nodes: &NodeSet, out: &mut [i64]) -> Result<(), Status> {
+        self.shape.as_ref().map_or(Ok(()), |shape| score::score_range(h, shape, nodes, out))
+    }
+    fn is_zero(&self, h: &Handle) -> bool {
+        !self.scores(h)
     }
 }

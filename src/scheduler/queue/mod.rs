@@ -37,7 +37,7 @@ use bayplan_framework::{
     ActionType, ClusterEvent, CycleState, EventObjects, EventResource, Framework, Interest, QueuedPodInfo,
     RuleFault,
 };
-use bayplan_model::{Duration, Generation, PodInfo, PodKey, Snapshot, Symbol, Time};
+use bayplan_model::{Duration, Generation, PodInfo, PodKey, Snapshot, Symbol, Time, VersionRow};
 use census::Census;
 use held::{Held, Notices};
 use in_flight::{InFlight, Since};
@@ -182,7 +182,8 @@ impl SchedulingQueue {
         let queued =
             Queued { info, hints, number: self.arrivals, attempted: None, says_held: false, held: None };
         let queue = self.put(queued, RequeueStrategy::Immediately, snapshot, now);
-        self.incoming.count(queue, "UnschedulablePodAdd");
+        let newer = snapshot.version_rows().has(VersionRow::EventLabels);
+        self.incoming.count(queue, if newer { "UnscheduledPodAdd" } else { "UnschedulablePodAdd" });
     }
 
     /// Whether the pod is queued or in flight.
@@ -682,6 +683,11 @@ impl SchedulingQueue {
             Place::Unschedulable if entry.queued.info.gating_plugin.is_some() => QueuePlace::Gated,
             Place::Unschedulable => QueuePlace::Unschedulable,
         })
+    }
+
+    /// Whether a PreEnqueue plugin keeps the pod out.
+    pub(super) fn is_gated(&self, pod: &PodKey) -> bool {
+        self.place(pod) == Some(QueuePlace::Gated)
     }
 
     /// The record of a queued pod.

@@ -299,7 +299,7 @@ fn a_pod_that_was_gated_enters_when_its_last_gate_goes() {
     let (now, gated, free) = (Time(0), pod("a").gate("g").build(), pod("a").build());
     queue.add(gated.clone(), hints(), &snapshot, now);
     assert_eq!((queue.place(&gated.key), queue.gate(&gated.key)), (Some(QueuePlace::Gated), Some("G")));
-    let events = ClusterEvent::of_pod(Some(&gated), Some(&free));
+    let events = ClusterEvent::of_pod(Some(&gated), Some(&free), snapshot.version_rows());
     queue.update(free.clone(), &events, &snapshot, now);
     assert_eq!(queue.place(&free.key), Some(QueuePlace::Active));
 }
@@ -346,11 +346,11 @@ fn arrivals_are_counted_by_queue_and_by_upstreams_label_of_what_brought_them() {
         [
             ("active", "BackoffComplete", 1),
             ("active", "PopFromBackoffQ", 1),
-            ("active", "UnschedulablePodAdd", 1),
+            ("active", "UnscheduledPodAdd", 1),
             ("backoff", "NodeUpdateNodeTaint", 1),
             ("backoff", "ScheduleAttemptFailure", 1),
             ("unschedulable", "ScheduleAttemptFailure", 1),
-            ("unschedulable", "UnschedulablePodAdd", 1),
+            ("unschedulable", "UnscheduledPodAdd", 1),
         ]
     );
 }

@@ -4,7 +4,7 @@
 use super::alarms::Alarms;
 use super::interest::ProfileHints;
 use bayplan_framework::{ClusterEvent, EventObjects, PluginId, PluginSet, QueuedPodInfo};
-use bayplan_model::{PodKey, Time};
+use bayplan_model::{PodKey, Time, VersionRow};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -18,10 +18,13 @@ struct Group {
 }
 
 impl Group {
-    /// Whether a rejecting plugin registered for this event. Only its gate can release a gated pod, and events of the
+    /// Whether a rejecting plugin registered for this event. Only its gate can release a gated pod; in 1.36 events of the
     /// scheduler itself are only for gates that registered for everything.
     fn waits_for(&self, event: &ClusterEvent) -> bool {
         if let Some(gate) = self.gated_by {
+            if event.is_wildcard() && self.hints.framework.version().has(VersionRow::GatesAtFlush) {
+                return true;
+            }
             let everything = || self.hints.framework.waits().waits_for_everything(gate);
             return self.hints.waits_for(gate, event) && (!event.is_wildcard() || everything());
         }

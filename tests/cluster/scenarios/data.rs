@@ -1,9 +1,11 @@
-//! A scenario as data: the files of `cases`. What kube-scheduler did is beside each file, in `NAME.recorded.json`.
+//! A scenario as data: the files of `cases`. What kube-scheduler of a version did is in a folder of the version beside
+//! them.
 //!
 //! A file has a configuration and scenarios that run under it one after the other on one API server, each with nodes
 //! and a namespace of its own. A scenario creates its objects, waits until the scheduler has seen them, and makes its
 //! steps; after each step `look.rs` says what is looked at.
 
+use crate::support::binaries::kubernetes;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -210,8 +212,13 @@ impl Group {
 /// What kube-scheduler did: for each scenario what was seen after each step.
 pub(crate) type Recorded = BTreeMap<String, Vec<Value>>;
 
+/// Where that is, for the version that the tests run with.
+fn recording(name: &str) -> PathBuf {
+    folder().join(kubernetes()).join(format!("{name}.json"))
+}
+
 pub(crate) fn recorded(name: &str) -> Recorded {
-    match std::fs::read_to_string(folder().join(format!("{name}.recorded.json"))) {
+    match std::fs::read_to_string(recording(name)) {
         Ok(text) => serde_json::from_str(&text).expect("what kube-scheduler did"),
         Err(_) => Recorded::new(),
     }
@@ -219,6 +226,5 @@ pub(crate) fn recorded(name: &str) -> Recorded {
 
 pub(crate) fn record(name: &str, all: &Recorded) {
     let text = serde_json::to_string_pretty(all).expect("JSON") + "\n";
-    std::fs::write(folder().join(format!("{name}.recorded.json")), text)
-        .expect("writing what kube-scheduler did");
+    std::fs::write(recording(name), text).expect("writing what kube-scheduler did");
 }

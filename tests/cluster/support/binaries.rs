@@ -13,6 +13,11 @@ pub(crate) struct Binaries {
     folder: PathBuf,
 }
 
+/// The version of Kubernetes whose programs the tests run with: `KUBERNETES`, as `build.sh` reads it.
+pub(crate) fn kubernetes() -> String {
+    std::env::var("KUBERNETES").unwrap_or_else(|_| "1.37".to_owned())
+}
+
 /// The exit status of `build.sh` on a machine that cannot have the programs.
 const NOT_AVAILABLE: i32 = 3;
 

@@ -34,8 +34,8 @@ func makeCase(family string, seed uint64, i int) (any, error) {
 	for {
 		made := drawCase(g, family, seed, i)
 		// A drawn configuration may be invalid, or enable a plugin at one point without the point that prepares it,
-		// which upstream reports for each pod; another is drawn then.
-		if err := made.run(); !errors.Is(err, errConfig) && (err != nil || !made.unprepared() && made.isStable(family)) {
+		// which upstream reports for each pod; another is drawn then, and where upstream panics.
+		if err := made.run(); !errors.Is(err, errConfig) && !errors.Is(err, errPanic) && (err != nil || !made.unprepared() && made.isStable(family)) {
 			return made, err
 		}
 	}

@@ -15,6 +15,7 @@ import (
 // hintCase is one unschedulable pod and changes that may wake it.
 type hintCase struct {
 	Name       string            `json:"name"`
+	Kubernetes string            `json:"kubernetes,omitempty"`
 	Objects    []json.RawMessage `json:"objects"`
 	Pod        json.RawMessage   `json:"pod"`
 	RejectedBy []string          `json:"rejectedBy"`
@@ -33,6 +34,7 @@ const defaultConfig = `{"apiVersion":"kubescheduler.config.k8s.io/v1","kind":"Ku
 
 // run fills in what upstream says of the case; false when the pod fits.
 func (h *hintCase) run() (bool, error) {
+	h.Kubernetes = kubernetesVersion
 	c, err := newCluster(json.RawMessage(defaultConfig), h.Objects, true)
 	if err != nil {
 		return false, err
@@ -84,7 +86,7 @@ func registrations(c *cluster, fw framework.Framework) ([]registration, error) {
 			}
 			all = append(all, registration{extension.Name(), event})
 		}
-		if nodeAdd && !nodeTaint {
+		if taintsWake && nodeAdd && !nodeTaint {
 			event := fwk.ClusterEvent{Resource: fwk.Node, ActionType: fwk.UpdateNodeTaint}
 			all = append(all, registration{extension.Name(), fwk.ClusterEventWithHint{Event: event, QueueingHintFn: queue}})
 		}
@@ -109,7 +111,7 @@ func (ch *change) run(c *cluster, pod *v1.Pod, rejectedBy []string, registered [
 	if after != nil {
 		newObject = after
 	}
-	for _, event := range eventsOf(before, after) {
+	for _, event := range eventsOf(before, after, pod) {
 		label := event.Label()
 		ch.Events = append(ch.Events, label)
 		for _, r := range registered {
@@ -139,8 +141,8 @@ func optional(raw json.RawMessage) (runtime.Object, error) {
 	return decode(raw)
 }
 
-// eventsOf is what eventhandlers.go passes to the queue for a change.
-func eventsOf(before, after runtime.Object) []fwk.ClusterEvent {
+// eventsOf is what eventhandlers.go passes to the queue for a change, of the waiting pod or another object.
+func eventsOf(before, after runtime.Object, waiting *v1.Pod) []fwk.ClusterEvent {
 	switch object := first(after, before).(type) {
 	case *v1.Node:
 		switch {
@@ -162,7 +164,7 @@ func eventsOf(before, after runtime.Object) []fwk.ClusterEvent {
 		case assigned && before.(*v1.Pod).Spec.NodeName == "":
 			return []fwk.ClusterEvent{framework.EventAssignedPodAdd}
 		}
-		return framework.PodSchedulingPropertiesChange(object, before.(*v1.Pod))
+		return updatesOf(object, before.(*v1.Pod), object.UID == waiting.UID)
 	default:
 		action := fwk.Update
 		switch {

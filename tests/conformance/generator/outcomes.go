@@ -27,7 +27,8 @@ import (
 
 // outcomeCase is one attempt in which one plugin answers with one code at one point, and what becomes of the pod.
 type outcomeCase struct {
-	Name string `json:"name"`
+	Name       string `json:"name"`
+	Kubernetes string `json:"kubernetes,omitempty"`
 	// Config is the configuration; the plugin that fails is called Fault.
 	Config json.RawMessage   `json:"config"`
 	Nodes  []json.RawMessage `json:"nodes"`
@@ -186,6 +187,7 @@ var bindErrors = map[string]error{
 
 // run makes one attempt.
 func (o *outcomeCase) run() error {
+	o.Kubernetes = kubernetesVersion
 	var mutex sync.Mutex
 	var notes []string
 	failing := &fault{point: o.Point, code: codes[o.Code], answer: o.Answer}
@@ -211,7 +213,9 @@ func (o *outcomeCase) run() error {
 		patch := transition.ReplaceAll(action.(clienttesting.PatchAction).GetPatch(), nil)
 		o.Patches = append(o.Patches, bytes.ReplaceAll(patch, []byte("{,"), []byte("{")))
 		// The watch shows the nomination at once.
-		var changed struct{ Status struct{ NominatedNodeName *string } }
+		var changed struct {
+			Status struct{ NominatedNodeName *string }
+		}
 		if err := json.Unmarshal(patch, &changed); err == nil && changed.Status.NominatedNodeName != nil {
 			seen := pod.DeepCopy()
 			seen.Status.NominatedNodeName = *changed.Status.NominatedNodeName
@@ -258,7 +262,7 @@ func (o *outcomeCase) run() error {
 	case slices.ContainsFunc(queue.UnschedulablePods(), is):
 		o.Queue = "unschedulable"
 	}
-	if info, ok := queue.GetPod(pod.Name, pod.Namespace); ok {
+	if info, ok := queued(queue, pod); ok {
 		o.UnschedulableCount, o.ErrorsCount = info.UnschedulableCount, info.ConsecutiveErrorsCount
 		o.UnschedulablePlugins, o.PendingPlugins = sets.List(info.UnschedulablePlugins), sets.List(info.PendingPlugins)
 	}
