@@ -160,6 +160,7 @@ impl Scheduler {
     fn pod_seen(&mut self, pod: Arc<PodInfo>, now: Time) {
         if pod.is_finished() {
             // A finished pod takes no room and waits for nothing.
+            self.failed_seen(&pod, now);
             return self.pod_gone(&pod.key, now);
         }
         if pod.node_name.is_some() {
@@ -226,6 +227,10 @@ impl Scheduler {
 
     /// Handles a pod that the watch shows on its node.
     fn bound_seen(&mut self, pod: &Arc<PodInfo>, seen: &Seen, node: &Symbol, now: Time) {
+        if seen.before == PodState::Pending {
+            self.binding_seen(pod, node);
+        }
+        self.preemptor_landed(pod, node, now);
         let promised = self.cache.nominator.get(&pod.key).cloned();
         self.cache.nominator.set(pod, None, &mut self.cache.snapshot);
         let placed = self.cache.snapshot.node_by_name(node);
@@ -267,6 +272,7 @@ impl Scheduler {
 
     pub(super) fn pod_gone(&mut self, key: &PodKey, now: Time) {
         self.eviction_sees_end(key, true, now);
+        self.surroundings.preemptor_gone(key);
         self.marks_gone(key);
         let promised = self.cache.nominator.get(key).cloned();
         let Some((pod, state)) = self.cache.remove_pod(key) else { return };
