@@ -146,6 +146,7 @@ impl Scheduler {
                     Owner::Mark(pod, plugin) => {
                         self.mark_answered(&(pod, plugin), ticket, answer, now, out);
                     }
+                    Owner::Ended(pod) => self.end_read(&pod, answer, now),
                     Owner::Patch(_) | Owner::Nobody => {}
                 }
             }

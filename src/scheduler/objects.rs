@@ -52,7 +52,7 @@ impl Scheduler {
                 // The end of a namesake that was replaced meanwhile is known already.
                 let other = self.cache.pod(&pod).is_some_and(|pod| pod.uid != key.uid);
                 if key.uid.is_empty() || !other {
-                    self.pod_gone(&pod, now);
+                    self.pod_left(&pod, now);
                 }
             }
             Kind::Node => self.node_gone(&key.name, now),
@@ -87,7 +87,7 @@ impl Scheduler {
                 let known = self.cache.pods().into_iter().map(|(key, _)| key);
                 let gone: Vec<PodKey> = known.filter(|key| !listed.contains(key)).cloned().collect();
                 for pod in gone {
-                    self.pod_gone(&pod, now);
+                    self.pod_left(&pod, now);
                 }
             }
             Kind::Node => {
@@ -160,7 +160,7 @@ impl Scheduler {
     fn pod_seen(&mut self, pod: Arc<PodInfo>, now: Time) {
         if pod.is_finished() {
             // A finished pod takes no room and waits for nothing.
-            self.failed_seen(&pod, now);
+            self.pod_failed(&pod, now);
             return self.pod_gone(&pod.key, now);
         }
         if pod.node_name.is_some() {
@@ -267,6 +267,15 @@ impl Scheduler {
             let up_to_priority = self.kept_off_up_to(old);
             let scope = Scope { except: Some(pod.key.clone()), up_to_priority, ..Scope::default() };
             self.freed(old, &scope, now);
+        }
+    }
+
+    /// A watch that leaves finished pods out shows this one no more.
+    fn pod_left(&mut self, key: &PodKey, now: Time) {
+        let untouched = self.untouched(key);
+        self.pod_gone(key, now);
+        if let Some(pod) = untouched {
+            self.read_end(&pod);
         }
     }
 

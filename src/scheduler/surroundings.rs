@@ -6,11 +6,12 @@
 //! known.
 
 use super::Scheduler;
-use super::calls::object_key;
+use super::cache::PodState;
+use super::calls::{Owner, object_key};
 use super::machine::Deferred;
 use super::note::note;
-use bayplan_framework::{EventRecord, EventType};
-use bayplan_model::{PodInfo, PodKey, Symbol, Time};
+use bayplan_framework::{Answer, ApiCall, CallError, EventRecord, EventType};
+use bayplan_model::{Object, PodInfo, PodKey, Symbol, Time};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -123,17 +124,49 @@ impl Scheduler {
         }
     }
 
-    /// A pod has failed or succeeded: it may be one that a kubelet did not take.
-    pub(super) fn failed_seen(&mut self, pod: &Arc<PodInfo>, now: Time) {
+    /// The pod, if this scheduler bound it and its kubelet has said nothing of it. When a watch that leaves finished pods
+    /// out shows such a pod no more, its kubelet may have refused it. Of a pod that a kubelet took, and of one that was
+    /// deleted with its time to end, a watch shows more before.
+    pub(super) fn untouched(&self, key: &PodKey) -> Option<Arc<PodInfo>> {
+        let is_bound = self.cache.state(key).is_some_and(PodState::is_bound);
+        let pod = self.cache.pod(key).filter(|_| is_bound && self.counts_others())?;
+        let untouched = pod.phase == "Pending" && pod.started.is_none() && !pod.is_terminating();
+        (untouched && self.is_served(pod)).then(|| pod.clone())
+    }
+
+    /// Asks how a pod ended.
+    pub(super) fn read_end(&mut self, pod: &PodInfo) {
+        self.outbox.send(ApiCall::Read(object_key(pod)), Owner::Ended(pod.key.clone()));
+    }
+
+    /// The answer to [`Scheduler::read_end`].
+    pub(super) fn end_read(&mut self, key: &PodKey, answer: Result<Answer, CallError>, now: Time) {
+        if let Ok(Answer::Object(Some(Object::Pod(pod)))) = answer
+            && pod.key == *key
+            && let Some(node) = &pod.node_name
+        {
+            self.refusal_seen(&pod, node, now);
+        }
+    }
+
+    /// A pod that this scheduler knows has failed or succeeded.
+    pub(super) fn pod_failed(&mut self, pod: &PodInfo, now: Time) {
+        if let Some(node) = self.cache.state(&pod.key).and_then(|state| state.node()).cloned() {
+            self.refusal_seen(pod, &node, now);
+        }
+    }
+
+    /// A pod ended on the node: its kubelet may have refused it.
+    fn refusal_seen(&mut self, pod: &PodInfo, node: &Symbol, now: Time) {
         let Some((reason, written)) = pod.failure.as_ref().and_then(|why| Some((refusal(why)?, why))) else {
             return;
         };
-        let node = self.cache.state(&pod.key).and_then(|state| state.node()).cloned();
-        let Some(node) = node.filter(|_| self.counts_others() && self.is_served(pod)) else { return };
-        *self.surroundings.refusals.entry(reason).or_default() += 1;
-        let text =
-            format!("node {node} refused the pod after it was bound: {written}{}", self.others_on(&node));
-        self.tell(pod, "NodeRefused", &text, now);
+        if self.counts_others() && self.is_served(pod) {
+            *self.surroundings.refusals.entry(reason).or_default() += 1;
+            let others = self.others_on(node);
+            let text = format!("node {node} refused the pod after it was bound: {written}{others}");
+            self.tell(pod, "NodeRefused", &text, now);
+        }
     }
 
     /// The pods on a node that this scheduler did not place, as the end of a sentence. It names none of them: who may read

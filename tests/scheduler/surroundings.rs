@@ -2,7 +2,8 @@
 //! have waited. Metrics show these numbers.
 
 use super::steps::{Steps, with};
-use bayplan::model::{Duration, Object, OwnerReference, Symbol};
+use bayplan::framework::{Answer, ApiCall};
+use bayplan::model::{Duration, Object, OwnerReference, PodInfo, PodKey, Symbol};
 use bayplan::scheduler::Input;
 use bayplan::testing::{PodMaker, node, pod};
 
@@ -88,6 +89,52 @@ fn a_pod_that_the_kubelet_refuses_is_counted_by_reason_and_told() {
         )
     };
     assert_eq!(steps.events, [told("OutOfcpu"), told("OutOfnvidia.com/gpu")]);
+}
+
+/// The watch of a real API server leaves failed pods out: a pod that fails is deleted from it.
+#[test]
+fn a_pod_that_leaves_the_watch_before_its_kubelet_took_it_is_read() {
+    let mut steps = shared();
+    for name in ["refused", "deleted", "replaced"] {
+        steps.put(pod(name).cpu("1").on("n1").phase("Pending").object());
+    }
+    // Its kubelet took it, and it was deleted in the usual way.
+    steps.put(
+        pod("started")
+            .cpu("1")
+            .on("n1")
+            .phase("Pending")
+            .set("status.startTime", "2026-01-05T12:00:00Z".into())
+            .object(),
+    );
+    steps.put(pod("ending").cpu("1").on("n1").phase("Pending").terminating().object());
+    let keys: Vec<_> = steps.scheduler.pod_states().into_iter().map(|(key, _)| key.clone()).collect();
+    assert_eq!(keys.len(), 6);
+    for name in ["refused", "deleted", "replaced", "started", "ending", "ours"] {
+        let key = Object::Pod(steps.pod(name)).key();
+        steps.step(Input::Deleted(key));
+    }
+    let mut asked: Vec<String> = steps.calls();
+    asked.sort();
+    assert_eq!(asked, ["read deleted", "read refused", "read replaced"]);
+    steps.events.clear();
+    for at in (0..3).rev() {
+        let (ticket, call) = steps.open.remove(at);
+        let ApiCall::Read(key) = call else { panic!("{call:?}") };
+        let mut pod = (*steps.pod(&key.name)).clone();
+        pod.phase = "Failed".into();
+        pod.failure = Some("OutOfcpu".into());
+        let found = match &*key.name {
+            "deleted" => None,
+            "replaced" => Some(PodInfo { key: PodKey("other".into()), ..pod }),
+            _ => Some(pod),
+        };
+        let answer = Answer::Object(found.map(|pod| Object::Pod(pod.into())));
+        steps.step(Input::Reply(ticket, Ok(answer)));
+    }
+    assert_eq!(refusals(&steps), [("OutOfcpu", 1)]);
+    assert_eq!(steps.events, ["NodeRefused node n1 refused the pod after it was bound: OutOfcpu"]);
+    assert_eq!(steps.scheduler.open_calls(), 0);
 }
 
 #[test]
