@@ -5,6 +5,7 @@ use super::setup::Declared;
 use super::{durations, run_flags};
 use crate::cluster::policies::account::PolicyAccount;
 use crate::cluster::process::logs;
+use crate::config::NodeSelection;
 use crate::framework::features;
 use crate::lang::typed::acts::OWN_KINDS;
 use crate::model::Symbol;
@@ -38,6 +39,10 @@ pub(super) struct Args {
     /// Retry an unschedulable pod after this time even without an event that may help it.
     #[arg(long, value_name = "DURATION", value_parser = durations::duration, default_value = "5m")]
     pub(super) pod_max_in_unschedulable_pods_duration: Duration,
+    /// Place pods on these nodes only: a label selector, as `pool=gpu,!spot`. It joins `addedAffinity` of NodeAffinity in
+    /// each profile, by which a configuration keeps one profile to nodes.
+    #[arg(long, value_name = "SELECTOR")]
+    pub(super) nodes: Option<NodeSelection>,
     /// Kubernetes feature gates, as `Name=true,Other=false`; `--help` lists those that change something.
     #[arg(long, value_name = "GATES", value_delimiter = ',', long_help = features::help())]
     pub(super) feature_gates: Vec<String>,
