@@ -94,12 +94,19 @@ fn drawn(sources: &SourceMap, diagnostics: &[Diagnostic]) -> String {
     draw::human(sources, diagnostics, look).as_str().trim_end().to_owned()
 }
 
+/// The configuration, its profiles kept to the nodes of the flag.
+fn kept_to(args: &Args, mut config: SchedulerConfig) -> SchedulerConfig {
+    args.nodes.iter().for_each(|nodes| config.keep_to(nodes));
+    config
+}
+
 fn configuration(args: &Args) -> anyhow::Result<Configured> {
     let gates = feature_gates(gates_of(args)?, &args.feature_gates)?;
     let mut sources = SourceMap::new();
     let Some(path) = &args.config else {
         let source = sources.add("the default configuration", "");
-        return Ok(Configured { config: SchedulerConfig::default(), sources, source, gates });
+        let config = kept_to(args, SchedulerConfig::default());
+        return Ok(Configured { config, sources, source, gates });
     };
     let name = path.display().to_string();
     let bytes = std::fs::read(path).with_context(|| format!("cannot read `{name}`"))?;
@@ -111,7 +118,7 @@ fn configuration(args: &Args) -> anyhow::Result<Configured> {
     if said.iter().any(Diagnostic::is_error) {
         bail!(Lines(format!("the configuration cannot be used\n{}", drawn(&sources, &said))));
     }
-    Ok(Configured { config, sources, source, gates })
+    Ok(Configured { config: kept_to(args, config), sources, source, gates })
 }
 
 /// The configuration with the values of flags, which take precedence.
@@ -417,7 +424,7 @@ mod tests {
     use super::*;
     use clap::Parser;
 
-    #[derive(Parser)]
+    #[derive(Parser, Debug)]
     struct Line {
         #[command(flatten)]
         args: Args,
@@ -484,6 +491,18 @@ mod tests {
         {
             assert!(Line::try_parse_from(["run", flags]).is_err(), "{flags}");
         }
+    }
+
+    #[test]
+    fn nodes_of_the_flag_are_shown_as_those_of_every_profile() {
+        let shown = options(&parse(&["--nodes=pool=gpu,zone in (a,b)"])).unwrap().shown.configuration;
+        let configs = shown["profiles"][0]["pluginConfig"].as_array().unwrap();
+        let of = configs.iter().find(|of| of["name"] == "NodeAffinity").unwrap();
+        let required = &of["args"]["addedAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"];
+        let expressions = &required["nodeSelectorTerms"][0]["matchExpressions"];
+        assert_eq!(expressions[1]["values"], serde_json::json!(["a", "b"]), "{of}");
+        let text = Line::try_parse_from(["run", "--nodes=pool in gpu"]).unwrap_err().to_string();
+        assert!(text.contains("'pool in gpu'") && text.contains("write `pool in (gpu)`"), "{text}");
     }
 
     #[test]

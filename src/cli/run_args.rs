@@ -5,6 +5,7 @@ use super::setup::{DecidesAs, Declared};
 use super::{durations, run_flags};
 use crate::cluster::policies::account::PolicyAccount;
 use crate::cluster::process::logs;
+use crate::config::NodeSelection;
 use crate::framework::features;
 use crate::lang::typed::acts::OWN_KINDS;
 use crate::model::Symbol;
@@ -47,6 +48,10 @@ pub(super) struct Args {
     /// The version with which objects and leases must stay compatible, below `--emulated-version`. It changes nothing here.
     #[arg(long, value_name = "[kube=]VERSION")]
     pub(super) min_compatibility_version: Vec<String>,
+    /// Place pods on these nodes only: a label selector, as `pool=gpu,!spot`. It joins `addedAffinity` of NodeAffinity in
+    /// each profile, by which a configuration keeps one profile to nodes.
+    #[arg(long, value_name = "SELECTOR")]
+    pub(super) nodes: Option<NodeSelection>,
     /// Kubernetes feature gates, as `Name=true,Other=false`; `--help` lists those that change something.
     #[arg(long, value_name = "GATES", value_delimiter = ',', long_help = features::help())]
     pub(super) feature_gates: Vec<String>,

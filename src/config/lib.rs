@@ -5,6 +5,7 @@
 //! - `read.rs`: the fields, strictly
 //! - `extenders.rs`: the field `extenders`
 //! - `validate.rs`: conditions between fields
+//! - `nodes.rs`: the nodes that a flag keeps all profiles to
 //! - `complete.rs`: a configuration with what it leaves to defaults
 //! - `write.rs`: a configuration as YAML
 //!
@@ -14,6 +15,7 @@
 
 mod complete;
 mod extenders;
+mod nodes;
 mod read;
 mod validate;
 mod write;
@@ -26,6 +28,7 @@ use std::sync::Arc;
 
 pub use complete::completed;
 pub use extenders::{ExtenderConfig, ExtenderTls, ManagedResource};
+pub use nodes::NodeSelection;
 pub use read::read;
 pub use write::{as_flags, shown, value, yaml};
 
@@ -98,6 +101,8 @@ pub struct SchedulerConfig {
     pub extenders: Vec<ExtenderConfig>,
     /// As which version it is written.
     pub version: VersionRows,
+    /// Whether [`SchedulerConfig::keep_to`] added nodes to every profile.
+    pub kept_to_nodes: bool,
 }
 
 impl Default for SchedulerConfig {
@@ -128,6 +133,7 @@ impl Default for SchedulerConfig {
             profiles: vec![Profile::new(DEFAULT_SCHEDULER_NAME)],
             extenders: Vec::new(),
             version: VersionRows::default(),
+            kept_to_nodes: false,
         }
     }
 }
@@ -167,11 +173,24 @@ impl SchedulerConfig {
         }
         if complaints.is_empty() {
             complaints.extend(self.different_queue_sort(&frameworks, source));
+            complaints.extend(self.not_kept_to_nodes(&frameworks, source));
         }
         if !complaints.is_empty() {
             return Err(complaints);
         }
         Ok(Frameworks { frameworks })
+    }
+
+    /// A profile without the plugin that keeps it to nodes would use all nodes.
+    fn not_kept_to_nodes(&self, frameworks: &[Arc<Framework>], source: SourceId) -> Option<Diagnostic> {
+        let name = &self.unkept(frameworks)?.scheduler_name;
+        let profile = self.profiles.iter().find(|profile| profile.scheduler_name == *name)?;
+        let text = format!(
+            "`--nodes` needs the plugin `{}`, which `{name}` disables at the point `filter`",
+            nodes::PLUGIN
+        );
+        let said = Diagnostic::new(&codes::BAD_CONFIG, span(source, profile.at), text);
+        Some(said.with_help(format!("enable `{}`, or leave `--nodes` out", nodes::PLUGIN)))
     }
 
     /// All profiles share one queue, so they need the same QueueSort plugin with the same arguments.

@@ -2,6 +2,7 @@
 
 use super::order::ScorePlugin;
 use super::plugin_id::{PluginId, PluginSet};
+use super::probe::RuleTimes;
 use super::status::RuleFault;
 use std::any::Any;
 use std::sync::{Arc, OnceLock};
@@ -84,6 +85,8 @@ pub struct CycleState {
     pub skip_filter: PluginSet,
     /// Plugins whose PreScore returned Skip.
     pub skip_score: PluginSet,
+    /// What times the rules of the attempt, in one of a sample.
+    pub rule_times: Option<Arc<dyn RuleTimes>>,
     /// Faults that rules passed over.
     passed_over: PassedOver,
     /// The plugins that may say something about the pod; set when the attempt begins.

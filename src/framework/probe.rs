@@ -65,12 +65,22 @@ pub trait Tally: Send + Sync {
     fn add(&self, times: u64);
 }
 
+/// Adds up how long each rule of a policy takes in one attempt. Its maker learns the sums when it is dropped.
+pub trait RuleTimes: Send + Sync {
+    /// The present instant.
+    fn mark(&self) -> Mark;
+    /// A rule was evaluated at a point, for one node or many.
+    fn add(&self, policy: &str, rule: &Symbol, point: TimedPoint, since: Mark);
+}
+
 /// Receives durations and counts.
 pub trait Probe: Send + Sync {
     /// The present instant.
     fn mark(&self) -> Mark;
     /// An attempt begins: whether its plugins are timed one by one. Upstream does so for one attempt in ten.
     fn samples(&self) -> bool;
+    /// Times the rules of a new attempt one by one.
+    fn rule_times(&self) -> Arc<dyn RuleTimes>;
     /// All plugins of a point ran, for a pod of this profile, and came to `code`.
     fn point(&self, profile: &Symbol, point: TimedPoint, code: &'static str, since: Mark);
     /// One plugin ran.

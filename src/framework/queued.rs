@@ -64,6 +64,8 @@ pub struct Blame {
     pub plugin: Symbol,
     /// The policy and the rule that refused nodes, if no other rule of a policy did.
     pub sole_rule: Option<(Symbol, Symbol)>,
+    /// Whether a policy was the only one to refuse some node: every in-tree filter had passed it.
+    pub by_policy_alone: bool,
 }
 
 impl QueuedPodInfo {

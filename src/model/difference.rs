@@ -50,6 +50,7 @@ impl PodInfo {
             constraints,
             qos,
             phase,
+            failure,
             nominated_node,
             started,
             scheduled_condition,
@@ -66,6 +67,7 @@ impl PodInfo {
             || *nonzero_memory != now.nonzero_memory;
         let ports = *host_ports != now.host_ports;
         let other = *phase != now.phase
+            || *failure != now.failure
             || *deleted != now.deleted
             || *labels != now.labels
             || *annotations != now.annotations

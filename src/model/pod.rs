@@ -155,6 +155,8 @@ pub struct PodInfo {
     pub qos: QosClass,
     /// `status.phase`.
     pub phase: Symbol,
+    /// `status.reason` of a pod that failed: why a kubelet ended or refused it.
+    pub failure: Option<Symbol>,
     /// `status.nominatedNodeName`.
     pub nominated_node: Option<Symbol>,
     /// `status.startTime`.

@@ -1,7 +1,7 @@
 //! Which plugins and rules refuse pods, for metrics: counted once per refused attempt, from its
 //! diagnosis, so that a cycle does nothing per node for it.
 
-use bayplan_framework::{Blame, Diagnosis, Framework, Plugin, Status};
+use bayplan_framework::{Blame, Diagnosis, Framework, Plugin, PluginId, Status};
 use bayplan_model::Symbol;
 use std::collections::BTreeMap;
 
@@ -25,15 +25,21 @@ impl RuleRefusals {
         last: &Status,
     ) -> Option<Blame> {
         let mut refusals = diagnosis.nodes.histogram();
-        if refusals.is_empty() {
+        let of_nodes = !refusals.is_empty();
+        if !of_nodes {
             refusals.push((diagnosis.nodes.absent().unwrap_or(last), 1));
         }
         let mut by_plugin = BTreeMap::new();
         let mut rules = Vec::new();
+        let last_in_tree = last_in_tree(framework);
+        let mut by_policy_alone = false;
         for (status, nodes) in refusals {
             *by_plugin.entry(status.plugin).or_insert(0usize) += nodes;
             let Some(plugin) = framework.plugin(status.plugin) else { continue };
             let Some(rule) = rule_of(plugin, status.rule) else { continue };
+            // A node has the status of the first filter that refused it.
+            by_policy_alone |=
+                of_nodes && last_in_tree.is_none_or(|last| place(framework, status.plugin) > Some(last));
             let rule = (Symbol::new(plugin.name()), rule);
             if !rules.contains(&rule) {
                 rules.push(rule);
@@ -46,7 +52,7 @@ impl RuleRefusals {
         let most = by_plugin.iter().max_by_key(|(plugin, nodes)| (**nodes, std::cmp::Reverse(**plugin)))?;
         let plugin = framework.plugin(*most.0)?;
         let sole_rule = if rules.len() == 1 { rules.pop() } else { None };
-        Some(Blame { plugin: Symbol::new(plugin.name()), sole_rule })
+        Some(Blame { plugin: Symbol::new(plugin.name()), sole_rule, by_policy_alone })
     }
 
     /// Forgets the rules of plugins that no profile has.
@@ -59,6 +65,17 @@ impl RuleRefusals {
 pub(super) fn has_rule(framework: &Framework, (policy, rule): &(Symbol, Symbol)) -> bool {
     let found = framework.plugins().iter().find(|plugin| plugin.name() == policy.as_str());
     found.and_then(|plugin| plugin.rule_plugin()).is_some_and(|of| of.rules().contains(rule))
+}
+
+/// The place of a plugin among the filters of its profile.
+fn place(framework: &Framework, plugin: PluginId) -> Option<usize> {
+    framework.points().filter.iter().position(|id| *id == plugin)
+}
+
+/// The place of the last filter that is not a policy.
+fn last_in_tree(framework: &Framework) -> Option<usize> {
+    let in_tree = |id: &PluginId| framework.plugin(*id).is_some_and(|plugin| plugin.rule_plugin().is_none());
+    framework.points().filter.iter().rposition(in_tree)
 }
 
 fn rule_of(plugin: &dyn Plugin, number: u16) -> Option<Symbol> {
@@ -74,6 +91,9 @@ pub struct Waiting {
     pub gated: BTreeMap<Symbol, usize>,
     /// Pods that have a node and wait at Permit, and pods that were refused there.
     pub at_permit: usize,
+    /// Pods that wait by policies alone: some node has room for them by every in-tree filter, and they have none in
+    /// prospect by an eviction.
+    pub by_policies_alone: usize,
     /// Pods that one rule alone keeps waiting, by policy and rule.
     pub by_one_rule: BTreeMap<(Symbol, Symbol), usize>,
 }

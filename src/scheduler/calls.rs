@@ -32,6 +32,8 @@ pub(super) enum Owner {
     Eviction(PodKey),
     /// What a plugin writes for a bound pod.
     Mark(PodKey, Symbol),
+    /// A pod that was bound and is gone: how it ended.
+    Ended(PodKey),
     /// No owner: the reply is dropped.
     Nobody,
 }

@@ -51,6 +51,7 @@ impl Scheduler {
         cycle.queued_at = Some(queued.info.added);
         cycle.attempts = queued.info.attempts.saturating_sub(1);
         cycle.sampled = cycle.framework.samples();
+        cycle.state.rule_times = cycle.framework.rule_times(cycle.sampled);
         let detail = Detail::new(self.options.records_of(&cycle.pod.key));
         let attempt = Attempt::new(queued, cycle, detail);
         if self.cache.snapshot.node_count() == 0 {
@@ -141,8 +142,7 @@ impl Scheduler {
         snapshot: &Snapshot,
         extra: &[(NodeId, i64)],
     ) -> Option<Vec<i64>> {
-        let mut cycle = cycle.clone();
-        cycle.sampled = false;
+        let mut cycle = cycle.clone().untimed();
         cycle.state.skip_score = Default::default();
         let feasible = Feasible { nodes: nodes.clone() };
         let mut decider = self.options.decider.make();
@@ -190,6 +190,7 @@ impl Scheduler {
             None => return self.try_again(attempt.queued, now),
         }
         attempt.cycle.diagnosis.not_checked = not_checked(&attempt.cycle, &self.cache.snapshot);
+        attempt.cycle.state.rule_times = None;
         let mut record = self.record(&attempt, now);
         // A write copies what a fork shares.
         attempt.view = None;
@@ -223,6 +224,7 @@ impl Scheduler {
     ) {
         let snapshot = attempt.view.as_ref().map_or(&self.cache.snapshot, |(view, _)| view);
         attempt.cycle.diagnosis.not_checked = not_checked(&attempt.cycle, snapshot);
+        attempt.cycle.state.rule_times = None;
         let mut record = self.record(&attempt, now);
         record.preemption = refusal.preemption.as_ref().map(|of| PreemptionRecord {
             victims: of.victims.iter().map(|pod| object_key(pod)).collect(),

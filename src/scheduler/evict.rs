@@ -50,6 +50,7 @@ impl Scheduler {
         out: &mut Vec<Effect>,
     ) {
         let key = preemptor.key.clone();
+        self.preemption_was_futile(&preemptor, &format!("more pods were evicted from node {node}"), now);
         self.forget_eviction(&key);
         self.cache.snapshot.set_preempting(&key, true);
         self.clear_lower_nominations(&preemptor, &node, now);
@@ -202,6 +203,10 @@ impl Scheduler {
         }
         let ends_later = self.evictions.last_of(preemptor).is_some_and(|last| self.holds_room(last));
         self.forget_eviction(preemptor);
+        if failed {
+            // More evictions follow, because not all of these were made.
+            self.surroundings.preemptor_gone(preemptor);
+        }
         self.cache.snapshot.set_preempting(preemptor, false);
         if self.evictions.note_end(preemptor, failed) {
             self.queue.activate_after_backoff(preemptor, &self.cache.snapshot, now);
@@ -221,6 +226,7 @@ impl Scheduler {
 
     /// This instance stopped leading: what was not sent is not sent.
     pub(super) fn abandon_evictions(&mut self, now: Time) {
+        self.surroundings.forget_preemptors();
         for preemptor in self.evictions.preemptors() {
             self.forget_eviction(&preemptor);
             self.cache.snapshot.set_preempting(&preemptor, false);
@@ -250,7 +256,7 @@ impl Scheduler {
 
     /// Reports that a pod was evicted.
     fn preempted(
-        &self,
+        &mut self,
         preemptor: &PodKey,
         victim: &PodInfo,
         suffix: &str,
@@ -272,6 +278,7 @@ impl Scheduler {
             result: None,
             at: now,
         };
+        self.surroundings.evicted_for(&preemptor.key, node);
         self.event(event, out);
     }
 }

@@ -47,6 +47,10 @@ impl Scheduler {
             true => self.by_rule.refusals.count(&cycle.framework, diagnosis, &refusal.status),
             false => None,
         };
+        if let Some(blame) = &mut queued.info.blame {
+            // An autoscaler does not look at pods that wait for no node, or for one that others leave.
+            blame.by_policy_alone &= !held && !promised && !refusal.late;
+        }
         if !rejected {
             queued.info.unschedulable_plugins = Default::default();
             queued.info.pending_plugins = Default::default();
@@ -69,6 +73,9 @@ impl Scheduler {
                 self.promise(pod, &refusal.promise, now);
             }
             None => self.queue.done(&key),
+        }
+        if rejected && !refusal.late && refusal.promise == Promise::Clear {
+            self.preemption_was_futile(newest.as_ref().unwrap_or(&cycle.pod), "no node had room for it", now);
         }
         let pod = newest.as_ref().unwrap_or(&cycle.pod);
         let event = EventRecord {

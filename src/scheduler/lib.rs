@@ -50,6 +50,7 @@ mod queue;
 mod readiness;
 mod refusal;
 mod reload;
+mod surroundings;
 mod suspended;
 mod verify;
 mod view;

@@ -12,6 +12,7 @@ use crate::note::note;
 use crate::queue::{ProfileHints, SchedulingQueue, Scope};
 use crate::readiness::Readiness;
 use crate::refusal::EndedBy;
+use crate::surroundings::Surroundings;
 use crate::{Effect, Input, Options, PodState, Profiles};
 use bayplan_engine::Decider;
 use bayplan_framework::{Act, Acting, AttemptResult, ClusterEvent, EventRecord, Framework, Status, Ticket};
@@ -41,6 +42,8 @@ pub struct Scheduler {
     pub(crate) reconsidered: Generation,
     /// What each rule of a policy did.
     pub(crate) by_rule: ByRule,
+    /// What others do to the decisions.
+    pub(crate) surroundings: Surroundings,
     /// Work that remains before the step ends.
     pub(crate) deferred: VecDeque<Deferred>,
     /// The attempt that waits for extenders.
@@ -66,6 +69,7 @@ impl Clone for Scheduler {
             readiness: self.readiness,
             reconsidered: self.reconsidered,
             by_rule: self.by_rule.clone(),
+            surroundings: self.surroundings.clone(),
             deferred: self.deferred.clone(),
             suspended: self.suspended.clone(),
             now: self.now,
@@ -93,6 +97,7 @@ impl Scheduler {
             readiness: Readiness::default(),
             reconsidered: Generation::default(),
             by_rule: ByRule::default(),
+            surroundings: Surroundings::default(),
             deferred: VecDeque::new(),
             suspended: None,
             now: Time(i64::MIN),
@@ -141,6 +146,7 @@ impl Scheduler {
                     Owner::Mark(pod, plugin) => {
                         self.mark_answered(&(pod, plugin), ticket, answer, now, out);
                     }
+                    Owner::Ended(pod) => self.end_read(&pod, answer, now),
                     Owner::Patch(_) | Owner::Nobody => {}
                 }
             }

@@ -52,7 +52,7 @@ impl Scheduler {
                 // The end of a namesake that was replaced meanwhile is known already.
                 let other = self.cache.pod(&pod).is_some_and(|pod| pod.uid != key.uid);
                 if key.uid.is_empty() || !other {
-                    self.pod_gone(&pod, now);
+                    self.pod_left(&pod, now);
                 }
             }
             Kind::Node => self.node_gone(&key.name, now),
@@ -87,7 +87,7 @@ impl Scheduler {
                 let known = self.cache.pods().into_iter().map(|(key, _)| key);
                 let gone: Vec<PodKey> = known.filter(|key| !listed.contains(key)).cloned().collect();
                 for pod in gone {
-                    self.pod_gone(&pod, now);
+                    self.pod_left(&pod, now);
                 }
             }
             Kind::Node => {
@@ -160,6 +160,7 @@ impl Scheduler {
     fn pod_seen(&mut self, pod: Arc<PodInfo>, now: Time) {
         if pod.is_finished() {
             // A finished pod takes no room and waits for nothing.
+            self.pod_failed(&pod, now);
             return self.pod_gone(&pod.key, now);
         }
         if pod.node_name.is_some() {
@@ -232,6 +233,10 @@ impl Scheduler {
 
     /// Handles a pod that the watch shows on its node.
     fn bound_seen(&mut self, pod: &Arc<PodInfo>, seen: &Seen, node: &Symbol, now: Time) {
+        if seen.before == PodState::Pending {
+            self.binding_seen(pod, node);
+        }
+        self.preemptor_landed(pod, node, now);
         let promised = self.cache.nominator.get(&pod.key).cloned();
         self.cache.nominator.set(pod, None, &mut self.cache.snapshot);
         let placed = self.cache.snapshot.node_by_name(node);
@@ -281,8 +286,18 @@ impl Scheduler {
         }
     }
 
+    /// A watch that leaves finished pods out shows this one no more.
+    fn pod_left(&mut self, key: &PodKey, now: Time) {
+        let untouched = self.untouched(key);
+        self.pod_gone(key, now);
+        if let Some(pod) = untouched {
+            self.read_end(&pod);
+        }
+    }
+
     pub(super) fn pod_gone(&mut self, key: &PodKey, now: Time) {
         self.eviction_sees_end(key, true, now);
+        self.surroundings.preemptor_gone(key);
         self.marks_gone(key);
         let promised = self.cache.nominator.get(key).cloned();
         let Some((pod, state)) = self.cache.remove_pod(key) else { return };

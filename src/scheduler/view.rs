@@ -8,8 +8,8 @@ use super::cache::PodState;
 use super::faults::RuleErrors;
 use super::queue::QueuePlace;
 use bayplan_framework::{Framework, QueuedPodInfo, Ticket, WouldEffect};
-use bayplan_model::{NodeId, PodKey, Symbol, Time};
-use std::collections::BTreeMap;
+use bayplan_model::{Duration, NodeId, PodKey, Symbol, Time};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// How far a binding has come.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -213,6 +213,9 @@ impl Scheduler {
                 } else {
                     *waiting.refused.entry(blame.plugin.clone()).or_default() += count;
                 }
+                if blame.by_policy_alone {
+                    waiting.by_policies_alone += count;
+                }
                 if let Some(rule) = &blame.sole_rule {
                     let key = (framework.scheduler_name.clone(), rule);
                     by_one_rule.entry(key).or_insert((framework, 0)).1 += count;
@@ -225,6 +228,36 @@ impl Scheduler {
             }
         }
         waiting
+    }
+
+    /// The rules in service, with their policies.
+    pub fn rules(&self) -> BTreeSet<(Symbol, Symbol)> {
+        let plugins = self.profiles.frameworks.iter().flat_map(|framework| framework.plugins());
+        let policies = plugins.filter_map(|plugin| Some((Symbol::new(plugin.name()), plugin.rule_plugin()?)));
+        policies
+            .flat_map(|(name, of)| of.rules().iter().map(move |rule| (name.clone(), rule.clone())))
+            .collect()
+    }
+
+    /// How long a pod has waited at most, of those that are active (since they became so), in back-off and unschedulable
+    /// (since they came). Pods that a gate holds do not count.
+    pub fn longest_waits(&self) -> [Duration; 3] {
+        self.queue.longest_waits(self.now)
+    }
+
+    /// The number of pods that each other scheduler bound to nodes with pods of ours, while this instance led.
+    pub fn foreign_bindings(&self) -> impl Iterator<Item = (&Symbol, u64)> {
+        self.surroundings.foreign_bindings()
+    }
+
+    /// The number of our pods that kubelets refused after they were bound, by reason, while this instance led.
+    pub fn kubelet_refusals(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        self.surroundings.kubelet_refusals()
+    }
+
+    /// The number of preemptions after which the pod was not placed on the node for which others were evicted.
+    pub fn futile_preemptions(&self) -> u64 {
+        self.surroundings.futile_preemptions()
     }
 
     /// The rules that failed.

@@ -46,6 +46,7 @@ mod startup_errors;
 mod statuses;
 mod sticky_node;
 mod supervision;
+mod surroundings;
 mod throttling;
 mod tutorial;
 mod unreadable;

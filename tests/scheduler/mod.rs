@@ -29,6 +29,7 @@ mod retry;
 mod rule_errors;
 mod run;
 mod steps;
+mod surroundings;
 mod terminating;
 mod unreadable;
 mod waiting_causes;

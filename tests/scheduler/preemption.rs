@@ -75,6 +75,7 @@ fn victims_are_patched_then_deleted_the_least_important_last() {
     assert_eq!(steps.pod("high").node_name.as_deref(), Some("n1"));
     assert_eq!(steps.scheduler.snapshot().kept().preempting, 0);
     assert_eq!(steps.scheduler.evictions().count(), 0);
+    assert_eq!(steps.scheduler.futile_preemptions(), 0);
 }
 
 #[test]
@@ -463,4 +464,66 @@ fn a_pod_is_tried_again_when_rules_that_name_victims_begin_to_speak_of_it() {
         run.pass(11);
         assert_eq!(run.deleted, ["low"], "{policy}");
     }
+}
+
+/// Evicts for `high`, and lets another scheduler take the room before `high` is tried again.
+fn robbed(more: Vec<Object>) -> Steps {
+    let mut steps = full(two());
+    steps.serve();
+    assert!(steps.server.end_terminating());
+    steps.watch();
+    more.into_iter().for_each(|object| steps.put(object));
+    steps.put(pod("rogue").cpu("2").priority(20).set("spec.schedulerName", json!("other")).on("n1").object());
+    steps.events.clear();
+    steps.wait(Duration::from_seconds(12));
+    steps.cycles();
+    steps.serve();
+    steps
+}
+
+fn futile(steps: &Steps) -> (u64, Vec<&str>) {
+    let told = steps.events.iter().filter_map(|event| event.strip_prefix("PreemptionFutile "));
+    (steps.scheduler.futile_preemptions(), told.collect())
+}
+
+#[test]
+fn a_preemptor_that_lands_elsewhere_evicted_in_vain() {
+    let steps = robbed(vec![node("n2").cpu("2").memory("8Gi").object()]);
+    assert_eq!(steps.pod("high").node_name.as_deref(), Some("n2"));
+    let text = "pods were evicted from node n1 for the pod, and then it was bound to node n2";
+    assert_eq!(futile(&steps), (1, vec![text]));
+}
+
+#[test]
+fn a_preemptor_that_fits_nowhere_any_more_evicted_in_vain_once() {
+    let mut steps = robbed(Vec::new());
+    let text = "pods were evicted from node n1 for the pod, and then no node had room for it";
+    assert_eq!(futile(&steps), (1, vec![text]));
+    // It goes on waiting.
+    steps.put(node("n2").cpu("1").memory("8Gi").object());
+    steps.wait(Duration::from_seconds(12));
+    steps.cycles();
+    steps.serve();
+    assert_eq!(futile(&steps).0, 1);
+}
+
+#[test]
+fn a_preemptor_for_which_more_pods_are_evicted_evicted_in_vain() {
+    let mut steps = full(two());
+    steps.serve();
+    assert!(steps.server.end_terminating());
+    steps.watch();
+    steps.put(running("late", "2", 1).object());
+    steps.wait(Duration::from_seconds(12));
+    steps.cycles();
+    let text = "pods were evicted from node n1 for the pod, and then more pods were evicted from node n1";
+    assert_eq!(futile(&steps), (1, vec![text]));
+    steps.serve();
+    assert!(steps.server.end_terminating());
+    steps.watch();
+    steps.wait(Duration::from_seconds(12));
+    steps.cycles();
+    steps.serve();
+    assert_eq!(steps.pod("high").node_name.as_deref(), Some("n1"), "{:#?}", steps.events);
+    assert_eq!(futile(&steps).0, 1);
 }

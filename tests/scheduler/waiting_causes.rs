@@ -57,6 +57,8 @@ fn rules_are_counted_once_per_attempt_and_the_sole_blocker_is_named() {
         .map(|((policy, rule), count)| (format!("{policy}/{rule}"), *count))
         .collect();
     assert_eq!(alone, [("rooms/gate".to_owned(), 1)], "two rules keep `both` waiting");
+    // In-tree plugins would place `both` on a hot node; no node is large enough for `huge`.
+    assert_eq!(waiting.by_policies_alone, 1);
     assert_eq!(counted(&scheduler), [("rooms/far".to_owned(), 1), ("rooms/hot".to_owned(), 1)]);
 
     // Policies that are gone have no counts.
@@ -106,6 +108,8 @@ fn a_pod_that_waited_at_permit_in_vain_counts_as_permit() {
 fn a_pod_that_prefilter_refuses_waits_for_that_rule() {
     let scheduler = run(vec![node("n").cpu("4").object(), pod("web").cpu("1").label("full", "yes").object()]);
     let waiting = scheduler.waiting();
+    // No node was asked, and no autoscaler looks at a pod that waits for none.
+    assert_eq!(waiting.by_policies_alone, 0);
     assert!(waiting.refused.keys().eq(["rooms"]), "{waiting:?}");
     let rule = ("rooms".into(), "prefilter".into());
     assert!(waiting.by_one_rule.keys().eq([&rule]), "{waiting:?}");

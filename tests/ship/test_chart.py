@@ -120,7 +120,7 @@ def test_every_flag_of_run_has_a_value_or_a_reason():
 def test_every_flag_of_extender_has_a_value_or_a_reason():
     reached = set()
     for extra in [("--set", "extender.bind=true"), ("--values", str(values_of("everything")), "--set", "configuration=null",
-                                                  "--set", "writeStatus=null"), ("--values", str(values_of("files")))]:
+                                                  "--set", "writeStatus=null", "--set", "nodes="), ("--values", str(values_of("files")))]:
         given = arguments(rendered(*extra, "--set", "way=extender"))
         reached |= {word.split("=")[0] for word in given}
     reached = {"--v" if word == "-v" else word for word in reached}
@@ -181,6 +181,7 @@ def test_an_api_server_takes_what_is_rendered(case, plane):
     (["--set", "way=instead", "--set", "configuration.profiles[0].schedulerName=x"], "add it to configuration.profiles"),
     (["--set", "way=extender", "--set", "configuration.parallelism=4"], "take `configuration` out of the values"),
     (["--set", "way=extender", "--set", "writeStatus={PodGroup}"], "take `writeStatus` out of the values"),
+    (["--set", "way=extender", "--set", "nodes=pool=gpu"], "take `nodes` out of the values"),
     (["--set", "policies.from=files"], "set policies.texts or policies.existingConfigMap"),
     (["--set", "policies.existingConfigMap=x"], "set policies.from=files, or take it out"),
     (["--set", "replicas=1"], "raise replicas, or set podDisruptionBudget.enabled=false"),

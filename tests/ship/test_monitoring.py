@@ -9,7 +9,6 @@ from control_plane import ROOT
 
 MONITORING = ROOT / "tests/ship/monitoring"
 ALERTS = CHART / "files/alerts.yaml"
-AWAITED = MONITORING / "awaited/alerts.yaml"
 DASHBOARD = CHART / "files/dashboard.json"
 
 
@@ -34,12 +33,11 @@ def alerts_of(path):
 
 
 def test_every_alert_has_a_case_in_which_it_fires_and_one_in_which_it_does_not():
-    for rules, cases in ((ALERTS, MONITORING / "alerts_test.yaml"), (AWAITED, MONITORING / "awaited/alerts_test.yaml")):
-        seen = {}
-        for case in yaml.safe_load(cases.read_text())["tests"]:
-            for of in case["alert_rule_test"]:
-                seen.setdefault(of["alertname"], set()).add(bool(of["exp_alerts"]))
-        assert seen == {rule["alert"]: {True, False} for rule in alerts_of(rules)}
+    seen = {}
+    for case in yaml.safe_load((MONITORING / "alerts_test.yaml").read_text())["tests"]:
+        for of in case["alert_rule_test"]:
+            seen.setdefault(of["alertname"], set()).add(bool(of["exp_alerts"]))
+    assert seen == {rule["alert"]: {True, False} for rule in alerts_of(ALERTS)}
 
 
 def test_metrics_of_alerts_exist():
@@ -49,22 +47,16 @@ def test_metrics_of_alerts_exist():
         assert named and named <= known, (rule["alert"], named - known)
 
 
-def test_awaited_alerts_still_wait_for_their_metrics():
-    known = known_metrics()
-    for rule in alerts_of(AWAITED):
-        assert not metrics_of(rule["expr"]) & known, f"the metric of {rule['alert']} exists: ship the alert"
-
-
 def headings(page):
     return re.findall(r"^#+ .*$", page.read_text(), re.MULTILINE)
 
 
 def test_alerts_lead_to_pages_of_one_form():
-    for path, folder in ((AWAITED, AWAITED.parent), (ALERTS, ROOT / "docs/runbooks")):
-        pages = {f"{rule['alert']}.md" for rule in alerts_of(path)}
-        for rule in alerts_of(path):
-            assert rule["annotations"]["runbook_url"] == f"docs/runbooks/{rule['alert']}.md"
-            assert headings(folder / f"{rule['alert']}.md") == [f"# {rule['alert']}", "## First command", "## What to do"]
+    pages = {f"{rule['alert']}.md" for rule in alerts_of(ALERTS)}
+    for rule in alerts_of(ALERTS):
+        assert rule["annotations"]["runbook_url"] == f"docs/runbooks/{rule['alert']}.md"
+        page = ROOT / "docs/runbooks" / f"{rule['alert']}.md"
+        assert headings(page) == [f"# {rule['alert']}", "## First command", "## What to do"]
     assert {path.name for path in (ROOT / "docs/runbooks").iterdir()} == pages | {"README.md"}
     listed = re.findall(r"\(runbooks/([A-Za-z]+\.md)\)", (ROOT / "docs/install.md").read_text())
     assert sorted(listed) == sorted(pages)

@@ -16,6 +16,9 @@
 {{- else -}}
 - run
 - --config=/etc/bayplan/config.yaml
+{{- with $v.nodes }}
+- {{ printf "--nodes=%s" . | quote }}
+{{- end }}
 {{- if ne (int $port.port) 10259 }}
 - --secure-port={{ $port.port }}
 {{- end }}

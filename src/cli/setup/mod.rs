@@ -18,7 +18,7 @@ use super::Output;
 use super::input::Policies;
 #[cfg(feature = "cluster")]
 use super::live;
-use crate::config::SchedulerConfig;
+use crate::config::{NodeSelection, SchedulerConfig};
 use crate::diag::{Diagnostic, Severity, SourceId, Tally, draw};
 use crate::dry_run::{Makers, World};
 use crate::lang::analysis::cost::Size;
@@ -45,6 +45,9 @@ pub(super) struct From {
     /// A KubeSchedulerConfiguration.
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
+    /// The nodes on which the scheduler places pods, as for `run`: a label selector, as `pool=gpu,!spot`.
+    #[arg(long, value_name = "SELECTOR")]
+    pub nodes: Option<NodeSelection>,
     /// A policy file, a file with ConfigMaps, or a folder of both; the flag may be repeated. With a live cluster, a policy
     /// replaces the cluster's policy of the same name, as if it had been applied.
     #[arg(long, value_name = "PATH")]
@@ -146,6 +149,9 @@ impl From {
         }
         if let Some(config) = &self.config {
             let _ = write!(text, " --config {}", quoted(&config.display().to_string()));
+        }
+        if let Some(nodes) = &self.nodes {
+            let _ = write!(text, " --nodes {}", quoted(&nodes.to_string()));
         }
         if let Some(size) = self.declared.size {
             let _ = write!(text, " --size {size}");

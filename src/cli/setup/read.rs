@@ -102,7 +102,8 @@ pub(crate) fn load(
     if policies.has_errors() {
         return Ok(Err(Box::new(policies)));
     }
-    let (config, config_source) = config(from, configuration, &mut policies, out)?;
+    let (mut config, config_source) = config(from, configuration, &mut policies, out)?;
+    from.nodes.iter().for_each(|nodes| config.keep_to(nodes));
     if policies.has_errors() {
         return Ok(Err(Box::new(policies)));
     }

@@ -4,7 +4,7 @@
 //! alerts work unchanged; our own have the prefix `bayplan_`. To add a metric, add a row and
 //! observe its field.
 
-use bayplan_model::Symbol;
+use bayplan_model::{Duration, Symbol};
 use bayplan_plugins::IN_TREE;
 use bayplan_scheduler::{RuleErrors, Waiting};
 use prometheus_client::encoding::text::encode;
@@ -95,6 +95,12 @@ impl<M: Clone, const N: usize> Labelled<M, N> {
     pub(crate) fn with(&self, values: [&str; N]) -> M {
         let values = values.into_iter().map(str::to_owned);
         self.family.get_or_create(&self.labels.into_iter().zip(values).collect()).clone()
+    }
+
+    /// Removes the sample with these label values.
+    pub(crate) fn remove(&self, values: [&str; N]) {
+        let values = values.into_iter().map(str::to_owned);
+        self.family.remove(&self.labels.into_iter().zip(values).collect());
     }
 
     /// Removes all samples.
@@ -326,6 +332,8 @@ metrics! {
         "Attempts to schedule a pod in which the rule, in CEL, ended with an error and refused the pod or a node, gave a node no score, ended the attempt, or was passed over by `onError: ignore`; evaluations of a gate count one by one";
     rule_would: Counters<3> = "bayplan_rule_would_total" ["policy", "rule", "effect"] Alpha
         "Attempts to schedule a pod by what a rule in mode warn or audit would have done, had it decided: same, moves (another node), waits (no feasible node), and of rules about evictions spares and evicts";
+    rule_duration: Histograms<3> = "bayplan_rule_seconds" ["policy", "rule", "point"] Alpha
+        "Time that a rule takes at an extension point, over all nodes of an attempt; in one attempt of ten" from_1_us;
     after_bind_left: Gauges<1> = "bayplan_after_bind_left" ["policy"] Alpha
         "Bound pods for which the policy still has to write what `after bind` says";
     after_bind_given_up: Counters<2> = "bayplan_after_bind_given_up_total" ["policy", "gone"] Alpha
@@ -334,6 +342,16 @@ metrics! {
         "Waiting pods that no other rule of a policy refused in their last attempt";
     waiting_pods: Gauges<1> = "bayplan_waiting_pods" ["cause"] Alpha
         "Waiting pods by what refused most nodes in their last attempt: resources, taint, affinity, spread, volume, claim, policy or other; gate before the queue, permit after a node was chosen";
+    oldest_waiting: FloatGauges<1> = "bayplan_oldest_waiting_seconds" ["queue"] Alpha
+        "How long a pod has waited at most: in the active queue since it was ready to be tried, in back-off and unschedulable since it came to the scheduler; gated pods do not count";
+    autoscaler_blind: Gauge = "bayplan_autoscaler_blind_pods" [] Alpha
+        "Waiting pods that some node has room for by every in-tree filter, so that filters of policies alone keep them off it: node autoscalers, which do not know policies, add no node for them";
+    foreign_bindings: Counters<1> = "bayplan_foreign_bindings_total" ["scheduler"] Alpha
+        "Pods that another scheduler bound to a node with pods of this one; the first 10 names, then other";
+    bound_but_refused: Counters<1> = "bayplan_bound_but_refused_total" ["reason"] Alpha
+        "Pods that a kubelet refused after this scheduler had bound them, by the kubelet's reason; OutOfOther for extended resources";
+    preemption_futile: Counter = "bayplan_preemption_futile_total" [] Alpha
+        "Preemptions after which the pod was not placed on the node from which others were evicted for it";
     policy_revision: Gauge = "bayplan_policy_set_revision" [] Alpha
         "The revision of the set of policies in service";
     watch_age: FloatGauges<1> = "bayplan_watch_age_seconds" ["kind"] Alpha
@@ -389,6 +407,10 @@ fn from_100_us() -> Histogram {
     Histogram::new(exponential_buckets(0.0001, 2.0, 12))
 }
 
+fn from_1_us() -> Histogram {
+    Histogram::new(exponential_buckets(0.000_001, 4.0, 11))
+}
+
 fn from_10_us() -> Histogram {
     Histogram::new(exponential_buckets(0.00001, 1.5, 20))
 }
@@ -408,6 +430,19 @@ fn one_to_64() -> Histogram {
 /// The buckets of client-go's requests.
 fn of_requests() -> Histogram {
     Histogram::new([0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0])
+}
+
+/// What others do, and how long pods have waited at most: active, in back-off, unschedulable.
+pub(crate) struct Surroundings {
+    pub(crate) foreign: Vec<(Symbol, u64)>,
+    pub(crate) refusals: Vec<(&'static str, u64)>,
+    pub(crate) futile: u64,
+    pub(crate) waits: [Duration; 3],
+}
+
+/// Raises a counter to a count that only grows.
+fn raise(counter: &Counter, count: u64) {
+    counter.inc_by(count.saturating_sub(counter.get()));
 }
 
 impl Metrics {
@@ -440,8 +475,7 @@ impl Metrics {
     /// (profile, plugin).
     pub(crate) fn set_queue(&self, incoming: &Incoming, refused: &BTreeMap<(String, String), usize>) {
         for (queue, event, count) in incoming {
-            let counter = self.queue_incoming.with([queue, event]);
-            counter.inc_by(count.saturating_sub(counter.get()));
+            raise(&self.queue_incoming.with([queue, event]), *count);
         }
         self.unschedulable_pods.clear();
         for ((profile, plugin), count) in refused {
@@ -482,6 +516,7 @@ impl Metrics {
         for (cause, count) in by_cause {
             self.waiting_pods.set([cause], count);
         }
+        self.autoscaler_blind.set(i64::try_from(waiting.by_policies_alone).unwrap_or(i64::MAX));
         self.rule_sole_blocker.clear();
         for ((policy, rule), count) in &waiting.by_one_rule {
             self.rule_sole_blocker.set([policy, rule], *count);
@@ -494,6 +529,20 @@ impl Metrics {
         self.rule_errors.clear();
         for of in errors {
             self.rule_errors.with([&of.policy, &of.last.rule]).inc_by(of.count);
+        }
+    }
+
+    /// Takes over what others did.
+    pub(crate) fn set_surroundings(&self, of: &Surroundings) {
+        for (name, count) in &of.foreign {
+            raise(&self.foreign_bindings.with([name]), *count);
+        }
+        for (reason, count) in &of.refusals {
+            raise(&self.bound_but_refused.with([reason]), *count);
+        }
+        raise(&self.preemption_futile, of.futile);
+        for (queue, wait) in ["active", "backoff", "unschedulable"].into_iter().zip(of.waits) {
+            self.oldest_waiting.with([queue]).set(wait.0 as f64 / 1e6);
         }
     }
 

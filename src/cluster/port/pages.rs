@@ -3,7 +3,7 @@
 
 use super::access::Access;
 use super::health::{Check, Health};
-use super::metrics::{Incoming, Metrics};
+use super::metrics::{Incoming, Metrics, Surroundings};
 use super::resources;
 use super::serve::{Page, Pages};
 use super::zpages::ZPages;
@@ -22,7 +22,7 @@ use bayplan_lang::analysis::cost::Size;
 use bayplan_model::{Symbol, Time};
 use bayplan_scheduler::{RuleErrors, Scheduler, Waiting};
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -185,8 +185,9 @@ impl Sources {
         type Refused = BTreeMap<(String, String), usize>;
         type AfterBind = (BTreeMap<Symbol, usize>, Vec<(Symbol, &'static str, u64)>);
         type Would = Vec<(Symbol, Symbol, &'static str, u64)>;
-        type OfRules = (Waiting, Refusals, Vec<RuleErrors>, Would, AfterBind);
-        type Look = ([usize; 4], [usize; 3], ObjectCounts, Incoming, InFlight, Refused, OfRules);
+        type OfRules = (Waiting, Refusals, Vec<RuleErrors>, Would, AfterBind, BTreeSet<(Symbol, Symbol)>);
+        type Look =
+            ([usize; 4], [usize; 3], ObjectCounts, Incoming, InFlight, Refused, OfRules, Surroundings);
         let look = self.driver.inspect(|scheduler: &mut Scheduler| -> Look {
             let incoming = scheduler.queue_incoming();
             let incoming = incoming.map(|(queue, event, count)| (queue, event.to_owned(), count)).collect();
@@ -203,17 +204,26 @@ impl Sources {
             let would = would
                 .map(|(policy, rule, effect, count)| (policy.clone(), rule.clone(), effect.word(), count));
             let would = would.collect();
-            let waiting = (scheduler.waiting(), refusals.collect(), errors, would, (left, given_up));
+            let (after_bind, rules) = ((left, given_up), scheduler.rules());
+            let of_rules = (scheduler.waiting(), refusals.collect(), errors, would, after_bind, rules);
+            let foreign = scheduler.foreign_bindings();
+            let surroundings = Surroundings {
+                foreign: foreign.map(|(name, count)| (name.clone(), count)).collect(),
+                refusals: scheduler.kubelet_refusals().collect(),
+                futile: scheduler.futile_preemptions(),
+                waits: scheduler.longest_waits(),
+            };
             let in_flight = scheduler.in_flight_by_label();
             let objects = ObjectCounts::of(snapshot);
-            (scheduler.queue_counts(), sizes, objects, incoming, in_flight, scheduler.refused_by(), waiting)
+            let (queues, refused) = (scheduler.queue_counts(), scheduler.refused_by());
+            (queues, sizes, objects, incoming, in_flight, refused, of_rules, surroundings)
         });
-        let Ok(Some((queues, sizes, objects, incoming, in_flight, refused, of_rules))) =
+        let Ok(Some((queues, sizes, objects, incoming, in_flight, refused, of_rules, surroundings))) =
             tokio::time::timeout(PATIENCE, look).await
         else {
             return;
         };
-        let (waiting, refusals, errors, would, after_bind) = of_rules;
+        let (waiting, refusals, errors, would, after_bind, rules) = of_rules;
         for (queue, count) in ["active", "backoff", "unschedulable", "gated"].into_iter().zip(queues) {
             self.metrics.pending_pods.set([queue], count);
         }
@@ -234,6 +244,8 @@ impl Sources {
         self.metrics.set_waiting(&waiting, &refusals, &errors);
         self.metrics.set_would(&would);
         self.metrics.set_after_bind(&after_bind.0, &after_bind.1);
+        self.metrics.set_surroundings(&surroundings);
+        self.stopwatch.keep_rules(&rules);
     }
 
     fn show_policies(&self) {

@@ -5,13 +5,14 @@
 use crate::api::client::Observer;
 use crate::port::metrics::Metrics;
 use bayplan_framework::{
-    ActionType, ClusterEvent, EventResource, Mark, Probe, QueueingHint, Tally, TimedPoint,
+    ActionType, ClusterEvent, EventResource, Mark, Probe, QueueingHint, RuleTimes, Tally, TimedPoint,
 };
 use bayplan_model::Symbol;
 use http::Method;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::histogram::Histogram;
 use rustc_hash::FxHashMap;
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -34,6 +35,58 @@ pub(crate) struct Stopwatch {
     attempts: AtomicU64,
     /// Making the labels of a sample costs more than the sample, so each sample is looked up once.
     samples: Mutex<Samples>,
+    rules: Arc<RuleSamples>,
+}
+
+/// A policy, its rule and the point at which it is evaluated.
+type RuleAt = (Symbol, Symbol, TimedPoint);
+
+/// The samples of single rules.
+struct RuleSamples {
+    metrics: Arc<Metrics>,
+    base: Instant,
+    samples: Mutex<FxHashMap<RuleAt, Histogram>>,
+}
+
+impl RuleSamples {
+    fn samples(&self) -> MutexGuard<'_, FxHashMap<RuleAt, Histogram>> {
+        self.samples.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The rules of one attempt, in nanoseconds.
+struct RulesOfAttempt {
+    rules: Arc<RuleSamples>,
+    took: Mutex<FxHashMap<RuleAt, u64>>,
+}
+
+fn nanoseconds(since: Instant) -> u64 {
+    u64::try_from(since.elapsed().as_nanos()).unwrap_or(u64::MAX)
+}
+
+impl RuleTimes for RulesOfAttempt {
+    fn mark(&self) -> Mark {
+        Mark(nanoseconds(self.rules.base))
+    }
+
+    fn add(&self, policy: &str, rule: &Symbol, point: TimedPoint, since: Mark) {
+        let took = self.mark().0.saturating_sub(since.0);
+        let mut sums = self.took.lock().unwrap_or_else(PoisonError::into_inner);
+        *sums.entry((Symbol::new(policy), rule.clone(), point)).or_default() += took;
+    }
+}
+
+impl Drop for RulesOfAttempt {
+    fn drop(&mut self) {
+        let sums = std::mem::take(self.took.get_mut().unwrap_or_else(PoisonError::into_inner));
+        let mut samples = self.rules.samples();
+        for (rule, took) in sums {
+            let histogram = |(policy, rule, point): &RuleAt| {
+                self.rules.metrics.rule_duration.with([policy, rule, point.name()])
+            };
+            samples.entry(rule).or_insert_with_key(histogram).observe(took as f64 / 1e9);
+        }
+    }
 }
 
 /// What the label of an event is made of.
@@ -67,13 +120,30 @@ impl Tally for Count {
 impl Stopwatch {
     /// Writes into these metrics.
     pub(crate) fn new(metrics: Arc<Metrics>) -> Self {
-        Self { metrics, base: Instant::now(), attempts: AtomicU64::new(0), samples: Mutex::default() }
+        let base = Instant::now();
+        let rules = Arc::new(RuleSamples { metrics: Arc::clone(&metrics), base, samples: Mutex::default() });
+        Self { metrics, base, attempts: AtomicU64::new(0), samples: Mutex::default(), rules }
     }
 
     /// Brings the counters of evaluations up to date, before the metrics are encoded.
     pub(crate) fn settle(&self) {
         for (counter, count) in self.cached().evaluations.values() {
             counter.inc_by(count.0.load(Ordering::Relaxed).saturating_sub(counter.get()));
+        }
+    }
+
+    /// Forgets the rules that are not in service, so that the number of samples is bounded.
+    pub(crate) fn keep_rules(&self, serving: &BTreeSet<(Symbol, Symbol)>) {
+        let mut gone = Vec::new();
+        self.rules.samples().retain(|(policy, rule, point), _| {
+            let stays = serving.contains(&(policy.clone(), rule.clone()));
+            if !stays {
+                gone.push((policy.clone(), rule.clone(), *point));
+            }
+            stays
+        });
+        for (policy, rule, point) in gone {
+            self.metrics.rule_duration.remove([&policy, &rule, point.name()]);
         }
     }
 
@@ -88,7 +158,7 @@ impl Stopwatch {
 
 impl Probe for Stopwatch {
     fn mark(&self) -> Mark {
-        Mark(u64::try_from(self.base.elapsed().as_nanos()).unwrap_or(u64::MAX))
+        Mark(nanoseconds(self.base))
     }
 
     fn samples(&self) -> bool {
@@ -98,6 +168,10 @@ impl Probe for Stopwatch {
         hash = (hash ^ hash >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         hash = (hash ^ hash >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
         (hash ^ hash >> 31).is_multiple_of(SAMPLED)
+    }
+
+    fn rule_times(&self) -> Arc<dyn RuleTimes> {
+        Arc::new(RulesOfAttempt { rules: Arc::clone(&self.rules), took: Mutex::default() })
     }
 
     fn point(&self, profile: &Symbol, point: TimedPoint, code: &'static str, since: Mark) {
@@ -229,5 +303,31 @@ mod tests {
         let mut sampled = [0, 0];
         (0..10_000).for_each(|i| sampled[i % 2] += i32::from(watch.samples()));
         assert!(sampled.iter().all(|sampled| (400..600).contains(sampled)), "{sampled:?} of 5,000 each");
+    }
+
+    #[test]
+    fn an_attempt_is_one_sample_of_each_of_its_rules_until_they_go_out_of_service() {
+        let metrics = Arc::new(Metrics::new());
+        let watch = Stopwatch::new(Arc::clone(&metrics));
+        let times = watch.rule_times();
+        let hot = Symbol::new("hot");
+        let since = times.mark();
+        // Words of a scan, and nodes with nominated pods, are evaluated one after the other.
+        times.add("rooms", &hot, TimedPoint::Filter, since);
+        times.add("rooms", &hot, TimedPoint::Filter, since);
+        times.add("rooms", &Symbol::new("near"), TimedPoint::PreScore, since);
+        let sample = |rule: &str, point: &str| {
+            format!(r#"bayplan_rule_seconds_count{{policy="rooms",rule="{rule}",point="{point}"}} 1"#)
+        };
+        assert!(!metrics.encode().contains(&sample("hot", "Filter")), "the attempt goes on");
+        drop(times);
+        let text = metrics.encode();
+        assert!(
+            text.contains(&sample("hot", "Filter")) && text.contains(&sample("near", "PreScore")),
+            "{text}"
+        );
+        watch.keep_rules(&[("rooms".into(), hot)].into());
+        let text = metrics.encode();
+        assert!(text.contains(&sample("hot", "Filter")) && !text.contains("near"), "{text}");
     }
 }

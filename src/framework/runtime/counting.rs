@@ -61,8 +61,8 @@ impl Framework {
         snapshot: &Snapshot,
         with: (PluginId, &dyn PreemptionRules),
     ) -> PostFilterAnswer {
-        // This is not a further attempt: its plugins are not timed.
-        let cycle = Cycle { sampled: false, ..cycle.clone() };
+        // This is not a further attempt.
+        let cycle = cycle.clone().untimed();
         self.ask_post_filters(&cycle, snapshot, Some(with))
     }
 }

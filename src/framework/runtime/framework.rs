@@ -134,6 +134,13 @@ impl Cycle {
         }
     }
 
+    /// This cycle for a question beside its attempt: nothing is timed.
+    pub fn untimed(mut self) -> Self {
+        self.sampled = false;
+        self.state.rule_times = None;
+        self
+    }
+
     /// The frozen view for plugins.
     pub fn handle<'a>(&'a self, snapshot: &'a Snapshot) -> Handle<'a> {
         Handle {

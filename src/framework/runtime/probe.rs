@@ -3,7 +3,7 @@
 use super::Framework;
 use crate::events::{ClusterEvent, QueueingHint};
 use crate::plugin_id::PluginId;
-use crate::probe::{Mark, Outcome, Probe, Tally, TimedPoint};
+use crate::probe::{Mark, Outcome, Probe, RuleTimes, Tally, TimedPoint};
 use crate::status::Status;
 use std::sync::Arc;
 
@@ -43,6 +43,12 @@ impl Framework {
     #[inline]
     pub fn samples(&self) -> bool {
         self.watch.as_ref().is_some_and(|watch| watch.probe.samples())
+    }
+
+    /// What times the rules of a new attempt, if its plugins are timed.
+    #[inline]
+    pub fn rule_times(&self, sampled: bool) -> Option<Arc<dyn RuleTimes>> {
+        self.watch.as_ref().filter(|_| sampled).map(|watch| watch.probe.rule_times())
     }
 
     /// The current instant; `None` without a probe.
@@ -163,6 +169,9 @@ mod tests {
         fn samples(&self) -> bool {
             true
         }
+        fn rule_times(&self) -> Arc<dyn RuleTimes> {
+            Arc::new(Nobody)
+        }
         fn point(&self, profile: &Symbol, point: TimedPoint, code: &'static str, since: Mark) {
             self.0.send(format!("{profile} {} {code} {}", point.name(), since.0)).unwrap();
         }
@@ -195,6 +204,13 @@ mod tests {
         fn add(&self, _: u64) {}
     }
 
+    impl RuleTimes for Nobody {
+        fn mark(&self) -> Mark {
+            Mark(7)
+        }
+        fn add(&self, _: &str, _: &Symbol, _: TimedPoint, _: Mark) {}
+    }
+
     #[test]
     fn codes_are_those_of_upstream() {
         let (send, notes) = channel();
@@ -202,6 +218,7 @@ mod tests {
         let mut framework = Framework::new(Symbol::new("p"), Vec::new(), Points::default());
         assert!(!framework.samples() && framework.mark().is_none());
         framework.observe(&probe);
+        assert!(framework.rule_times(true).is_some() && framework.rule_times(false).is_none());
         let _ = framework.timed(TimedPoint::Filter, || Ok(()));
         let _: Result<(), Status> = framework.timed(TimedPoint::Reserve, || Err(Status::unschedulable("no")));
         let skip = || Ok(PreFilterOutcome::Skip);

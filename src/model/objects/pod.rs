@@ -172,6 +172,9 @@ pub struct Status {
     /// `phase`.
     #[serde(deserialize_with = "or_default")]
     pub phase: Symbol,
+    /// `reason`.
+    #[serde(deserialize_with = "or_default")]
+    pub reason: Symbol,
     /// `nominatedNodeName`.
     #[serde(deserialize_with = "or_default")]
     pub nominated_node_name: Symbol,
@@ -419,6 +422,7 @@ impl PodInfo {
                 _ => resources.qos(),
             },
             phase: or(&status.phase, "Pending"),
+            failure: some(&status.reason).filter(|_| status.phase == "Failed"),
             nominated_node: some(&status.nominated_node_name),
             started: problems.or_none(instant("status.startTime", status.start_time.as_deref())),
             scheduled_condition,

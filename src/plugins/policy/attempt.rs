@@ -3,7 +3,7 @@
 
 use super::{PolicyPlugin, numbers, queued, refusal, refusal_of};
 use bayplan_framework::{
-    Code, Handle, PreEnqueue, PreFilter, PreFilterExtensions, PreFilterOutcome, StateSlot, Status,
+    Code, Handle, PreEnqueue, PreFilter, PreFilterExtensions, PreFilterOutcome, StateSlot, Status, TimedPoint,
 };
 use bayplan_lang::codegen::{Answers, CompiledPrefilter, Env, compute};
 use bayplan_lang::eval::collections::Collections;
@@ -166,7 +166,13 @@ impl PolicyPlugin {
         context.queued = queued(h);
         let on_error = self.compiled.rules().on_error();
         let parts = 1 + self.counter.as_ref().map_or(0, |counter| counter.parts());
-        match self.applies_or_fails(context, Some(h)) {
+        let (of, point) = (&self.compiled.statements, TimedPoint::PreFilter);
+        let applies = || self.applies_or_fails(context, Some(h));
+        let applies = match of.applies.is_empty() {
+            true => applies(),
+            false => self.timed(h, point, numbers::APPLIES, applies),
+        };
+        match applies {
             (false, _) => return Begun::skips(parts),
             (true, None) => {}
             // Pods that the policy may not refuse are left alone.
@@ -176,7 +182,11 @@ impl PolicyPlugin {
             }
         }
         let refuses = !self.never_refuses(h.pod, h.snapshot);
-        match self.missing(context) {
+        let missing = match of.required_lets.is_empty() {
+            true => Absent::Nothing,
+            false => self.timed(h, point, numbers::MISSING, || self.missing(context)),
+        };
+        match missing {
             Absent::Nothing => {}
             Absent::Skip => return Begun::skips(parts),
             Absent::Refused(status) => {
@@ -184,7 +194,10 @@ impl PolicyPlugin {
                 return Begun { attempt, left: Err(status) };
             }
         }
-        let left = if refuses { self.prefilter(context, h, None) } else { Ok(None) };
+        let left = match refuses && !of.prefilters.is_empty() {
+            true => self.timed(h, point, numbers::PREFILTER, || self.prefilter(context, h, None)),
+            false => Ok(None),
+        };
         let attempt =
             Attempt { applies: true, refuses, registers: self.registers(context), ..Attempt::none(parts) };
         Begun { attempt, left }

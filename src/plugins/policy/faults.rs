@@ -1,7 +1,8 @@
-//! What a fault of a rule in CEL becomes: a refusal by error, the error of the attempt, or a count.
+//! Rules by number: how long one takes, and what a fault of one in CEL becomes: a refusal by error, the error of the
+//! attempt, or a count.
 
 use super::{PolicyPlugin, numbers};
-use bayplan_framework::{Handle, RuleFault, Status};
+use bayplan_framework::{Handle, RuleFault, Status, TimedPoint};
 use bayplan_lang::codegen::Env;
 use bayplan_lang::eval::trace::reason_of_fault;
 use bayplan_lang::syntax::ast::OnError;
@@ -13,6 +14,22 @@ impl PolicyPlugin {
     /// The number of a score, by its place in the text.
     pub(super) fn number_of_score(&self, at: usize) -> u16 {
         numbers::filter(self.compiled.statements.filters.len() + at)
+    }
+
+    /// Evaluates a rule, timed in the attempts of a sample.
+    #[inline]
+    pub(super) fn timed<T>(
+        &self,
+        h: &Handle<'_>,
+        point: TimedPoint,
+        rule: u16,
+        evaluate: impl FnOnce() -> T,
+    ) -> T {
+        let Some(times) = &h.cycle.rule_times else { return evaluate() };
+        let since = times.mark();
+        let done = evaluate();
+        times.add(self.compiled.name(), &self.rule_name(rule), point, since);
+        done
     }
 
     fn rule_name(&self, rule: u16) -> Symbol {

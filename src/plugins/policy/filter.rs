@@ -4,7 +4,7 @@
 
 use super::attempt::Attempt;
 use super::{PolicyPlugin, numbers, refusal_of};
-use bayplan_framework::{Filter, Handle, Status, Verdicts, Violation};
+use bayplan_framework::{Filter, Handle, Status, TimedPoint, Verdicts, Violation};
 use bayplan_lang::analysis::stage::depends;
 use bayplan_lang::codegen::{ColumnScan, CompiledCheck, Env};
 use bayplan_lang::eval::context::EvalContext;
@@ -51,7 +51,7 @@ impl Filter for PolicyPlugin {
         let context = self.context(h, Some(attempt)).on(node);
         let mut env = Env::new(&self.compiled.policy, context, &attempt.registers);
         for (rule, check) in self.checks() {
-            let refused = check.refuses(&mut env);
+            let refused = self.timed(h, TimedPoint::Filter, rule, || check.refuses(&mut env));
             self.note_ignored(h, &mut env, rule);
             if refused {
                 return Err(match env.failed.take() {
@@ -78,7 +78,8 @@ impl Filter for PolicyPlugin {
                 if open == 0 {
                     break;
                 }
-                let refused = check.refused(&mut scan, word, open);
+                let refused =
+                    self.timed(h, TimedPoint::Filter, rule, || check.refused(&mut scan, word, open));
                 self.note_ignored(h, &mut scan.env, rule);
                 open &= !refused;
                 if refused == 0 {

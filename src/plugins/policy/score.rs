@@ -6,7 +6,8 @@
 use super::PolicyPlugin;
 use super::attempt::Attempt;
 use bayplan_framework::{
-    Feasible, Handle, MAX_SCORE, PartialScore, PreScore, PreScoreOutcome, RuleFault, Score, StateSlot, Status,
+    Feasible, Handle, MAX_SCORE, PartialScore, PreScore, PreScoreOutcome, RuleFault, Score, StateSlot,
+    Status, TimedPoint,
 };
 use bayplan_lang::codegen::ColumnScan;
 use bayplan_lang::syntax::ast::OnError;
@@ -37,11 +38,11 @@ impl PolicyPlugin {
         let mut totals = vec![0i64; nodes.words().len() * 64];
         let mut faults = Vec::new();
         let statements = self.compiled.statements.scores.iter().enumerate().map(|(at, score)| {
-            let raw = score.raw_range(&mut scan, nodes);
+            let rule = self.number_of_score(at);
+            let raw = self.timed(h, TimedPoint::PreScore, rule, || score.raw_range(&mut scan, nodes));
             // Without `error` the node is left out.
             let failed = std::mem::take(&mut scan.failed);
             if let Some((_, fault)) = failed.first() {
-                let rule = self.number_of_score(at);
                 if score.on_error == OnError::Error {
                     return Err(self.failed(rule, score.on_error, fault, false));
                 }

@@ -179,8 +179,15 @@ impl SchedulingQueue {
         self.served.include(&hints);
         self.arrivals += 1;
         let info = QueuedPodInfo::new(pod, now);
-        let queued =
-            Queued { info, hints, number: self.arrivals, attempted: None, says_held: false, held: None };
+        let queued = Queued {
+            info,
+            hints,
+            number: self.arrivals,
+            ready: now,
+            attempted: None,
+            says_held: false,
+            held: None,
+        };
         let queue = self.put(queued, RequeueStrategy::Immediately, snapshot, now);
         let newer = snapshot.version_rows().has(VersionRow::EventLabels);
         self.incoming.count(queue, if newer { "UnscheduledPodAdd" } else { "UnschedulablePodAdd" });
@@ -383,7 +390,7 @@ impl SchedulingQueue {
             }
             _ => {
                 queued.info.initial_attempt.get_or_insert(now);
-                self.make_active(key, queued, snapshot);
+                self.make_active(key, queued, snapshot, now);
                 "active"
             }
         }
@@ -561,7 +568,7 @@ impl SchedulingQueue {
             let Some(mut queued) = self.remove(&key) else { break };
             queued.info.gating_plugin = None;
             queued.info.initial_attempt.get_or_insert(now);
-            self.make_active(key, queued, snapshot);
+            self.make_active(key, queued, snapshot, now);
             self.incoming.count("active", "BackoffComplete");
         }
         self.ring(snapshot, now);
@@ -710,6 +717,21 @@ impl SchedulingQueue {
     pub(super) fn counts(&self) -> [usize; 4] {
         let (unschedulable, gated) = self.unschedulable.counts();
         [self.active.len(), self.backoff.len(), unschedulable, gated]
+    }
+
+    /// How long a pod has waited at most, of those that are active (since they became so), in back-off and unschedulable
+    /// (since they came). Looks at every pod, so that none costs anything as it moves.
+    pub(super) fn longest_waits(&self, now: Time) -> [Duration; 3] {
+        let mut since = [now; 3];
+        for entry in self.entries.values().filter(|entry| entry.queued.info.gating_plugin.is_none()) {
+            let (queue, from) = match entry.place {
+                Place::Active(_) => (0, entry.queued.ready),
+                Place::Backoff { .. } => (1, entry.queued.info.added),
+                Place::Unschedulable => (2, entry.queued.info.added),
+            };
+            since[queue] = since[queue].min(from);
+        }
+        since.map(|since| now - since)
     }
 
     /// The number of pods that entered each queue (active, backoff, unschedulable), by event.

@@ -6,11 +6,12 @@
 
 use super::{Entry, Place, Queued, SchedulingQueue};
 use bayplan_framework::Interest;
-use bayplan_model::{PodKey, Snapshot};
+use bayplan_model::{PodKey, Snapshot, Time};
 
 impl SchedulingQueue {
     /// Makes a pod active.
-    pub(super) fn make_active(&mut self, key: PodKey, queued: Queued, snapshot: &Snapshot) {
+    pub(super) fn make_active(&mut self, key: PodKey, mut queued: Queued, snapshot: &Snapshot, now: Time) {
+        queued.ready = now;
         let (seat, interest) = queued.seat(snapshot);
         self.active.insert(&seat, key.clone());
         self.enter(key, queued, Place::Active(seat), interest);

@@ -18,6 +18,8 @@ pub(crate) struct Queued {
     pub(crate) hints: Arc<ProfileHints>,
     /// The number of its arrival.
     pub(crate) number: u64,
+    /// When it last entered the active queue.
+    pub(super) ready: Time,
     /// When its last attempt began: the rules that refused it read the clock then.
     pub(crate) attempted: Option<Time>,
     /// Whether `HeldByPolicy` was the last reason that its condition was given.
