@@ -14,6 +14,7 @@ mod test;
 pub(crate) mod eval;
 mod plan;
 mod plan_events;
+mod policy_rights;
 mod dry_run;
 mod explain;
 mod version;
@@ -30,6 +31,10 @@ mod run;
 mod extender;
 #[cfg(feature = "cluster")]
 mod policies;
+#[cfg(feature = "cluster")]
+mod doctor;
+#[cfg(feature = "cluster")]
+mod rbac;
 #[cfg(feature = "cluster")]
 mod run_args;
 #[cfg(feature = "cluster")]
@@ -119,6 +124,12 @@ enum Command {
     /// Lists the policies of a live cluster, and switches them off, on or back.
     #[cfg(feature = "cluster")]
     Policies(policies::Args),
+    /// Checks an installation in a live cluster, and says what to do.
+    #[cfg(feature = "cluster")]
+    Doctor(doctor::Args),
+    /// Prints the roles with the rights that a scheduler or an extender needs.
+    #[cfg(feature = "cluster")]
+    Rbac(Box<rbac::Args>),
     /// Prints the help of a command, or a topic of the reference: the language, fields, codes, …
     Help(help::Args),
     /// Converts policies between the policy language and YAML documents.
@@ -194,7 +205,7 @@ pub fn main(arguments: impl IntoIterator<Item = std::ffi::OsString>) -> ExitStat
         #[cfg(feature = "cluster")]
         Command::Run(args) => run::run(&args, &mut out),
         #[cfg(feature = "cluster")]
-        Command::Extender(args) => extender::run(&args),
+        Command::Extender(args) => extender::run(&args, &mut out),
         Command::DryRun(args) => dry_run::run(&args, &mut out),
         Command::Explain(args) => explain::run(&args, &mut out),
         Command::Lint(args) => lint::run(&args, &mut out),
@@ -203,6 +214,10 @@ pub fn main(arguments: impl IntoIterator<Item = std::ffi::OsString>) -> ExitStat
         Command::Plan(args) => plan::run(&args, &mut out),
         #[cfg(feature = "cluster")]
         Command::Policies(args) => policies::run(&args, &mut out),
+        #[cfg(feature = "cluster")]
+        Command::Doctor(args) => doctor::run(&args, &mut out),
+        #[cfg(feature = "cluster")]
+        Command::Rbac(args) => rbac::run(&args, &mut out),
         Command::Help(args) => help::run(&args, command(program), &mut out),
         Command::Convert(args) => convert::run(&args, &mut out),
         Command::Schema(args) => schema::run(&args, &mut out),

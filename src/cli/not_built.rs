@@ -4,9 +4,8 @@
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 /// Commands, each with a partial replacement, or nothing.
-const COMMANDS: [(&str, &str); 9] = [
+const COMMANDS: [(&str, &str); 8] = [
     ("diff", "`dry-run` with the old and with the new policies shows what changes"),
-    ("doctor", "`/readyz?verbose` of a running scheduler shows its checks"),
     ("fmt", ""),
     ("init", "copy the folder `examples/first`"),
     ("lsp", "`lint --format json` gives the same diagnostics"),

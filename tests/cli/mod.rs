@@ -12,6 +12,8 @@ mod lint;
 mod look_ups;
 mod patches;
 mod plan;
+#[cfg(feature = "cluster")]
+mod rbac;
 mod rights;
 mod uses;
 mod writes;

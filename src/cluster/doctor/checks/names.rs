@@ -1,0 +1,77 @@
+//! Two schedulers under one name: both bind the same pods, and neither knows what the other one has given away.
+
+use crate::doctor::facts::{Facts, Part, some};
+use crate::doctor::finding::Finding;
+use jiff::Timestamp;
+use std::collections::BTreeMap;
+
+pub(super) fn check(facts: &Facts) -> Part<Vec<Finding>> {
+    let published = facts.published.as_ref().map_err(Clone::clone)?;
+    let events = facts.scheduled.as_ref().map_err(Clone::clone)?;
+    // By name: which processes serve it.
+    let mut servers: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for of in published.iter().filter(|of| of.is_fresh(facts.now)) {
+        for name in of.names() {
+            servers.entry(name).or_default().push(format!("{} (ConfigMap {})", of.by, of.object));
+        }
+    }
+    let mut times: BTreeMap<(&str, &str), (Timestamp, Timestamp)> = BTreeMap::new();
+    for event in events {
+        let (Some(name), Some(instance), Some(at)) =
+            (&event.reporting_controller, &event.reporting_instance, &event.event_time)
+        else {
+            continue;
+        };
+        let (first, last) = times.entry((name, instance)).or_insert((at.0, at.0));
+        (*first, *last) = ((*first).min(at.0), (*last).max(at.0));
+    }
+    for ((name, instance), (first, last)) in &times {
+        // Another replica takes over; only two that bind in turns serve at once.
+        let at_once = times.iter().any(|((of, other), (begin, end))| {
+            of == name && other != instance && begin < last && first < end
+        });
+        let known = servers.entry(name).or_default();
+        if at_once && !known.iter().any(|of| of.starts_with(instance)) {
+            known.push((*instance).to_owned());
+        }
+    }
+    let twice = servers.into_iter().filter(|(_, by)| by.len() > 1);
+    let all = twice.map(|(name, by)| {
+        Finding::error(format!(
+            "{} schedulers serve the name `{name}`: {}",
+            by.len(),
+            some(by.iter().map(String::as_str))
+        ))
+        .because(
+            "schedulers of one name must share one lease; these have several, so that pods are bound twice and nodes are \
+             overfilled: end one of them, or give it another name",
+        )
+        .then("kubectl get leases --all-namespaces | grep --extended-regexp 'bayplan|scheduler'")
+    });
+    Ok(all.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::doctor::facts::testing::{nothing, now, object};
+    use jiff::SignedDuration;
+    use k8s_openapi::api::events::v1::Event;
+    use serde_json::json;
+
+    fn event(instance: &str, second: i64) -> Event {
+        let at = now() + SignedDuration::from_secs(second);
+        object(json!({
+            "metadata": {"name": "e"}, "eventTime": at.strftime("%Y-%m-%dT%H:%M:%S.%6fZ").to_string(),
+            "reportingController": "bayplan", "reportingInstance": instance, "reason": "Scheduled",
+        }))
+    }
+
+    #[test]
+    fn two_that_bind_in_turns_serve_at_once_and_a_replica_that_takes_over_does_not() {
+        let said = |events: Vec<Event>| check(&Facts { scheduled: Ok(events), ..nothing() }).unwrap();
+        assert!(said(vec![event("a", 1), event("a", 2), event("b", 3), event("b", 4)]).is_empty());
+        let both = said(vec![event("a", 1), event("b", 2), event("a", 3), event("b", 4)]);
+        assert_eq!(both[0].what, "2 schedulers serve the name `bayplan`: a, b");
+    }
+}
