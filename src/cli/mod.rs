@@ -9,6 +9,7 @@ mod input;
 mod setup;
 #[cfg(feature = "cluster")]
 mod live;
+mod init;
 mod lint;
 mod test;
 pub(crate) mod eval;
@@ -109,6 +110,8 @@ enum Command {
     /// Answers an unmodified kube-scheduler as its extender, by the policies.
     #[cfg(feature = "cluster")]
     Extender(Box<extender::Args>),
+    /// Makes a repository of policies: a first one with its test, and what checks each change.
+    Init(init::Args),
     /// Schedules the pending pods of a cluster, live or given as files; binds nothing.
     DryRun(dry_run::Args),
     /// Explains why a pod waits and what would help, or why it is where it is.
@@ -206,6 +209,7 @@ pub fn main(arguments: impl IntoIterator<Item = std::ffi::OsString>) -> ExitStat
         Command::Run(args) => run::run(&args, &mut out),
         #[cfg(feature = "cluster")]
         Command::Extender(args) => extender::run(&args, &mut out),
+        Command::Init(args) => init::run(&args, &mut out),
         Command::DryRun(args) => dry_run::run(&args, &mut out),
         Command::Explain(args) => explain::run(&args, &mut out),
         Command::Lint(args) => lint::run(&args, &mut out),

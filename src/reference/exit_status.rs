@@ -32,6 +32,12 @@ pub static EXIT_STATUSES: &[ExitRow] = &[
         failure: "it did not start: flags or policies are wrong, or the port is in use",
     },
     ExitRow {
+        command: "init",
+        success: "the repository was written",
+        findings: "",
+        failure: "a file of it exists or cannot be written, or the cluster cannot be read",
+    },
+    ExitRow {
         command: "dry-run",
         success: "every pending pod was decided on",
         findings: "with `--fail-on unschedulable`: a pod waits",
