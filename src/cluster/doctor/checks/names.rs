@@ -15,6 +15,7 @@ pub(super) fn check(facts: &Facts) -> Part<Vec<Finding>> {
             servers.entry(name).or_default().push(format!("{} (ConfigMap {})", of.by, of.object));
         }
     }
+    let mut configured: BTreeMap<&str, BTreeMap<String, String>> = BTreeMap::new();
     let mut times: BTreeMap<(&str, &str), (Timestamp, Timestamp)> = BTreeMap::new();
     for event in events {
         let (Some(name), Some(instance), Some(at)) =
@@ -33,6 +34,21 @@ pub(super) fn check(facts: &Facts) -> Part<Vec<Finding>> {
         let known = servers.entry(name).or_default();
         if at_once && !known.iter().any(|of| of.starts_with(instance)) {
             known.push((*instance).to_owned());
+        }
+    }
+    // Those that publish nothing, since they read policies from files.
+    for of in &facts.installations {
+        let lease = of.wanted.lease.as_ref().map(|(namespace, name)| format!("{namespace}/{name}"));
+        let lease = lease.unwrap_or_else(|| "none".to_owned());
+        for name in &of.names {
+            let who = format!("{}/{} with the lease {lease}", of.workload.namespace, of.workload.name);
+            configured.entry(name).or_default().insert(lease.clone(), who);
+        }
+    }
+    for (name, by_lease) in configured {
+        let known = servers.entry(name).or_default();
+        if known.len() < 2 && by_lease.len() > 1 {
+            *known = by_lease.into_values().collect();
         }
     }
     let twice = servers.into_iter().filter(|(_, by)| by.len() > 1);
@@ -54,10 +70,29 @@ pub(super) fn check(facts: &Facts) -> Part<Vec<Finding>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::doctor::facts::testing::{nothing, now, object};
+    use crate::doctor::facts::testing::{installed, nothing, now, object};
     use jiff::SignedDuration;
     use k8s_openapi::api::events::v1::Event;
     use serde_json::json;
+
+    #[test]
+    fn two_installations_of_a_name_need_one_lease() {
+        let said = |leases: [&str; 2]| {
+            let installations = leases.map(|lease| {
+                let mut of = installed("bayplan");
+                of.wanted.lease = Some((lease.to_owned(), "bayplan".to_owned()));
+                of.workload.namespace = lease.to_owned();
+                of
+            });
+            check(&Facts { installations: installations.to_vec(), ..nothing() }).unwrap()
+        };
+        assert!(said(["a", "a"]).is_empty());
+        assert_eq!(
+            said(["a", "b"])[0].what,
+            "2 schedulers serve the name `bayplan`: a/deploy/bayplan with the lease a/bayplan, b/deploy/bayplan with the lease \
+             b/bayplan"
+        );
+    }
 
     fn event(instance: &str, second: i64) -> Event {
         let at = now() + SignedDuration::from_secs(second);

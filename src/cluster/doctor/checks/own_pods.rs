@@ -10,33 +10,41 @@ pub(super) fn check(facts: &Facts) -> Part<Vec<Finding>> {
     let pods = facts.own_pods.as_ref().map_err(Clone::clone)?;
     let deployments = facts.deployments.as_ref().map_err(Clone::clone)?;
     let names = facts.our_names();
-    let mut served: Vec<(String, &str)> = Vec::new();
+    let text = |field: &Option<String>| field.clone().unwrap_or_default();
+    // What is placed, by which scheduler, and what to type if that is itself.
+    let mut placed: Vec<(String, &str, String)> = Vec::new();
     for pod in pods {
         let annotations = pod.metadata.annotations.as_ref();
         if annotations.is_none_or(|all| !all.contains_key(STATIC)) {
-            served.push((format!("the pod {}", pod_name(pod)), scheduler_of(pod)));
+            let (namespace, name) = (text(&pod.metadata.namespace), text(&pod.metadata.name));
+            let owner = format!(
+                "kubectl --namespace {namespace} get pod {name} --output jsonpath='{{.metadata.ownerReferences}}'"
+            );
+            placed.push((format!("the pod {}", pod_name(pod)), scheduler_of(pod), owner));
         }
     }
     for of in deployments {
         let spec = of.spec.as_ref().and_then(|spec| spec.template.spec.as_ref());
-        let name = spec.and_then(|spec| spec.scheduler_name.as_deref()).unwrap_or("default-scheduler");
-        let text = |field: &Option<String>| field.clone().unwrap_or_default();
-        let of = format!("the Deployment {}/{}", text(&of.metadata.namespace), text(&of.metadata.name));
-        served.push((of, name));
+        let scheduler = spec.and_then(|spec| spec.scheduler_name.as_deref()).unwrap_or("default-scheduler");
+        let (namespace, name) = (text(&of.metadata.namespace), text(&of.metadata.name));
+        let patch = r#"{"spec":{"template":{"spec":{"schedulerName":"default-scheduler"}}}}"#;
+        let command =
+            format!("kubectl --namespace {namespace} patch deploy/{name} --type merge --patch '{patch}'");
+        placed.push((format!("the Deployment {namespace}/{name}"), scheduler, command));
     }
-    let itself = served.iter().filter(|(_, name)| names.contains(name));
+    let itself = placed.iter().filter(|(_, name, _)| names.contains(name));
     // In the place of kube-scheduler its own name is the only one; a standby makes that safe.
     let has_standby = facts.kube_schedulers.iter().flatten().next().is_some();
-    let (own, default): (Vec<_>, Vec<_>) = itself.partition(|(_, name)| *name != "default-scheduler");
+    let (own, default): (Vec<_>, Vec<_>) = itself.partition(|(_, name, _)| *name != "default-scheduler");
     let mut found: Vec<Finding> = own
         .iter()
-        .map(|(of, name)| {
+        .map(|(of, name, command)| {
             Finding::error(format!("{of} has the scheduler name `{name}`, which it serves itself"))
                 .because("when none of its pods runs, none is placed again: give its pods `schedulerName: default-scheduler`")
-                .then("helm upgrade bayplan deploy/chart --namespace bayplan --reuse-values")
+                .then(command.clone())
         })
         .collect();
-    if let Some((of, _)) = default.first()
+    if let Some((of, ..)) = default.first()
         && !has_standby
     {
         found.push(

@@ -40,10 +40,7 @@ pub(super) fn check(facts: &Facts) -> Part<Vec<Finding>> {
                 .because(format!(
                     "{why}; whether its watches are stale is judged by what the API server shows"
                 ))
-                .then(format!(
-                    "kubectl port-forward {} 10259 & bayplan doctor --port https://127.0.0.1:10259",
-                    port.of.replacen("pod ", "pod/", 1).replace('/', " --namespace ")
-                )),
+                .then(forward(&port.of)),
         );
     }
     for of in facts.published.iter().flatten().filter(|of| !of.is_fresh(facts.now)) {
@@ -59,6 +56,16 @@ pub(super) fn check(facts: &Facts) -> Part<Vec<Finding>> {
         );
     }
     Ok(found)
+}
+
+/// The lines that open the port of a pod here, and ask it.
+fn forward(of: &str) -> String {
+    let Some((namespace, name)) = of.strip_prefix("pod ").and_then(|pod| pod.split_once('/')) else {
+        return String::new();
+    };
+    format!(
+        "kubectl --namespace {namespace} port-forward pod/{name} 10259 & sleep 2; bayplan doctor --port https://127.0.0.1:10259"
+    )
 }
 
 #[cfg(test)]
@@ -78,5 +85,6 @@ mod tests {
         let stale = said(Ok(vec!["watch-age".into()]));
         assert_eq!(stale[0].what, "a watch of https://127.0.0.1:10259 is stale");
         assert!(said(Err("refused".into()))[0].why.contains("what the API server shows"));
+        assert!(forward("pod a/b").starts_with("kubectl --namespace a port-forward pod/b 10259 "));
     }
 }
