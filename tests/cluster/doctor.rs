@@ -205,6 +205,16 @@ fn a_pod_waits_for_a_scheduler_that_does_not_run(plane: &ControlPlane) {
         objects::pod("default", "ours", "bayplan", &[("cpu", "1m")]),
     ]);
     let said = found(plane, &[], "unserved", "a pod waits for the scheduler `bayplam`");
+    let bundle = plane.folder().join("bundle.json");
+    doctor(plane, &["--bundle", bundle.to_str().unwrap()]);
+    let bundle = std::fs::read_to_string(bundle).unwrap();
+    assert!(
+        bundle.contains("which does not run: default/name-") && bundle.contains("\"NodeResourcesFit\""),
+        "{bundle}"
+    );
+    for name in ["lost", "bayplam", "keep-spot-free", "steady"] {
+        assert!(!bundle.contains(name), "{name}: {bundle}");
+    }
     assert!(said.says("unserved", "those of ours serve bayplan"), "{:#}", said.document);
     assert_eq!(said.of("unserved").len(), 1, "{:#}", said.document);
     plane.delete_pod("default", "lost");

@@ -8,9 +8,10 @@ mod text;
 use super::live::{self, Connection};
 use super::setup::note;
 use super::{ExitStatus, Output};
-use crate::cluster::doctor::checks;
 use crate::cluster::doctor::finding::Severity;
 use crate::cluster::doctor::gather::{Questions, Session};
+use crate::cluster::doctor::{bundle, checks};
+use anyhow::Context;
 use std::path::PathBuf;
 
 /// Checks an installation in a live cluster: versions, leases, rights, replicas, policies, other schedulers, clocks. It writes
@@ -21,6 +22,7 @@ use std::path::PathBuf;
   bayplan doctor --namespace bayplan -o json
   bayplan doctor --as bayplan/bayplan                the rights of this account
   bayplan doctor --port https://127.0.0.1:10259      with the port that `kubectl port-forward` opens
+  bayplan doctor --bundle report.json                for a report, without names of the cluster
   bayplan doctor --before-removal                    what would wait, stay or take over")]
 pub(super) struct Args {
     /// Kubeconfig [default: the files of `KUBECONFIG`, else `~/.kube/config`, else the service account of the pod].
@@ -45,6 +47,9 @@ pub(super) struct Args {
     /// Also look for what a removal would leave without a scheduler.
     #[arg(long)]
     before_removal: bool,
+    /// Write what was found into this file, for a report: without names of the cluster, and without addresses.
+    #[arg(long, value_name = "FILE")]
+    bundle: Option<PathBuf>,
     /// How to print: `text` or `json`.
     #[arg(long, short, value_parser = ["text", "json"], default_value = "text", hide_possible_values = true)]
     output: String,
@@ -83,6 +88,10 @@ pub(super) fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitStatus> {
     match args.output.as_str() {
         "json" => out.json(&json::document(&facts, &outcomes))?,
         _ => text::print(&facts, &outcomes, out)?,
+    }
+    if let Some(path) = &args.bundle {
+        let text = format!("{:#}\n", bundle::document(&facts, &outcomes));
+        std::fs::write(path, text).with_context(|| format!("cannot write `{}`", path.display()))?;
     }
     let worst = outcomes.iter().filter_map(checks::Outcome::severity).max();
     Ok(if worst == Some(Severity::Error) { ExitStatus::Findings } else { ExitStatus::Success })

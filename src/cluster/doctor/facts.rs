@@ -201,7 +201,7 @@ impl Facts {
 
     /// The names that installations serve, and that published configurations have.
     pub(super) fn our_names(&self) -> Vec<&str> {
-        let published = self.published.iter().flatten().filter(|of| of.is_fresh(self.now));
+        let published = self.published.iter().flatten().filter(|of| of.is_fresh(self.server_now()));
         let mut names: Vec<&str> =
             self.installations.iter().flat_map(|of| &of.names).map(String::as_str).collect();
         names.extend(published.flat_map(Published::names));

@@ -2,6 +2,7 @@
 //! it found; `checks` are functions of the facts, one file each, with the table of them. Called by `bayplan doctor`, which
 //! knows what the flags of an installation mean.
 
+pub mod bundle;
 pub mod checks;
 pub mod facts;
 pub mod finding;

@@ -4,6 +4,7 @@
 use crate::doctor::facts::{Facts, Installation, Part, holder};
 use crate::doctor::finding::Finding;
 use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::api::core::v1::Pod;
 
 pub(super) fn check(facts: &Facts) -> Part<Vec<Finding>> {
     facts.leases.as_ref().map_err(Clone::clone)?;
@@ -54,6 +55,17 @@ fn of_lease(
     if is_ours(facts, holder) {
         return None;
     }
+    match on_host(facts, holder) {
+        OnHost::Ours => return None,
+        OnHost::Either => {
+            return Some(
+                Finding::note(format!("{holder} holds the lease {namespace}/{name} of {who}"))
+                    .because("a replica and a kube-scheduler are on that host, and both would have this name: which of them leads is not seen")
+                    .then(logs),
+            );
+        }
+        OnHost::Other => {}
+    }
     let error =
         Finding::error(format!("{holder} holds the lease {namespace}/{name} and is not a replica of {who}"));
     Some(if (namespace, name) == ("kube-system", "kube-scheduler") {
@@ -79,7 +91,32 @@ fn is_ours(facts: &Facts, holder: &str) -> bool {
     let host = holder.rsplit_once('_').map_or(holder, |(host, _)| host);
     let mut pods = facts.own_pods.iter().flatten();
     let is_pod = pods.any(|pod| pod.metadata.name.as_deref() == Some(host));
-    is_pod || facts.published.iter().flatten().any(|of| of.by == holder && of.is_fresh(facts.now))
+    is_pod || facts.published.iter().flatten().any(|of| of.by == holder && of.is_fresh(facts.server_now()))
+}
+
+/// Which processes have the name of a holder that is a host.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum OnHost {
+    Ours,
+    Either,
+    Other,
+}
+
+/// A pod in the network of its host has the name of the host. One that published its configuration is known by that.
+fn on_host(facts: &Facts, holder: &str) -> OnHost {
+    let host = holder.rsplit_once('_').map_or(holder, |(host, _)| host);
+    let is_there = |pods: &Part<Vec<Pod>>| {
+        let specs = pods.iter().flatten().filter_map(|pod| pod.spec.as_ref());
+        specs
+            .filter(|spec| spec.host_network == Some(true))
+            .any(|spec| spec.node_name.as_deref() == Some(host))
+    };
+    let publishes = facts.published.iter().flatten().any(|of| of.is_fresh(facts.server_now()));
+    match (is_there(&facts.own_pods) && !publishes, is_there(&facts.kube_schedulers)) {
+        (true, false) => OnHost::Ours,
+        (true, true) => OnHost::Either,
+        (false, _) => OnHost::Other,
+    }
 }
 
 #[cfg(test)]
@@ -117,6 +154,29 @@ mod tests {
             "{taken:?}"
         );
         let other = said("bayplan", vec![lease("bayplan", "bayplan", "stranger_id", 3)]).unwrap();
+        assert!(other.what.starts_with("stranger_id holds the lease"), "{other:?}");
         assert!(other.why.contains("another process uses the same lease"), "{other:?}");
+    }
+
+    #[test]
+    fn a_static_pod_has_the_name_of_its_host() {
+        let on = |name: &str| {
+            let mut pod = pod(name, "default-scheduler", 9);
+            let spec = pod.spec.get_or_insert_default();
+            (spec.host_network, spec.node_name) = (Some(true), Some("master-1".into()));
+            pod
+        };
+        let said = |standby: Vec<Pod>| {
+            let facts = Facts {
+                installations: vec![installed("default-scheduler")],
+                leases: Ok(vec![lease("kube-system", "kube-scheduler", "master-1_id", 3)]),
+                own_pods: Ok(vec![on("bayplan-master-1")]),
+                kube_schedulers: Ok(standby),
+                ..nothing()
+            };
+            check(&facts).unwrap().pop().map(|finding| finding.severity)
+        };
+        assert_eq!(said(Vec::new()), None);
+        assert_eq!(said(vec![on("kube-scheduler-master-1")]), Some(crate::doctor::finding::Severity::Note));
     }
 }

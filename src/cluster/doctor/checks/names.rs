@@ -5,35 +5,39 @@ use crate::doctor::finding::Finding;
 use jiff::Timestamp;
 use std::collections::BTreeMap;
 
+/// How often processes that bind pods of one name take turns until they serve at once: a replica takes over now and then.
+const TURNS: usize = 5;
+
 pub(super) fn check(facts: &Facts) -> Part<Vec<Finding>> {
     let published = facts.published.as_ref().map_err(Clone::clone)?;
     let events = facts.scheduled.as_ref().map_err(Clone::clone)?;
     // By name: which processes serve it.
     let mut servers: BTreeMap<&str, Vec<String>> = BTreeMap::new();
-    for of in published.iter().filter(|of| of.is_fresh(facts.now)) {
+    for of in published.iter().filter(|of| of.is_fresh(facts.server_now())) {
         for name in of.names() {
             servers.entry(name).or_default().push(format!("{} (ConfigMap {})", of.by, of.object));
         }
     }
     let mut configured: BTreeMap<&str, BTreeMap<String, String>> = BTreeMap::new();
-    let mut times: BTreeMap<(&str, &str), (Timestamp, Timestamp)> = BTreeMap::new();
+    let mut bound: BTreeMap<&str, Vec<(Timestamp, &str)>> = BTreeMap::new();
     for event in events {
-        let (Some(name), Some(instance), Some(at)) =
+        if let (Some(name), Some(instance), Some(at)) =
             (&event.reporting_controller, &event.reporting_instance, &event.event_time)
-        else {
-            continue;
-        };
-        let (first, last) = times.entry((name, instance)).or_insert((at.0, at.0));
-        (*first, *last) = ((*first).min(at.0), (*last).max(at.0));
+        {
+            bound.entry(name).or_default().push((at.0, instance));
+        }
     }
-    for ((name, instance), (first, last)) in &times {
-        // Another replica takes over; only two that bind in turns serve at once.
-        let at_once = times.iter().any(|((of, other), (begin, end))| {
-            of == name && other != instance && begin < last && first < end
-        });
+    for (name, mut events) in bound {
+        events.sort_unstable();
+        let turns = events.windows(2).filter(|pair| matches!(pair, [(_, a), (_, b)] if a != b)).count();
         let known = servers.entry(name).or_default();
-        if at_once && !known.iter().any(|of| of.starts_with(instance)) {
-            known.push((*instance).to_owned());
+        if turns >= TURNS && known.len() < 2 {
+            known.clear();
+            for (_, instance) in events {
+                if !known.iter().any(|known| known == instance) {
+                    known.push(instance.to_owned());
+                }
+            }
         }
     }
     // Those that publish nothing, since they read policies from files.
@@ -106,7 +110,9 @@ mod tests {
     fn two_that_bind_in_turns_serve_at_once_and_a_replica_that_takes_over_does_not() {
         let said = |events: Vec<Event>| check(&Facts { scheduled: Ok(events), ..nothing() }).unwrap();
         assert!(said(vec![event("a", 1), event("a", 2), event("b", 3), event("b", 4)]).is_empty());
-        let both = said(vec![event("a", 1), event("b", 2), event("a", 3), event("b", 4)]);
+        // Back to the first replica.
+        assert!(said(vec![event("a", 1), event("b", 3), event("b", 4), event("a", 5)]).is_empty());
+        let both = said((0..8).map(|at| event(if at % 2 == 0 { "a" } else { "b" }, at)).collect());
         assert_eq!(both[0].what, "2 schedulers serve the name `bayplan`: a, b");
     }
 }

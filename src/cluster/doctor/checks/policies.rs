@@ -6,7 +6,7 @@ use crate::policies::listing::{PolicyObject, State};
 
 pub(super) fn check(facts: &Facts) -> Part<Vec<Finding>> {
     let policies = facts.policies.as_ref().map_err(Clone::clone)?;
-    let runs = facts.published.iter().flatten().any(|of| of.is_fresh(facts.now));
+    let runs = facts.published.iter().flatten().any(|of| of.is_fresh(facts.server_now()));
     Ok(policies.iter().filter_map(|object| of_object(object, runs)).collect())
 }
 

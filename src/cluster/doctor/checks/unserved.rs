@@ -57,7 +57,7 @@ fn is_served(facts: &Facts, name: &str) -> bool {
         lately.into_iter().any(|event| event.reporting_controller.as_deref() == Some(name))
     };
     let by_configuration = || {
-        let mut fresh = facts.published.iter().flatten().filter(|of| of.is_fresh(facts.now));
+        let mut fresh = facts.published.iter().flatten().filter(|of| of.is_fresh(facts.server_now()));
         fresh.any(|of| of.names().any(|of| of == name))
     };
     let by_installation = || {

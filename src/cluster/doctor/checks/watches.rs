@@ -43,7 +43,7 @@ pub(super) fn check(facts: &Facts) -> Part<Vec<Finding>> {
                 .then(forward(&port.of)),
         );
     }
-    for of in facts.published.iter().flatten().filter(|of| !of.is_fresh(facts.now)) {
+    for of in facts.published.iter().flatten().filter(|of| !of.is_fresh(facts.server_now())) {
         let seen = of.seen.map_or_else(|| "never".to_owned(), |seen| format!("at {seen}"));
         found.push(
             Finding::warning(format!("{} confirmed its configuration last {seen}", of.by))
