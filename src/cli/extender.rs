@@ -1,9 +1,9 @@
 //! `bayplan extender`: the policies as an extender of an unmodified kube-scheduler. Turns flags into the options of
 //! `cluster::run`, which watches the cluster, loads policies and answers questions, and never schedules.
 
-use super::run::{Configured, on_invalid, own_namespace, profiles, run_process};
+use super::run::{Configured, check_rights, on_invalid, own_namespace, profiles, run_process};
 use super::run_args::{ApiServerArgs, LoggingArgs, PolicyArgs};
-use super::{ExitStatus, live};
+use super::{ExitStatus, Output, live};
 use crate::cluster::api::client::Target;
 use crate::cluster::extender::listen::Listen;
 use crate::cluster::extender::server;
@@ -37,6 +37,7 @@ const REVIEWED: Duration = Duration::from_secs(10);
     args_override_self = true,
     after_help = "Examples:
   bayplan extender --policies policies/                    beside kube-scheduler on the same host
+  bayplan extender --check-rights                          what its account lacks
   bayplan extender --listen 0.0.0.0:8890 --tls-cert-file tls.crt --tls-private-key-file tls.key  as a service"
 )]
 pub(super) struct Args {
@@ -59,6 +60,10 @@ pub(super) struct Args {
     /// Bind pods too, for the verb `bind`: policies are evaluated once more before. Needs `--client-ca-file`, or a socket.
     #[arg(long)]
     bind: bool,
+    /// Print the rights that the account lacks and without which kube-scheduler's questions are not answered, each with a
+    /// line that grants it, and exit; with status 1 if one is missing.
+    #[arg(long)]
+    check_rights: bool,
 
     #[command(flatten, next_help_heading = "Policies")]
     policies: PolicyArgs,
@@ -80,7 +85,8 @@ fn policies_alone() -> Configured {
     Configured { config, sources, source, gates: FeatureGates::default() }
 }
 
-fn options(args: &Args) -> anyhow::Result<cluster_run::Options> {
+/// The options that flags mean; reads no file.
+pub(super) fn options(args: &Args) -> anyhow::Result<cluster_run::Options> {
     if args.tls_cert_file.is_none() && args.listen.is_remote() {
         bail!(
             "{} can be reached from other hosts, so `--tls-cert-file` and `--tls-private-key-file` are needed",
@@ -130,6 +136,7 @@ fn options(args: &Args) -> anyhow::Result<cluster_run::Options> {
         policy_account: PolicyAccount::beside(""),
         version: crate::model::VersionRows::default(),
         needs: Vec::new(),
+        plugins: Vec::new(),
         answering: Some(server::Settings {
             at: args.listen.clone(),
             certificate: args.tls_cert_file.clone().zip(args.tls_private_key_file.clone()),
@@ -171,8 +178,12 @@ fn secure_port(args: &Args) -> Option<serve::Settings> {
 }
 
 /// Answers questions until it receives SIGTERM or SIGINT.
-pub(super) fn run(args: &Args) -> anyhow::Result<ExitStatus> {
-    run_process(options(args)?, &args.logging, "the extender")
+pub(super) fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitStatus> {
+    let options = options(args)?;
+    if args.check_rights {
+        return check_rights(&options, "no question of kube-scheduler is answered", out);
+    }
+    run_process(options, &args.logging, "the extender")
 }
 
 #[cfg(test)]

@@ -9,11 +9,13 @@ mod input;
 mod setup;
 #[cfg(feature = "cluster")]
 mod live;
+mod init;
 mod lint;
 mod test;
 pub(crate) mod eval;
 mod plan;
 mod plan_events;
+mod policy_rights;
 mod dry_run;
 mod explain;
 mod version;
@@ -30,6 +32,10 @@ mod run;
 mod extender;
 #[cfg(feature = "cluster")]
 mod policies;
+#[cfg(feature = "cluster")]
+mod doctor;
+#[cfg(feature = "cluster")]
+mod rbac;
 #[cfg(feature = "cluster")]
 mod run_args;
 #[cfg(feature = "cluster")]
@@ -104,6 +110,8 @@ enum Command {
     /// Answers an unmodified kube-scheduler as its extender, by the policies.
     #[cfg(feature = "cluster")]
     Extender(Box<extender::Args>),
+    /// Makes a repository of policies: a first one with its test, and what checks each change.
+    Init(init::Args),
     /// Schedules the pending pods of a cluster, live or given as files; binds nothing.
     DryRun(dry_run::Args),
     /// Explains why a pod waits and what would help, or why it is where it is.
@@ -119,6 +127,12 @@ enum Command {
     /// Lists the policies of a live cluster, and switches them off, on or back.
     #[cfg(feature = "cluster")]
     Policies(policies::Args),
+    /// Checks an installation in a live cluster, and says what to do.
+    #[cfg(feature = "cluster")]
+    Doctor(doctor::Args),
+    /// Prints the roles with the rights that a scheduler or an extender needs.
+    #[cfg(feature = "cluster")]
+    Rbac(Box<rbac::Args>),
     /// Prints the help of a command, or a topic of the reference: the language, fields, codes, …
     Help(help::Args),
     /// Converts policies between the policy language and YAML documents.
@@ -194,7 +208,8 @@ pub fn main(arguments: impl IntoIterator<Item = std::ffi::OsString>) -> ExitStat
         #[cfg(feature = "cluster")]
         Command::Run(args) => run::run(&args, &mut out),
         #[cfg(feature = "cluster")]
-        Command::Extender(args) => extender::run(&args),
+        Command::Extender(args) => extender::run(&args, &mut out),
+        Command::Init(args) => init::run(&args, &mut out),
         Command::DryRun(args) => dry_run::run(&args, &mut out),
         Command::Explain(args) => explain::run(&args, &mut out),
         Command::Lint(args) => lint::run(&args, &mut out),
@@ -203,6 +218,10 @@ pub fn main(arguments: impl IntoIterator<Item = std::ffi::OsString>) -> ExitStat
         Command::Plan(args) => plan::run(&args, &mut out),
         #[cfg(feature = "cluster")]
         Command::Policies(args) => policies::run(&args, &mut out),
+        #[cfg(feature = "cluster")]
+        Command::Doctor(args) => doctor::run(&args, &mut out),
+        #[cfg(feature = "cluster")]
+        Command::Rbac(args) => rbac::run(&args, &mut out),
         Command::Help(args) => help::run(&args, command(program), &mut out),
         Command::Convert(args) => convert::run(&args, &mut out),
         Command::Schema(args) => schema::run(&args, &mut out),

@@ -4,11 +4,9 @@
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 /// Commands, each with a partial replacement, or nothing.
-const COMMANDS: [(&str, &str); 9] = [
+const COMMANDS: [(&str, &str); 7] = [
     ("diff", "`dry-run` with the old and with the new policies shows what changes"),
-    ("doctor", "`/readyz?verbose` of a running scheduler shows its checks"),
     ("fmt", ""),
-    ("init", "copy the folder `examples/first`"),
     ("lsp", "`lint --format json` gives the same diagnostics"),
     ("shadow", "`dry-run` of a live cluster decides and writes nothing"),
     ("simulate", "`dry-run` schedules the pending pods of a cluster"),

@@ -3,6 +3,7 @@
 
 use super::output::{Column, Output, Style, Table};
 use super::plan_events::event_words;
+use super::policy_rights::{self, PolicyRight};
 use super::{ExitStatus, input, setup};
 use crate::diag::{SourceMap, Span, with_commas};
 use crate::lang::analysis::cost::{Costs, RuleCost, Size, most_steps};
@@ -18,9 +19,8 @@ use crate::lang::syntax::ast::WriteVerb;
 use crate::lang::typed::acts::field_manager;
 use crate::lang::typed::reads::{ReadOf, ReadPath, RuleReads};
 use crate::lang::typed::{self, Body, Check, CompareOp, Expr, ExprKind, Mode, Point, Policy};
-use crate::lang::types::{ObjectKind, Ty};
+use crate::lang::types::Ty;
 use crate::model::PodMarks;
-use crate::model::metrics::GROUP;
 use crate::plugins::policy;
 use bayplan_model::Kinds;
 use serde_json::{Value, json};
@@ -337,8 +337,8 @@ impl Plan {
             mode: mode_of(policy, &rules, &read.sources),
             exceptions: exceptions_of(policy, &read.sources),
             rules,
-            rights: policy.kinds.iter().map(|kind| right(kind)).chain(right_to_metrics(policy)).collect(),
-            rights_of_policies: rights_to_write(policy),
+            rights: policy_rights::to_read(policy).iter().map(PolicyRight::rule).collect(),
+            rights_of_policies: policy_rights::to_write(policy).iter().map(PolicyRight::rule).collect(),
             shows: shown_of_pods(policy),
             writes: writes_of(policy),
         }
@@ -500,53 +500,6 @@ fn stops_of(policy: &Policy, sources: &SourceMap) -> Vec<String> {
     all
 }
 
-/// The rule of a role that allows to look objects of a kind up.
-fn right(kind: &ObjectKind) -> String {
-    let plural = resource_of(kind);
-    format!(
-        "{{apiGroups: [\"{}\"], resources: [\"{plural}\"], verbs: [\"list\", \"watch\"]}}",
-        kind.name.group()
-    )
-}
-
-/// The rule of a role that allows to read what nodes use.
-fn right_to_metrics(policy: &Policy) -> Option<String> {
-    let rule = format!("{{apiGroups: [\"{GROUP}\"], resources: [\"nodes\"], verbs: [\"list\"]}}");
-    (!policy.sources.is_empty()).then_some(rule)
-}
-
-/// The rules of a role that allow the writes of a policy, and its events about what it looks up, each once.
-fn rights_to_write(policy: &Policy) -> Vec<String> {
-    let mut rules: Vec<String> = Vec::new();
-    let mut add = |group: &str, plural: &str, verbs: &str| {
-        let rule = format!("{{apiGroups: [\"{group}\"], resources: [\"{plural}\"], verbs: [{verbs}]}}");
-        if !rules.contains(&rule) {
-            rules.push(rule);
-        }
-    };
-    for acts in policy.acts() {
-        for act in &acts.acts {
-            if let typed::Does::Event(typed::Target::Object(..), _) = &act.does {
-                add("events.k8s.io", "events", "\"create\", \"patch\"");
-            }
-            let typed::Does::Write(target, verb, entries) = &act.does else { continue };
-            let (group, plural) = match target {
-                typed::Target::Pod => ("", "pods".to_owned()),
-                typed::Target::Node => ("", "nodes".to_owned()),
-                typed::Target::Object(_, kind) => (kind.name.group(), resource_of(kind)),
-            };
-            let of_status = |entry: &typed::WriteEntry| *verb == WriteVerb::Patch && entry.is_status();
-            if entries.iter().any(|entry| !of_status(entry)) {
-                add(group, &plural, "\"patch\"");
-            }
-            if entries.iter().any(of_status) {
-                add(group, &format!("{plural}/status"), "\"patch\"");
-            }
-        }
-    }
-    rules
-}
-
 /// The fields of pods that reasons, events and writes show, those of other pods after those of the pod itself.
 fn shown_of_pods(policy: &Policy) -> Vec<String> {
     let shown = shown(policy);
@@ -605,12 +558,6 @@ fn writes_of(policy: &Policy) -> Vec<String> {
     let mut seen = std::collections::BTreeSet::new();
     writes.retain(|write| seen.insert(write.clone()));
     writes
-}
-
-/// The resource of a kind. The API server tells it of a kind that nothing describes.
-fn resource_of(kind: &ObjectKind) -> String {
-    let unknown = || format!("<the resource of {}>", kind.name.kind());
-    kind.plural.as_deref().map_or_else(unknown, str::to_owned)
 }
 
 /// Red above the limit, which a comment lifted; yellow where it grows with the square of the

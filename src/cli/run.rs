@@ -11,9 +11,9 @@ use crate::cluster::policies::source;
 use crate::cluster::port::pages::Started;
 use crate::cluster::port::zpages::ZPages;
 use crate::cluster::port::{access, connections, serve, tls};
-use crate::cluster::process::rights::Missing;
 use crate::cluster::process::run::{self as cluster_run, RunError};
 use crate::cluster::process::{leader, logs};
+use crate::cluster::rights::review::Missing;
 use crate::cluster::writes::statuses;
 use crate::config::{self, SchedulerConfig};
 use crate::diag::{Diagnostic, Look, SourceId, SourceMap, draw, suggest};
@@ -23,12 +23,12 @@ use crate::lang::analysis::cost::Size;
 use crate::plugins::policy::ExemptPods;
 use crate::scheduler::Profiles;
 use anyhow::{Context, anyhow, bail};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 pub(super) use super::run_args::Args;
-use super::run_args::{LoggingArgs, SecurePortArgs};
+use super::run_args::{ElectionArgs, LoggingArgs, SecurePortArgs};
 
 /// The feature gates of the flag.
 fn feature_gates(of: GatesOf, parts: &[String]) -> anyhow::Result<FeatureGates> {
@@ -47,7 +47,7 @@ fn feature_gates(of: GatesOf, parts: &[String]) -> anyhow::Result<FeatureGates> 
 }
 
 /// Whose gates count, by the flags.
-fn gates_of(args: &Args) -> anyhow::Result<GatesOf> {
+pub(super) fn gates_of(args: &Args) -> anyhow::Result<GatesOf> {
     let binary = args.decides_as.of_the_flag();
     let emulated =
         super::run_flags::emulated(binary, &args.emulated_version, &args.min_compatibility_version)?;
@@ -74,7 +74,7 @@ pub(super) fn on_invalid(words: &[String]) -> anyhow::Result<source::OnInvalid> 
 }
 
 /// The statuses that the flag names.
-fn written_statuses(words: &[String]) -> anyhow::Result<statuses::Settings> {
+pub(super) fn written_statuses(words: &[String]) -> anyhow::Result<statuses::Settings> {
     statuses::Settings::parse(words).map_err(|why| {
         anyhow!("`--write-status`: {why}; write `PodGroup`, `ElasticQuota` or `ElasticQuota=POLICY.LEDGER`")
     })
@@ -101,16 +101,36 @@ fn kept_to(args: &Args, mut config: SchedulerConfig) -> SchedulerConfig {
 }
 
 fn configuration(args: &Args) -> anyhow::Result<Configured> {
-    let gates = feature_gates(gates_of(args)?, &args.feature_gates)?;
-    let mut sources = SourceMap::new();
-    let Some(path) = &args.config else {
-        let source = sources.add("the default configuration", "");
-        let config = kept_to(args, SchedulerConfig::default());
-        return Ok(Configured { config, sources, source, gates });
-    };
+    let mut made = read_configuration(args.config.as_deref(), gates_of(args)?, &args.feature_gates)?;
+    made.config = kept_to(args, made.config);
+    Ok(made)
+}
+
+/// The configuration of a file, or the default one, under these feature gates.
+pub(super) fn read_configuration(
+    path: Option<&Path>,
+    of: GatesOf,
+    gates: &[String],
+) -> anyhow::Result<Configured> {
+    let Some(path) = path else { return configured(None, of, gates) };
     let name = path.display().to_string();
     let bytes = std::fs::read(path).with_context(|| format!("cannot read `{name}`"))?;
-    let (source, unreadable) = sources.add_bytes(name.as_str(), bytes);
+    configured(Some((&name, bytes)), of, gates)
+}
+
+/// The configuration of a file that was read, with its name, or the default one, under these feature gates.
+pub(super) fn configured(
+    file: Option<(&str, Vec<u8>)>,
+    of: GatesOf,
+    gates: &[String],
+) -> anyhow::Result<Configured> {
+    let gates = feature_gates(of, gates)?;
+    let mut sources = SourceMap::new();
+    let Some((name, bytes)) = file else {
+        let source = sources.add("the default configuration", "");
+        return Ok(Configured { config: SchedulerConfig::default(), sources, source, gates });
+    };
+    let (source, unreadable) = sources.add_bytes(name, bytes);
     let mut said: Vec<Diagnostic> = unreadable.into_iter().collect();
     let Some(text) = sources.get(source) else { bail!("cannot read `{name}`") };
     let (config, found) = config::read(text);
@@ -118,17 +138,18 @@ fn configuration(args: &Args) -> anyhow::Result<Configured> {
     if said.iter().any(Diagnostic::is_error) {
         bail!(Lines(format!("the configuration cannot be used\n{}", drawn(&sources, &said))));
     }
-    Ok(Configured { config: kept_to(args, config), sources, source, gates })
+    Ok(Configured { config, sources, source, gates })
 }
 
-/// The configuration with the values of flags, which take precedence.
+/// The configuration with the values of flags, which take precedence. `own`: the namespace of the scheduler.
 fn in_force(
     args: &Args,
     configured: &Configured,
+    own: Option<String>,
 ) -> anyhow::Result<(SchedulerConfig, Option<leader::Settings>)> {
     let mut config = configured.config.clone();
     let elects = args.election.leader_elect.unwrap_or(config.leader_election.leader_elect);
-    let election = if elects { Some(lease(args, configured)?) } else { None };
+    let election = if elects { Some(lease(&args.election, &configured.config, own)?) } else { None };
     let lease = &mut config.leader_election;
     lease.leader_elect = elects;
     if let Some(election) = &election {
@@ -176,6 +197,15 @@ pub(super) fn profiles(
     }
 }
 
+/// The names of the plugins of all profiles, each once.
+pub(super) fn plugins_of(profiles: &Profiles) -> Vec<String> {
+    let plugins = profiles.frameworks.iter().flat_map(|framework| framework.plugins());
+    let mut names: Vec<String> = plugins.map(|plugin| plugin.name().to_owned()).collect();
+    names.sort();
+    names.dedup();
+    names
+}
+
 /// Refuses a policy that writes kinds of the scheduler's own which the operator does not name.
 fn allowed(policy: &Policy, may_write: &[String]) -> Result<(), String> {
     let acts = policy.compiled.policy.acts().flat_map(|acts| &acts.acts);
@@ -202,21 +232,24 @@ pub(super) fn own_namespace() -> Option<String> {
 }
 
 /// The lease: `kube-system/kube-scheduler` if and only if a profile has the name
-/// `default-scheduler`, so that schedulers with the same name share one lease.
-fn lease(args: &Args, configured: &Configured) -> anyhow::Result<leader::Settings> {
-    let of = &configured.config.leader_election;
+/// `default-scheduler`, so that schedulers with the same name share one lease. `own`: the namespace of the scheduler.
+pub(super) fn lease(
+    args: &ElectionArgs,
+    config: &SchedulerConfig,
+    own: Option<String>,
+) -> anyhow::Result<leader::Settings> {
+    let of = &config.leader_election;
     let given = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
-    let profiles = &configured.config.profiles;
+    let profiles = &config.profiles;
     let serves_default = profiles.iter().any(|profile| profile.scheduler_name == "default-scheduler");
     let first = profiles.first().map_or(String::new(), |profile| profile.scheduler_name.to_string());
-    let asked = args.election.leader_elect_resource_name.clone().or_else(|| given(&of.resource_name));
+    let asked = args.leader_elect_resource_name.clone().or_else(|| given(&of.resource_name));
     let name = asked.unwrap_or_else(|| if serves_default { "kube-scheduler".into() } else { first.clone() });
-    let asked =
-        args.election.leader_elect_resource_namespace.clone().or_else(|| given(&of.resource_namespace));
+    let asked = args.leader_elect_resource_namespace.clone().or_else(|| given(&of.resource_namespace));
     let namespace = match asked {
         Some(namespace) => namespace,
         None if serves_default => "kube-system".into(),
-        None => own_namespace().unwrap_or_else(|| "kube-system".into()),
+        None => own.unwrap_or_else(|| "kube-system".into()),
     };
     let kubes = namespace == "kube-system" && name == "kube-scheduler";
     if kubes && !serves_default {
@@ -237,9 +270,9 @@ fn lease(args: &Args, configured: &Configured) -> anyhow::Result<leader::Setting
         namespace,
         name,
         identity: leader::identity(),
-        lease: args.election.leader_elect_lease_duration.unwrap_or_else(|| span(of.lease_duration)),
-        renew: args.election.leader_elect_renew_deadline.unwrap_or_else(|| span(of.renew_deadline)),
-        retry: args.election.leader_elect_retry_period.unwrap_or_else(|| span(of.retry_period)),
+        lease: args.leader_elect_lease_duration.unwrap_or_else(|| span(of.lease_duration)),
+        renew: args.leader_elect_renew_deadline.unwrap_or_else(|| span(of.renew_deadline)),
+        retry: args.leader_elect_retry_period.unwrap_or_else(|| span(of.retry_period)),
     };
     if settings.lease <= settings.renew {
         bail!("the lease duration must be greater than the renew deadline");
@@ -251,8 +284,16 @@ fn lease(args: &Args, configured: &Configured) -> anyhow::Result<leader::Setting
 }
 
 fn options(args: &Args) -> anyhow::Result<cluster_run::Options> {
-    let configured = configuration(args)?;
-    let (config, election) = in_force(args, &configured)?;
+    options_of(args, configuration(args)?, own_namespace())
+}
+
+/// The options of a scheduler with this configuration, whose pod is in the namespace `own`.
+pub(super) fn options_of(
+    args: &Args,
+    configured: Configured,
+    own: Option<String>,
+) -> anyhow::Result<cluster_run::Options> {
+    let (config, election) = in_force(args, &configured, own.clone())?;
     let target = |kubeconfig: &Option<PathBuf>| Target {
         kubeconfig: kubeconfig.clone(),
         user_agent: "scheduler",
@@ -271,10 +312,10 @@ fn options(args: &Args) -> anyhow::Result<cluster_run::Options> {
     let namespaces =
         if named.is_empty() && args.policies.files.is_some() { Vec::new() } else { live::namespaces(named) };
     let size = args.policies.declared.size();
-    let exempt = args.policies.exempt(own_namespace());
+    let exempt = args.policies.exempt(own.clone());
     // Without policies the profiles show mistakes of the configuration, which end the program now.
-    let needs = match profiles(&[], &configured, size, &exempt) {
-        Ok(made) => made.needs(),
+    let (needs, plugins) = match profiles(&[], &configured, size, &exempt) {
+        Ok(made) => (made.needs(), plugins_of(&made)),
         Err(said) => bail!(Lines(format!("the configuration cannot be used\n{said}"))),
     };
     let extenders = config.shared_extenders();
@@ -283,7 +324,7 @@ fn options(args: &Args) -> anyhow::Result<cluster_run::Options> {
         Some(election) => Some(election.namespace.clone()),
         None => Some(config.leader_election.resource_namespace.clone()).filter(|name| !name.is_empty()),
     };
-    let namespace = own_namespace().or(of_lease).unwrap_or_else(|| "kube-system".into());
+    let namespace = own.or(of_lease).unwrap_or_else(|| "kube-system".into());
     Ok(cluster_run::Options {
         target: Target { master: args.api_server.master.clone(), ..target(&kubeconfig) },
         qps: connection.qps,
@@ -312,6 +353,7 @@ fn options(args: &Args) -> anyhow::Result<cluster_run::Options> {
             zpages: zpages(args, &config, configured.gates.features()),
         },
         needs,
+        plugins,
         extenders: config.extenders_in_order().iter().map(ask::Settings::of).collect(),
         gates: configured.gates.all().map(|(name, stage, on)| (name, stage.word(), on)).collect(),
         scheduler: crate::scheduler::Options {
@@ -367,14 +409,19 @@ fn secure_port(args: &SecurePortArgs) -> Option<serve::Settings> {
     })
 }
 
-/// Prints the rights without which no pod is scheduled and that the account lacks.
-fn check_rights(options: &cluster_run::Options, out: &mut Output) -> anyhow::Result<ExitStatus> {
+/// Prints the most important rights that the account lacks.
+/// `stops`: what does not happen without them.
+pub(super) fn check_rights(
+    options: &cluster_run::Options,
+    stops: &str,
+    out: &mut Output,
+) -> anyhow::Result<ExitStatus> {
     let missing = cluster_run::missing_rights(options)?;
     if missing.is_empty() {
-        writeln!(out.stdout(), "the account has every right without which no pod is scheduled")?;
+        writeln!(out.stdout(), "the account has every right without which {stops}")?;
         return Ok(ExitStatus::Success);
     }
-    writeln!(out.stdout(), "no pod is scheduled until these rights are granted:")?;
+    writeln!(out.stdout(), "{stops} until these rights are granted:")?;
     for Missing { right, rule, grant } in &missing {
         writeln!(out.stdout(), "\n{right}\n  rule  {rule}\n  {grant}")?;
     }
@@ -386,13 +433,13 @@ pub(super) fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitStatus> {
     let options = options(args)?;
     if let Some(path) = &args.write_config_to {
         let configured = configuration(args)?;
-        let (config, _) = in_force(args, &configured)?;
+        let (config, _) = in_force(args, &configured, own_namespace())?;
         let text = config::yaml(&completed(&config, &configured)).map_err(anyhow::Error::msg)?;
         std::fs::write(path, text).with_context(|| format!("cannot write `{}`", path.display()))?;
         return Ok(ExitStatus::Success);
     }
     if args.check_rights {
-        return check_rights(&options, out);
+        return check_rights(&options, "no pod is scheduled", out);
     }
     run_process(options, &args.logging, "the scheduler")
 }

@@ -9,3 +9,5 @@ pub mod writes;
 pub mod policies;
 pub mod extender;
 pub mod port;
+pub mod rights;
+pub mod doctor;

@@ -27,8 +27,15 @@ pub static EXIT_STATUSES: &[ExitRow] = &[
     ExitRow {
         command: "extender",
         success: "a signal (SIGTERM, SIGINT) ended it",
-        findings: "it could not go on: its credentials were refused for too long, or a task of it ended",
+        findings: "it could not go on: its credentials were refused for too long, or a task of it ended; with \
+            `--check-rights`: one is missing",
         failure: "it did not start: flags or policies are wrong, or the port is in use",
+    },
+    ExitRow {
+        command: "init",
+        success: "the repository was written",
+        findings: "",
+        failure: "a file of it exists or cannot be written, or the cluster cannot be read",
     },
     ExitRow {
         command: "dry-run",
@@ -71,6 +78,18 @@ pub static EXIT_STATUSES: &[ExitRow] = &[
         success: "the policies were printed, or the override was written",
         findings: "",
         failure: "the cluster cannot be read or written, or it has no such policy or revision",
+    },
+    ExitRow {
+        command: "doctor",
+        success: "no check found an error; there may be warnings",
+        findings: "a check found an error",
+        failure: "the cluster cannot be reached, or refuses the credentials",
+    },
+    ExitRow {
+        command: "rbac",
+        success: "the roles were printed",
+        findings: "",
+        failure: "the configuration or a policy has an error, or flags contradict each other",
     },
     ExitRow {
         command: "help",

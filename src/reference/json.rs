@@ -157,6 +157,12 @@ shapes! {
         "history" "[PolicyRevision]" "the texts that served, newest first"
         "texts" "{string}" "the text in service by its key; the present one if none is"
     }
+    Diagnosis "doctor -o json" {
+        "installations" "[Installation]" "what was found of Bayplan in the cluster"
+        "checks" "[CheckState]" "each check, in the order of the page"
+        "findings" "[Finding]" "what the checks found, the severest first"
+        "summary" "Tally" "how many findings of each severity there are"
+    }
     Evaluation "eval -o json" {
         "expression" "string" "the expression"
         "type" "string" "its type"
@@ -168,6 +174,26 @@ shapes! {
         "language" "int" "of the policy language"
         "kubeScheduler" "string" "the kube-scheduler whose decisions it reproduces by default"
         "kubeSchedulers" "[string]" "those whose decisions it can reproduce: `--kubernetes`"
+    }
+    Installation {
+        "namespace" "string" "its namespace"
+        "name" "string" "as kubectl takes it: `deploy/bayplan`"
+        "account" "string" "the user whose rights it has; empty if a kubeconfig says it"
+        "schedulerNames" "[string]" "the names that it serves; none of an extender"
+        "lease" "string?" "namespace and name of its lease"
+    }
+    CheckState {
+        "name" "string" "the check"
+        "about" "string" "what it looks at"
+        "state" "string" "`ok`, `note`, `warning`, `error`, or `leftOut`"
+        "cannotRead" "string?" "the resource for which it was left out"
+    }
+    Finding {
+        "check" "string" "the check that found it"
+        "severity" "string" "`error`, `warning` or `note`"
+        "what" "string" "what is the case"
+        "why" "string" "why it matters, or how it came about; may be empty"
+        "command" "string" "what to type; empty if there is nothing to do"
     }
     PolicyState {
         "name" "string" "its name"

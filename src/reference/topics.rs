@@ -186,6 +186,13 @@ pub static TOPICS: &[Topic] = &[
         "feature-gates.md",
         include_str!("../../docs/feature-gates.md"),
     ),
+    guide(
+        "rights",
+        "the rights that it needs, and what is lost without each",
+        "rights.md",
+        include_str!("../../docs/rights.md"),
+    ),
+    guide("checks", "what `bayplan doctor` checks", "doctor.md", include_str!("../../docs/doctor.md")),
     guide("metrics", "the metrics that it serves", "metrics.md", include_str!("../../docs/metrics.md")),
     guide("performance", "how fast it is", "performance.md", include_str!("../../docs/performance.md")),
     guide(

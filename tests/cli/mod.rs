@@ -6,6 +6,7 @@ mod documents;
 mod escapes;
 mod exceptions;
 mod explain;
+mod init;
 mod input;
 mod json_output;
 mod lint;
@@ -13,6 +14,8 @@ mod look_ups;
 mod nodes;
 mod patches;
 mod plan;
+#[cfg(feature = "cluster")]
+mod rbac;
 mod rights;
 mod uses;
 mod writes;

@@ -175,6 +175,29 @@ fn commands_print_the_same_for_a_live_cluster_as_for_its_files() {
 }
 
 #[test]
+fn a_new_repository_tests_on_nodes_of_the_cluster() {
+    let plane = ControlPlane::start();
+    let (_, _) = fill(&plane);
+    let folder = Folder::new("init");
+    let made = folder.join("shop");
+    let kubeconfig = plane.kubeconfig();
+    let told = said(&["init", text(&made), "--from-cluster", "--kubeconfig", text(&kubeconfig)]);
+    assert!(told.contains("policies/avoid-nodes.test.yaml"), "{told}");
+    let snapshot = std::fs::read_to_string(made.join("snapshot.yaml")).unwrap();
+    assert!(snapshot.contains("name: rack-0") && !snapshot.contains("uid"), "{snapshot}");
+    // A node of another shape.
+    assert!(snapshot.contains("dedicated"), "{snapshot}");
+    let policies = made.join("policies");
+    said(&["lint", text(&policies), "--deny", "warnings"]);
+    said(&["test", text(&policies), "--min-coverage", "100"]);
+    // The ConfigMap of the kustomization is a policy for the scheduler.
+    plane.kubectl_ok(["create", "namespace", "bayplan-policies"]);
+    plane.kubectl_ok(["apply", "--kustomize", text(&policies)]);
+    let told = said(&["policies", "--kubeconfig", text(&kubeconfig)]);
+    assert!(told.contains("avoid-nodes") && told.contains("serving"), "{told}");
+}
+
+#[test]
 fn it_works_as_a_plugin_of_kubectl() {
     let plane = ControlPlane::start();
     let (namespace, _) = fill(&plane);
@@ -497,6 +520,8 @@ fn connection_errors_come_soon_and_with_a_way_out() {
     std::fs::write(&closed, config.replace(&plane.port().to_string(), &free_port().to_string())).unwrap();
     let told = timed(&closed);
     assert!(told.contains("refused"), "{told}");
+    let told = refused(&["doctor", "--kubeconfig", text(&closed)]);
+    assert!(told.contains("cannot reach the API server") && told.contains("`--context NAME`"), "{told}");
     let proxy = Proxy::start(plane.port());
     proxy.hang(true);
     let told = timed(&plane.kubeconfig_through(&proxy, "admin"));

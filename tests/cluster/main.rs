@@ -64,6 +64,7 @@ mod manifests;
 mod rights;
 
 // Commands on a live cluster.
+mod doctor;
 mod live_commands;
 
 // Memory of the list decoder, without an API server.

@@ -392,6 +392,41 @@ fn each_right_of_the_roles_is_needed_and_no_other() {
     assert!(unneeded.is_empty(), "these rights are not needed: {unneeded:#?}");
 }
 
+/// The roles that `rbac` prints are enough for an extender; without one of them `--check-rights` says which.
+#[test]
+fn an_extender_has_the_roles_that_are_printed_for_it_or_says_what_it_lacks() {
+    let plane = ControlPlane::shared();
+    let namespace = plane.create_namespace("asked");
+    plane.kubectl_ok(["create", "serviceaccount", "bayplan", "--namespace", &namespace]);
+    let kubeconfig = plane.kubeconfig_of_service_account(&namespace, "bayplan");
+    let run = |arguments: &[&str]| {
+        let output =
+            std::process::Command::new(env!("CARGO_BIN_EXE_bayplan")).args(arguments).output().unwrap();
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        (output.status.code(), text(&output.stdout) + &text(&output.stderr))
+    };
+    let policies = format!("--policy-namespaces={namespace}");
+    let through = format!("--kubeconfig={}", kubeconfig.display());
+    let check =
+        || run(&["extender", "--check-rights", "--bind", "--listen=unix:/tmp/never", &policies, &through]);
+    let (status, said) = check();
+    assert_eq!(status, Some(1), "{said}");
+    assert!(
+        said.starts_with("no question of kube-scheduler is answered until these rights are granted:"),
+        "{said}"
+    );
+    for right in
+        ["list, watch pods", "create pods/binding", &format!("configmaps in the namespace `{namespace}`")]
+    {
+        assert!(said.contains(right), "{right}: {said}");
+    }
+    let (name, place) = (format!("--name={namespace}"), format!("--namespace={namespace}"));
+    let (status, roles) = run(&["rbac", "--way=extender", "--bind", &policies, &name, &place]);
+    assert_eq!(status, Some(0), "{roles}");
+    plane.apply(&roles);
+    wait_until("it has every right", SOON, || check().0 == Some(0));
+}
+
 /// The rights of kube-scheduler are not those that policies need: it is said that no pod is scheduled, and the line that is
 /// said grants what is missing.
 #[test]

@@ -105,6 +105,115 @@ fn the_page_of_versions_is_what_the_table_says() {
     assert_eq!(std::fs::read_to_string(&path).unwrap_or_default(), page, "run `make golden`");
 }
 
+/// Compares a page with its text, or writes it anew.
+#[cfg(feature = "cluster")]
+#[track_caller]
+fn is_page(file: &str, page: &str) {
+    let path = repository(&format!("docs/{file}"));
+    if std::env::var("BAYPLAN_GOLDEN").is_ok_and(|mode| mode == "write") {
+        std::fs::write(&path, page).unwrap();
+    }
+    assert_eq!(std::fs::read_to_string(&path).unwrap_or_default(), page, "run `make golden`");
+}
+
+/// `docs/rights.md` is made from the table of rights, and from what the plugins watch.
+#[cfg(feature = "cluster")]
+#[test]
+fn the_page_of_rights_is_what_the_table_says() {
+    use bayplan::cluster::rights::table::{Named, ROWS};
+    let mut page = String::from(
+        "# Rights\n\nThe calls of `bayplan run` and `bayplan extender`, and the right that each needs. `bayplan rbac` prints the \
+         roles for a\nconfiguration, its policies and flags; `bayplan doctor` reviews them in a cluster. This page is made from \
+         the table in\n`src/cluster/rights/table.rs` and from what the plugins watch.\n\n## Calls\n\n\
+         | what the process does | verbs | resources | namespace | when | without the right |\n|---|---|---|---|---|---|\n",
+    );
+    for row in ROWS {
+        let dot = if row.group.is_empty() { String::new() } else { format!(".{}", row.group) };
+        let resource = |of: &&str| match of.split_once('/') {
+            Some((of, part)) => format!("`{of}{dot}/{part}`"),
+            None => format!("`{of}{dot}`"),
+        };
+        let mut resources = row.resources.iter().map(resource).collect::<Vec<_>>().join(", ");
+        resources.push_str(match row.object {
+            Named::All => "",
+            Named::Lease => ", of the lease",
+            Named::Marks => ", of the key",
+            Named::PolicyAccount => ", of the account",
+        });
+        let (place, when) = (row.place.words(), row.when.words());
+        page.push_str(&format!(
+            "| {} | {} | {resources} | {place} | {when} | {} |\n",
+            row.call,
+            row.verbs.join(", "),
+            row.without
+        ));
+    }
+    page.push_str(
+        "\n## What is watched\n\nTo `list` and `watch`. Plugins are those of profiles; policies look up further kinds, which \
+         `bayplan plan` and\n`bayplan rbac --policies` name.\n\n| kind | needed by |\n|---|---|\n",
+    );
+    let mut sources = bayplan::diag::SourceMap::new();
+    let source = sources.add("default", "");
+    let made = bayplan::config::SchedulerConfig::default()
+        .frameworks(&bayplan::plugins::registry(), source)
+        .unwrap_or_else(|said| panic!("{said:?}"));
+    for row in bayplan::model::KINDS {
+        use bayplan::model::Kind;
+        let by = match row.kind {
+            Kind::Pod | Kind::Node => "every decision".to_owned(),
+            _ => {
+                let plugins = made.frameworks[0].plugins().iter();
+                let need = plugins.filter_map(|plugin| {
+                    let need = plugin.kinds().iter().find(|need| need.kind == row.kind)?;
+                    let optional = if need.optional { " (optional)" } else { "" };
+                    Some(format!("{}{optional}", plugin.name()))
+                });
+                let mut names: Vec<String> = need.collect();
+                match row.kind {
+                    Kind::Namespace => names.push("policies that read namespaces".to_owned()),
+                    Kind::DaemonSet => names.push("policies, which refuse no pod of a DaemonSet".to_owned()),
+                    _ => {}
+                }
+                names.join(", ")
+            }
+        };
+        let dot = if row.group.is_empty() { String::new() } else { format!(".{}", row.group) };
+        page.push_str(&format!("| `{}{dot}` | {by} |\n", row.plural));
+    }
+    is_page("rights.md", &page);
+}
+
+/// `docs/doctor.md` is made from the table of checks.
+#[cfg(feature = "cluster")]
+#[test]
+fn the_page_of_checks_is_what_the_table_says() {
+    use bayplan::cluster::doctor::checks::CHECKS;
+    let mut page = String::from(
+        "# Doctor\n\n`bayplan doctor` checks the installations of a cluster and writes nothing. Each finding is a sentence, a \
+         reason and what to type;\nwith an error the exit status is 1. It finds Deployments and pods by the label \
+         `app.kubernetes.io/name=bayplan`, and understands their\narguments and configuration. A resource that may not be read is \
+         reported once, with the line that grants it, and only what needs it is left\nout. `-o json` has \
+         [the fields](json.md). This page is made from the table in `src/cluster/doctor/checks/mod.rs`.\n\n",
+    );
+    for (removal, head) in [(false, "## Checks"), (true, "## With `--before-removal`")] {
+        page.push_str(&format!("{head}\n\n| check | what it looks at |\n|---|---|\n"));
+        for check in CHECKS.iter().filter(|check| check.before_removal == removal) {
+            page.push_str(&format!("| `{}` | {} |\n", check.name, check.about));
+        }
+        page.push('\n');
+    }
+    page.push_str(
+        "## For a report\n\n`--bundle FILE` writes what was found as JSON: versions, arguments, replicas, leases, states of policies, counts of \
+         waiting pods,\nand the findings without their reasons. Names of the cluster are replaced by `name-1`, `name-2`, …, and URLs and \
+         addresses are left\nout. Read it before you send it.\n\n## What it needs\n\nRights to read: Deployments, pods, ConfigMaps of the policies' namespaces, leases, events; to create \
+         SubjectAccessReviews for\nthe rights of another account than your own; to `get` `pods/proxy` for the ports of replicas. \
+         Where the API server does not reach a replica,\n`kubectl port-forward` opens its port, and `--port` names it. Only the \
+         page `/readyz` is read there, without credentials.\n\nThe API server's clock is read from the `Date` of its answers, \
+         in whole seconds; a smaller difference than six seconds is not reported.\n",
+    );
+    is_page("doctor.md", &page);
+}
+
 /// `docs/feature-gates.md` is made from the table of feature gates.
 #[test]
 fn the_page_of_feature_gates_is_what_the_table_says() {

@@ -14,7 +14,7 @@ if command -v sha256sum >/dev/null; then sha256=sha256sum; else sha256='shasum -
 passed=
 if [ "${1-}" = --if-changed ]; then
     shift
-    inputs='README.md deploy tests/ship docs/pictures docs/runbooks docs/install.md docs/ways.md docs/release.md docs/metrics.md tools action.yml
+    inputs='README.md deploy tests/ship docs/pictures docs/runbooks docs/install.md docs/ways.md docs/release.md docs/metrics.md tools action.yml src/cli/rbac.rs src/cluster/rights
         .pre-commit-hooks.yaml examples/ci examples/first Containerfile Cargo.lock src/cli/run_args.rs src/cli/extender.rs src/cli/explain'
     # shellcheck disable=SC2086 # a list of words
     passed=$cache/passed-$(git ls-tree -r HEAD -- $inputs | $sha256 | cut -c1-16)

@@ -6,7 +6,8 @@ import tarfile
 import pytest
 import yaml
 
-from chart import CASES, CHART, arguments, flags_of, objects, only, refusal, render, rendered, values_of
+from chart import (BINARY, CASES, CHART, arguments, flags_of, identity, objects, only, refusal, render, rendered,
+                   values_of)
 from control_plane import ROOT, run
 
 # Flags of `bayplan run` that no value reaches, and why.
@@ -124,6 +125,7 @@ def test_every_flag_of_extender_has_a_value_or_a_reason():
         given = arguments(rendered(*extra, "--set", "way=extender"))
         reached |= {word.split("=")[0] for word in given}
     reached = {"--v" if word == "-v" else word for word in reached}
+    reached |= {"--check-rights"}  # `helm test`
     known = flags_of("extender")
     assert known - reached <= set(WITHOUT_VALUE), known - reached - set(WITHOUT_VALUE)
 
@@ -134,6 +136,46 @@ def test_pods_start_again_when_the_configuration_changes_and_not_when_a_policy_d
     text = lambda what: ["--set-string", f"policies.texts.a\\.bay={what}"]
     assert template(*text("one")) == template(*text("two"))
     assert template(*text("one")) != template(*text("one"), "--set", "configuration.parallelism=4")
+
+
+def rights(of, account):
+    """Namespace, group, resource, name and verb of what roles grant to a service account."""
+    granted = set()
+    for binding in of:
+        bound = binding["kind"] in ("RoleBinding", "ClusterRoleBinding")
+        if not bound or account not in [(one.get("namespace"), one["name"]) for one in binding["subjects"]]:
+            continue
+        place = binding["metadata"].get("namespace", "")
+        [role] = [one for one in of if identity(one) == (binding["roleRef"]["kind"], place, binding["roleRef"]["name"])]
+        for rule in role["rules"]:
+            for group in rule["apiGroups"]:
+                granted |= {(place, group, resource, name, verb) for resource in rule["resources"]
+                            for name in rule.get("resourceNames", [""]) for verb in rule["verbs"]}
+    return granted
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_chart_grants_what_rbac_prints_and_the_rules_of_its_values(case, tmp_path):
+    of = rendered("--values", str(values_of(case)))
+    given = [word for word in arguments(of) if word.startswith("--")]
+    flag = {word.split("=")[0]: word for word in given}
+    account = only("Deployment", of)["spec"]["template"]["spec"]["serviceAccountName"]
+    names = {"--write-status", "--policy-service-account", "--policy-namespaces", "--bind", "--secure-port", "--feature-gates"}
+    flags = [f"--service-account={account}", *(word for name, word in flag.items() if name in names)]
+    if "--config" in flag:
+        [text] = [one["data"]["config.yaml"] for one in of if one["kind"] == "ConfigMap" and "config.yaml" in one["data"]]
+        (tmp_path / "config.yaml").write_text(text)
+        flags.append(f"--config={tmp_path}/config.yaml")
+    else:
+        flags.append("--way=extender")
+    if "--policies" in flag:
+        flags.append("--policy-namespaces=")
+    printed = rights(objects(run(BINARY, "rbac", *flags)), ("bayplan", account))
+    extra = yaml.safe_load(values_of(case).read_text()).get("rbac", {}).get("extraRules", [])
+    for rule in extra:
+        printed |= {("", group, resource, "", verb) for group in rule["apiGroups"] for resource in rule["resources"]
+                    for verb in rule["verbs"]}
+    assert rights(of, ("bayplan", account)) == printed
 
 
 @pytest.mark.parametrize("case", CASES)

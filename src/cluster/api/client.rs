@@ -349,6 +349,13 @@ impl Api {
         Err(ApiError::Status { code: parts.status.as_u16(), reason: status.reason, message, retry_after })
     }
 
+    /// Reads a page that is not an object, whatever its status: the status, the time in its head, and the text. The time is in
+    /// whole seconds.
+    pub(crate) async fn page(&self, path: &str) -> Result<Page, ApiError> {
+        self.limits.acquire(self.class).await;
+        page(&self.credentials.client(), path).await
+    }
+
     /// Opens a watch, which yields changes of objects of type `T` until the server ends it.
     pub(crate) async fn watch<T: DeserializeOwned + Clone>(
         &self,
@@ -376,6 +383,37 @@ impl Api {
     fn throttled(&self, retry_after: Option<Duration>) {
         self.limits.pause(self.class, retry_after.unwrap_or(Duration::from_secs(1)));
     }
+}
+
+/// A page of a server.
+#[derive(Clone, Debug)]
+pub(crate) struct Page {
+    /// The HTTP status.
+    pub code: u16,
+    /// What its header `Date` says.
+    pub date: Option<jiff::Timestamp>,
+    /// The text.
+    pub text: String,
+}
+
+/// Reads a page with a client.
+pub(crate) async fn page(client: &kube::Client, path: &str) -> Result<Page, ApiError> {
+    let request = http::Request::builder()
+        .uri(path)
+        .body(Body::empty())
+        .map_err(|error| ApiError::NotSent(error.to_string()))?;
+    let exchange = async {
+        let response = client.send(request).await.map_err(|error| outcome(&error))?;
+        let (parts, body) = response.into_parts();
+        let bytes = body.collect_bytes().await.map_err(|error| ApiError::Lost(deepest(&error)))?;
+        let date = parts.headers.get(header::DATE).and_then(|value| value.to_str().ok());
+        let date = date.and_then(|date| jiff::fmt::rfc2822::parse(date).ok()).map(|date| date.timestamp());
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        Ok(Page { code: parts.status.as_u16(), date, text })
+    };
+    let timeout = Request::TIMEOUT;
+    let late = || ApiError::Lost(format!("no answer within {timeout:?}"));
+    tokio::time::timeout(timeout, exchange).await.unwrap_or_else(|_| Err(late()))
 }
 
 pub(super) fn parse_master(master: &str) -> Result<http::Uri, ConnectError> {

@@ -15,7 +15,11 @@ pub(crate) struct ServerVersion {
 impl ServerVersion {
     /// The answer of `/version`; `None` if it names no version.
     pub(crate) fn of(answer: &Value) -> Option<Self> {
-        let text = answer.get("gitVersion")?.as_str()?;
+        Self::parse(answer.get("gitVersion")?.as_str()?)
+    }
+
+    /// The version of a text such as `v1.36.3`.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
         // Distributions add to it: `v1.34.1-gke.100`, and `34+` as the minor version.
         let mut numbers = text.strip_prefix('v').unwrap_or(text).split(['.', '-', '+']);
         let mut number = || numbers.next()?.parse().ok();

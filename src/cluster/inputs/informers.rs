@@ -155,6 +155,11 @@ impl Watching {
     }
 }
 
+/// The kinds that are watched for plugins with these needs, each with whether every decision needs it.
+pub(crate) fn watched(needs: &[Need]) -> impl Iterator<Item = (&'static KindRow, bool)> {
+    Watching::all(needs).into_iter().map(|of| (of.row, of.by == NeededBy::All))
+}
+
 struct Shared {
     watching: Vec<Watching>,
     mailbox: Mailbox,

@@ -25,6 +25,11 @@ impl PolicyAccount {
         Self { namespace: namespace.into(), name: Self::NAME.into() }
     }
 
+    /// Its namespace and its name.
+    pub(crate) fn parts(&self) -> (&str, &str) {
+        (&self.namespace, &self.name)
+    }
+
     /// Its user name.
     pub(crate) fn user(&self) -> String {
         format!("system:serviceaccount:{}:{}", self.namespace, self.name)

@@ -14,7 +14,7 @@ use crate::policies::state::{ObjectState, PolicyState};
 use crate::policies::verdict::Verdict;
 use crate::process::driver::Driver;
 use crate::process::effect_router::InFlightCalls;
-use crate::process::rights::Rights;
+use crate::process::rights_watch::Rights;
 use crate::process::stopwatch::Stopwatch;
 use crate::process::term::Term;
 use crate::writes::effects::EventSink;

@@ -17,7 +17,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 
 /// The name of the Secret, in the namespace of the scheduler.
-const SECRET: &str = "bayplan-marks";
+pub(crate) const SECRET: &str = "bayplan-marks";
 /// The key of its data.
 const FIELD: &str = "key";
 /// The bytes of a key that is made: as many as the proof has.

@@ -103,10 +103,14 @@ pub struct Running {
 }
 
 /// A configuration that a scheduler published.
-struct Published {
-    object: String,
-    by: String,
-    seen: Option<Timestamp>,
+#[derive(Clone, Debug)]
+pub struct Published {
+    /// `namespace/name` of the ConfigMap.
+    pub(crate) object: String,
+    /// The identity of the process.
+    pub(crate) by: String,
+    /// When it was confirmed last.
+    pub(crate) seen: Option<Timestamp>,
     configuration: Value,
 }
 
@@ -119,6 +123,17 @@ impl Published {
             seen: annotation(SEEN).and_then(|text| text.parse().ok()),
             configuration: serde_json::from_str(object.data.as_ref()?.get(KEY)?).ok()?,
         })
+    }
+
+    /// The scheduler names of its profiles.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        self.profiles().iter().filter_map(|profile| profile["schedulerName"].as_str())
+    }
+
+    /// Whether a scheduler has confirmed it lately.
+    pub(crate) fn is_fresh(&self, now: Timestamp) -> bool {
+        let age = self.seen.map(|seen| Duration::try_from(now.duration_since(seen)).unwrap_or_default());
+        age.is_some_and(|age| age <= STALE)
     }
 
     fn profiles(&self) -> &[Value] {
@@ -136,6 +151,11 @@ pub(crate) async fn running(
     api: &Api,
     namespaces: &[String],
 ) -> Result<Option<Running>, (Collection, ApiError)> {
+    Ok(chosen(all(api, namespaces).await?, Timestamp::now()))
+}
+
+/// All configurations that were published in these namespaces.
+pub(crate) async fn all(api: &Api, namespaces: &[String]) -> Result<Vec<Published>, (Collection, ApiError)> {
     let mut all = Vec::new();
     for namespace in namespaces {
         let collection = with_label(Some(namespace), LABEL);
@@ -144,19 +164,15 @@ pub(crate) async fn running(
             Err(error) => return Err((collection, error)),
         }
     }
-    Ok(chosen(all, Timestamp::now()))
+    Ok(all)
 }
 
 /// The one that was confirmed last, with the profiles of the other schedulers that run. One that no scheduler has confirmed
 /// for long counts only where all are so old.
 fn chosen(mut all: Vec<Published>, now: Timestamp) -> Option<Running> {
     all.sort_by(|a, b| (b.seen, &a.object).cmp(&(a.seen, &b.object)));
-    let is_stale = |of: &Published| {
-        let age = of.seen.map(|seen| Duration::try_from(now.duration_since(seen)).unwrap_or_default());
-        age.is_none_or(|age| age > STALE)
-    };
-    let stale = all.iter().all(is_stale);
-    all.retain(|of| stale || !is_stale(of));
+    let stale = all.iter().all(|of| !of.is_fresh(now));
+    all.retain(|of| stale || of.is_fresh(now));
     let mut all = all.into_iter();
     let first = all.next()?;
     let (mut configuration, mut from) = (first.configuration.clone(), first.words());

@@ -10,7 +10,7 @@ use super::effect_router::{Answers, EffectRouter, InFlightCalls};
 use super::leader::{self, Election};
 use super::mark_key;
 use super::published::Publication;
-use super::rights::{self, Missing, Rights};
+use super::rights_watch::Rights;
 use super::stopwatch::Stopwatch;
 use super::supervisor::{self, Supervisor, Task, TaskEnded};
 use super::term::Term;
@@ -29,6 +29,9 @@ use crate::port::access::{Access, CacheTtl};
 use crate::port::metrics::Metrics;
 use crate::port::pages::{self, LeaderStatus};
 use crate::port::serve::{self, ServeError, Server};
+use crate::rights::needed::{self, Wanted};
+use crate::rights::review::{self, Missing};
+use crate::rights::right::Right;
 use crate::writes::effects::{self, Effects, EventSink};
 use crate::writes::statuses::{self, Statuses};
 use bayplan_framework::{Need, Probe};
@@ -76,6 +79,8 @@ pub struct Options {
     pub statuses: statuses::Settings,
     /// The kinds of objects that plugins of the profiles need.
     pub needs: Vec<Need>,
+    /// The names of the plugins of all profiles without policies.
+    pub plugins: Vec<String>,
     /// The extenders, in the order of their calls.
     pub extenders: Vec<ask::Settings>,
     /// Answer kube-scheduler as an extender, and schedule nothing.
@@ -107,15 +112,29 @@ impl Options {
         Some(Publication { namespace, of, identity: self.policies.identity.clone(), configuration })
     }
 
+    /// What decides which rights are needed.
+    pub fn wanted(&self) -> Wanted {
+        let answering = self.answering.as_ref();
+        Wanted {
+            extends: answering.is_some(),
+            binds: answering.is_some_and(|answering| answering.binds),
+            needs: self.needs.clone(),
+            plugins: self.plugins.clone(),
+            policies: self.policies.namespaces.clone(),
+            preempts: self.policies.files.is_some(),
+            looked_up: Vec::new(),
+            lease: self.election.as_ref().map(|of| (of.namespace.clone(), of.name.clone())),
+            namespace: self.namespace.clone(),
+            account: self.policy_account.clone(),
+            statuses: self.statuses.clone(),
+            reviews_tokens: self.serve.is_some() && self.authentication.is_none(),
+            reviews_access: self.serve.is_some() && self.authorization.is_none(),
+        }
+    }
+
     /// The rights without which no pod is scheduled.
-    fn rights(&self) -> Vec<rights::Right> {
-        let answers = self.answering.as_ref();
-        rights::needed(&rights::Wanted {
-            needs: &self.needs,
-            policies: &self.policies.namespaces,
-            lease: self.election.as_ref(),
-            binds: answers.is_none_or(|answering| answering.binds),
-        })
+    fn rights(&self) -> Vec<Right> {
+        needed::without_which_nothing_is_scheduled(&self.wanted())
     }
 }
 
@@ -210,7 +229,7 @@ pub fn missing_rights(options: &Options) -> Result<Vec<Missing>, RunError> {
     let missing = runtime.block_on(async {
         let api = Api::new(&options.target).await?;
         reach(&api).await?;
-        Ok(rights::missing(&api, &options.rights()).await)
+        Ok(review::missing(&api, &options.rights()).await)
     });
     runtime.shutdown_timeout(Duration::from_millis(200));
     missing

@@ -58,6 +58,12 @@ impl Settings {
         *self == Self::default()
     }
 
+    /// The kinds whose status is written.
+    pub(crate) fn kinds(&self) -> Vec<&'static str> {
+        let kinds = [(self.pod_groups, &POD_GROUPS), (self.elastic_quotas.is_some(), &ELASTIC_QUOTAS)];
+        kinds.into_iter().filter(|(asked, _)| *asked).map(|(_, kind)| kind.kind).collect()
+    }
+
     /// The rules of a role that it needs.
     pub(crate) fn rights(&self) -> Vec<String> {
         let kinds = [(self.pod_groups, &POD_GROUPS), (self.elastic_quotas.is_some(), &ELASTIC_QUOTAS)];
