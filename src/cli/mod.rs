@@ -16,6 +16,7 @@ mod plan;
 mod plan_events;
 mod dry_run;
 mod explain;
+mod page;
 mod version;
 mod completions;
 mod convert;
