@@ -114,7 +114,10 @@ test("before and after have every pod that got a node", () =>
     assert.deepEqual((await rows(page, "Pods with another node")).map((row) => row.slice(0, 3)), expected);
     assert.match(await page.locator(".bays .words").innerText(), /^4 nodes with 1 pod; 4 pods wait\./);
     await page.getByRole("button", { name: "After", exact: true }).click();
+    await page.waitForFunction(() => location.hash.includes("moment=100"));
     assert.match(await page.locator(".bays .words").innerText(), /^4 nodes with 4 pods; 1 pod waits\./);
+    await page.getByLabel("From before to after").press("Home");
+    assert.match(await page.locator(".bays .words").innerText(), /^4 nodes with 1 pod; 4 pods wait\./);
   }));
 
 test("a node and a pod that are chosen show what they have", () =>

@@ -62,9 +62,9 @@ function start(plan) {
       if (main.firstElementChild !== bays.element) main.replaceChildren(bays.element);
       bays.show(choice);
     } else if (choice.view === "change") {
-      const head = moments(plan, state, choice);
+      const head = moments(plan, state, choice, (now) => changes.move(now));
       if (changes.element.parentElement !== main) main.replaceChildren(head, changes.element, moves(plan, state));
-      else main.firstElementChild?.replaceWith(head);
+      else if (!main.firstElementChild?.contains(document.activeElement)) main.firstElementChild?.replaceWith(head);
       changes.show(choice);
     } else {
       main.replaceChildren({ quay, matrix, why, rule }[choice.view](plan, state, choice));

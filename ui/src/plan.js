@@ -131,3 +131,8 @@ export function setsByNode(explained) {
   });
   return explained.perNode.map((at) => (at < 0 ? -2 : byReasons[at]));
 }
+
+/** Rules in the order of the table of rules. @param {Explained} of @param {string[]} rules */
+export function inOrder(of, rules) {
+  return of.rules.map((rule) => rule.rule).filter((rule) => rules.includes(rule));
+}

@@ -1,8 +1,8 @@
 // The canvas of the bays: draws when something changed, pans and zooms, and finds what is pointed at. What is drawn is kept in
 // square pieces, so that panning draws only what comes into sight.
 
-import { NODE, nodeAt, tiles } from "./layout.js";
-import { draw } from "./draw.js";
+import { NODE, nodeAt } from "./layout.js";
+import { draw, drawMoves } from "./draw.js";
 
 /**
  * @typedef {import("./draw.js").Scene} Scene
@@ -73,6 +73,12 @@ export class Bays {
     this.ask();
   }
 
+  /** Pods move on; what does not move stays as it is. @param {number} moment */
+  move(moment) {
+    if (this.scene) this.scene.moment = moment;
+    this.ask();
+  }
+
   ask() {
     if (this.asked) return;
     this.asked = true;
@@ -114,6 +120,8 @@ export class Bays {
         }
       }
     }
+    on.setTransform(sharp, 0, 0, sharp, 0, 0);
+    drawMoves(on, scene, camera);
     if (missing > 0) this.ask();
     else this.before = null;
     this.whole = missing === 0;
@@ -230,7 +238,7 @@ export class Bays {
   /** @param {number} x @param {number} y in pixels of the canvas */
   choose(x, y) {
     if (!this.scene) return;
-    const { plan, layout, podsOn } = this.scene;
+    const { layout, tilesOn } = this.scene;
     const [at, below] = [x / this.camera.scale + this.camera.x, y / this.camera.scale + this.camera.y];
     const node = nodeAt(layout, at, below);
     if (node < 0) return this.heard.chose(-1, -1);
@@ -239,7 +247,7 @@ export class Bays {
     // A tile is at least two pixels wide.
     const least = 2 / NODE.width / this.camera.scale;
     const tile = height < 0 ? undefined
-      : tiles(plan, node, podsOn(node)).find((of) => share >= of.from && share < Math.max(of.to, of.from + least));
+      : tilesOn(node).find((of) => share >= of.from && share < Math.max(of.to, of.from + least));
     this.heard.chose(node, tile ? tile.pod : -1);
   }
 

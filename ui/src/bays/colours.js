@@ -2,12 +2,13 @@
 // apart; beyond eight, hatching does.
 
 import { counted } from "../words.js";
-import { setsByNode } from "../plan.js";
+import { inOrder, setsByNode } from "../plan.js";
 
 /**
  * @typedef {import("../plan.js").Plan} Plan
  * @typedef {import("../plan.js").Explained} Explained
- * @typedef {{colour: number, hatch: boolean, outline?: boolean}} Look A colour of -1 is the colour of a node.
+ * @typedef {{colour: number, hatch: boolean, stripe?: number, outline?: boolean}} Look A colour of -1 is that of a node; hatching is
+ *   in the colour `stripe`, else in that of the page.
  * @typedef {{text: string, look: Look, count: number, of: "pod" | "node", set?: number}} Entry
  * @typedef {{pod: (pod: number) => Look, node: (node: number) => Look | null, legend: Entry[]}} Scheme
  */
@@ -82,7 +83,8 @@ function byFree(plan) {
 }
 
 /**
- * Each node in the colour of the rule that alone refuses it, hatched where several do, outlined where the pod fits.
+ * Each node in the colour of the rule that alone refuses it, hatched in two colours where several do, outlined where the pod
+ * fits.
  * @param {Explained} explained @returns {Scheme}
  */
 function byVerdict(explained) {
@@ -90,15 +92,16 @@ function byVerdict(explained) {
   const order = explained.rules.map((rule) => rule.rule);
   /** @type {(rules: string[]) => Look} */
   const look = (rules) => {
-    const first = Math.min(...rules.map((rule) => order.indexOf(rule)).filter((at) => at >= 0));
-    return { colour: (Number.isFinite(first) ? first : 0) % COLOURS, hatch: rules.length > 1 };
+    const [first = 0, ...others] = inOrder(explained, rules).map((rule) => order.indexOf(rule) % COLOURS);
+    const last = others.at(-1);
+    return last === undefined ? { colour: first, hatch: false } : { colour: first, hatch: true, stripe: last };
   };
   /** @type {Look} */
   const fits = { colour: -1, hatch: false, outline: true };
   const looks = explained.sets.map((set) => look(set.rules));
   /** @type {Entry[]} */
   const legend = explained.sets.map((set, at) => ({
-    text: set.rules.length === 1 ? `${set.rules[0]} alone` : set.rules.join(", "),
+    text: set.rules.length === 1 ? `${set.rules[0]} alone` : inOrder(explained, set.rules).join(", "),
     look: looks[at], count: set.nodes, of: "node", set: at,
   }));
   if (explained.fits > 0) legend.push({ text: "none: it fits", look: fits, count: explained.fits, of: "node", set: -1 });

@@ -1,6 +1,6 @@
 // Draws a layout on a canvas, from as far as everything fits to as near as names can be read.
 
-import { NODE, STEP, slots, tiles } from "./layout.js";
+import { NODE, STEP, slots } from "./layout.js";
 
 /**
  * @typedef {import("../plan.js").Plan} Plan
@@ -10,7 +10,11 @@ import { NODE, STEP, slots, tiles } from "./layout.js";
  * @typedef {{scale: number, x: number, y: number}} Camera Pixels for a unit, and the point of the picture at the corner.
  * @typedef {{ink: string, quiet: string, line: string, node: string, page: string, accent: string, tiles: string[]}} Inks
  * @typedef {{plan: Plan, layout: Layout, scheme: Scheme, inks: Inks, chosen: number, pod: number,
- *   faded: (node: number) => boolean, podsOn: (node: number) => number[]}} Scene
+ *   faded: (node: number) => boolean, podsOn: (node: number) => number[], tilesOn: (node: number) => Tile[],
+ *   moves: Move[], moment: number}} Scene `moment`: how far pods have moved, from 0 to 1.
+ * @typedef {{pod: number, from: number, to: number}} Tile
+ * @typedef {{x: number, y: number, width: number}} Place
+ * @typedef {{pod: number, from: Place, to: Place}} Move
  */
 
 /** Below this many pixels for a node its pods are not told apart. */
@@ -33,9 +37,9 @@ export function inks() {
 /** @type {Map<string, CanvasPattern>} */
 const patterns = new Map();
 
-/** Hatching in a colour. @param {CanvasRenderingContext2D} on @param {string} colour @param {string} page */
-function hatched(on, colour, page) {
-  const key = `${colour} ${page}`;
+/** Hatching of two colours. @param {CanvasRenderingContext2D} on @param {string} colour @param {string} stripe */
+function hatched(on, colour, stripe) {
+  const key = `${colour} ${stripe}`;
   const known = patterns.get(key);
   if (known) return known;
   const tile = new OffscreenCanvas(8, 8);
@@ -43,7 +47,7 @@ function hatched(on, colour, page) {
   if (!inside) return colour;
   inside.fillStyle = colour;
   inside.fillRect(0, 0, 8, 8);
-  inside.strokeStyle = page;
+  inside.strokeStyle = stripe;
   inside.lineWidth = 2;
   inside.beginPath();
   for (const [x, y] of [[-2, 2], [0, 8], [6, 10]]) {
@@ -61,7 +65,8 @@ function hatched(on, colour, page) {
 function fill(on, look, inks, height) {
   if (look.colour < 0) return inks.node;
   const colour = inks.tiles[look.colour] ?? inks.node;
-  return look.hatch && height >= HATCHED ? hatched(on, colour, inks.page) : colour;
+  const stripe = look.stripe === undefined ? inks.page : inks.tiles[look.stripe] ?? inks.page;
+  return look.hatch && height >= HATCHED ? hatched(on, colour, stripe) : colour;
 }
 
 /**
@@ -136,7 +141,7 @@ function drawNode(on, scene, camera, node, across) {
  * @param {number} width @param {number} height
  */
 function drawTiles(on, scene, node, x, y, width, height) {
-  const { plan, scheme, inks } = scene;
+  const { scheme, inks } = scene;
   const gap = width >= NODE.width * READABLE ? 1 : 0;
   // Tiles of one look that touch are drawn at once where they cannot be told apart.
   let run = { look: /** @type {Look | null} */ (null), from: 0, to: 0 };
@@ -147,7 +152,7 @@ function drawTiles(on, scene, node, x, y, width, height) {
     }
     run.look = null;
   };
-  for (const { pod, from, to } of tiles(plan, node, scene.podsOn(node))) {
+  for (const { pod, from, to } of scene.tilesOn(node)) {
     const look = scheme.pod(pod);
     const marked = pod === scene.pod;
     if (gap || marked || !run.look || run.look.colour !== look.colour || run.look.hatch !== look.hatch) {
@@ -197,4 +202,28 @@ function shortened(on, name, room) {
     if (on.measureText(text).width <= room) return text;
   }
   return name.slice(0, 2);
+}
+
+/**
+ * Draws pods between the places where they were and are, over everything else.
+ * @param {CanvasRenderingContext2D} on @param {Scene} scene @param {Camera} camera
+ */
+export function drawMoves(on, scene, camera) {
+  const { scale } = camera;
+  const { inks, moment } = scene;
+  for (const { pod, from, to } of scene.moves) {
+    const between = (/** @type {number} */ a, /** @type {number} */ b) => a + (b - a) * moment;
+    const x = (between(from.x, to.x) - camera.x) * scale;
+    const y = (between(from.y, to.y) - camera.y) * scale;
+    const width = Math.max(between(from.width, to.width) * scale, 2);
+    const height = NODE.tiles * scale;
+    const look = scene.scheme.pod(pod);
+    on.fillStyle = look.colour < 0 ? inks.quiet : fill(on, look, inks, height);
+    on.fillRect(x, y, width, height);
+    if (pod === scene.pod) {
+      on.strokeStyle = inks.accent;
+      on.lineWidth = 2;
+      on.strokeRect(x, y, width, height);
+    }
+  }
 }

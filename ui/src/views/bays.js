@@ -4,7 +4,8 @@ import { h, link, table } from "../dom.js";
 import { Bays } from "../bays/canvas.js";
 import { bays, keyOf, keys } from "../bays/groups.js";
 import { SCHEMES, colours, entryCount } from "../bays/colours.js";
-import { STEP, layout } from "../bays/layout.js";
+import { layout, tiles } from "../bays/layout.js";
+import { moving } from "../bays/moves.js";
 import { inks } from "../bays/draw.js";
 import { setsByNode } from "../plan.js";
 import { amount, count, counted } from "../words.js";
@@ -72,11 +73,14 @@ export class BaysView {
     const shape = layout(plan, bays(plan, group), this.bays.size);
     const sets = choice.set !== "" && explained ? setsByNode(explained) : null;
     const faded = (/** @type {number} */ of) => (found !== null && !found.has(of)) || (sets !== null && sets[of] !== Number(choice.set));
-    const before = this.moments && choice.moment !== "after";
-    const podsOn = before ? this.podsBefore() : plan.podsOn;
+    const moment = this.moments ? momentOf(choice) : 1;
+    const podsOn = moment < 0.5 ? this.podsBefore() : plan.podsOn;
+    const moves = this.moments ? moving(plan, shape) : null;
     this.canvas.setAttribute("aria-label", this.sentence(podsOn));
     this.bays.show({
-      plan, layout: shape, scheme, inks: inks(), chosen: node, pod, faded, podsOn: (of) => podsOn[of],
+      plan, layout: shape, scheme, inks: inks(), chosen: node, pod, faded, moment,
+      podsOn: moves ? (of) => plan.podsOn[of].filter((on) => plan.of.pods.before[on] === of) : (of) => plan.podsOn[of],
+      tilesOn: moves?.tilesOn ?? ((of) => tiles(plan, of, plan.podsOn[of])), moves: moves?.moves ?? [],
     }, choice.zoom);
     if (choice.zoom) this.bays.reveal(node);
     this.drawControls(choice, group, wanted, explained !== undefined);
@@ -84,6 +88,13 @@ export class BaysView {
     this.words.textContent = this.sentence(podsOn) + (found ? ` ${counted(found.size, "node")} found.` : "");
     this.said.textContent = node < 0 ? "" : this.nodeWords(node, scheme);
     this.drawTable(choice, shape.bays.flatMap((bay) => bay.nodes).filter((of) => !faded(of)));
+  }
+
+  /** How far pods have moved, while it is changed. @param {Choice} choice */
+  move(choice) {
+    const moment = momentOf(choice);
+    this.bays.move(moment);
+    this.words.textContent = this.sentence(moment < 0.5 ? this.podsBefore() : this.plan.podsOn);
   }
 
   /** @returns {number[][]} */
@@ -225,13 +236,16 @@ export class BaysView {
   }
 }
 
-/** The height of a row, for tests that point at nodes. */
-export const ROW = STEP;
+/** From 0, before, to 1, after. @param {Choice} choice */
+export function momentOf(choice) {
+  return Math.max(0, Math.min(100, Number(choice.moment) || 0)) / 100;
+}
 
 /** @param {import("../bays/colours.js").Look} look */
 function swatch(look) {
   const kind = look.outline ? "outline" : look.colour < 0 ? "bare" : `tile-${look.colour}`;
-  return h("span", { class: `swatch ${kind}${look.hatch ? " hatch" : ""}`, "aria-hidden": "true" });
+  const stripe = look.stripe === undefined ? "" : ` stripe-${look.stripe}`;
+  return h("span", { class: `swatch ${kind}${look.hatch ? ` hatch${stripe}` : ""}`, "aria-hidden": "true" });
 }
 
 /**

@@ -2,6 +2,7 @@
 
 import { h, link, table } from "../dom.js";
 import { count, counted } from "../words.js";
+import { momentOf } from "./bays.js";
 
 /**
  * @typedef {import("../plan.js").Plan} Plan
@@ -12,17 +13,44 @@ import { count, counted } from "../words.js";
 /** How many moves are shown. */
 const MOVES = 200;
 
-/** @param {Plan} plan @param {State} state @param {Choice} choice */
-export function moments(plan, state, choice) {
-  const after = choice.moment === "after";
+/**
+ * The slider between the moments, and what happened.
+ * @param {Plan} plan @param {State} state @param {Choice} choice @param {(choice: Choice) => void} moved
+ */
+export function moments(plan, state, choice, moved) {
   const { pods } = plan.of;
   const placed = pods.node.filter((node, pod) => node >= 0 && pods.before[pod] < 0).length;
   const gone = pods.node.filter((node, pod) => node < 0 && pods.before[pod] >= 0).length;
-  const button = (/** @type {string} */ text, /** @type {boolean} */ on, /** @type {string} */ moment) =>
-    h("button", { type: "button", "aria-pressed": String(on), onclick: () => state.set({ moment }) }, text);
+  const slider = /** @type {HTMLInputElement} */ (h("input", {
+    type: "range", id: "moment", min: "0", max: "100", step: "5", value: String(momentOf(choice) * 100), "aria-label": "From before to after",
+    oninput: () => go(Number(slider.value)),
+  }));
+  const go = (/** @type {number} */ moment) => {
+    slider.value = String(moment);
+    state.adjust({ moment: moment === 0 ? "" : String(moment) });
+    moved(state.choice);
+  };
   return h("div", { class: "moments" },
     h("p", { class: "verdict" }, `${counted(placed, "pod")} ${placed === 1 ? "gets" : "get"} a node, ${count(gone)} ${gone === 1 ? "is" : "are"} evicted, ${count(plan.quay.length)} ${plan.quay.length === 1 ? "waits" : "wait"}.`),
-    h("div", { class: "controls", role: "group", "aria-label": "Moment" }, button("Before", !after, ""), button("After", after, "after")));
+    h("div", { class: "controls", role: "group", "aria-label": "Moment" }, 
+      h("button", { type: "button", onclick: () => glide(slider, 0, go) }, "Before"), slider,
+      h("button", { type: "button", onclick: () => glide(slider, 100, go) }, "After")));
+}
+
+/**
+ * Moves the slider in half a second; at once for those who want no motion.
+ * @param {HTMLInputElement} slider @param {number} to @param {(moment: number) => void} go
+ */
+function glide(slider, to, go) {
+  const from = Number(slider.value);
+  const began = performance.now();
+  if (matchMedia("(prefers-reduced-motion: reduce)").matches) return go(to);
+  const step = () => {
+    const part = Math.min(1, (performance.now() - began) / 500);
+    go(Math.round(from + (to - from) * part));
+    if (part < 1) requestAnimationFrame(step);
+  };
+  step();
 }
 
 /** @param {Plan} plan @param {State} state */

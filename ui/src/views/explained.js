@@ -1,6 +1,7 @@
 // Why a pod waits, as `explain` says it: nodes by their set of reasons, rules with what they keep away, what would help.
 
 import { copy, h, link, table } from "../dom.js";
+import { inOrder } from "../plan.js";
 import { count } from "../words.js";
 
 /**
@@ -43,11 +44,6 @@ function sets(state, of) {
   return table("Nodes by what refuses them", [{ text: "Nodes", number: true }, { text: "Refused by" }],
     rows.map((row) => [count(row.nodes), link(row.text, () => state.set({ view: "bays", colour: "verdict", set: String(row.set) }))]),
     { sum: [count(of.nodes), ""] });
-}
-
-/** Rules in the order of the table of rules. @param {Explained} of @param {string[]} rules */
-export function inOrder(of, rules) {
-  return of.rules.map((rule) => rule.rule).filter((rule) => rules.includes(rule));
 }
 
 /** @param {Plan} plan @param {State} state @param {Explained} of */

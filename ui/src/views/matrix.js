@@ -1,8 +1,8 @@
 // The matrix: rules by sets of nodes that the same rules refuse. Where one rule refuses alone, it says so.
 
 import { h, link, table } from "../dom.js";
+import { inOrder } from "../plan.js";
 import { count } from "../words.js";
-import { inOrder } from "./explained.js";
 import { choose } from "./bays.js";
 
 /**

@@ -19,10 +19,13 @@ import { choose } from "./bays.js";
 export function rule(plan, state, choice) {
   const { policies } = plan.of;
   if (policies.length === 0) return h("section", { "aria-label": "Rule" }, h("p", null, "No policy decides here."));
-  const policy = policies.find((of) => choice.rule === of.name || of.rules.some((one) => one.rule === choice.rule)) ?? policies[0];
   const named = plan.podRow(choice.pod);
   const pod = named >= 0 ? named : plan.of.focus ?? plan.of.explained[0]?.pod ?? -1;
   const explained = pod < 0 ? undefined : plan.explanationFor(pod);
+  const refuses = explained?.rules.map((of) => of.rule) ?? [];
+  const has = (/** @type {string} */ name) => policies.find((of) => name === of.name || of.rules.some((one) => one.rule === name));
+  // Without a choice the policy of the rule that alone keeps the most nodes away.
+  const policy = has(choice.rule) ?? refuses.map(has).find((of) => of !== undefined) ?? policies[0];
   const controls = h("div", { class: "controls" },
     choose("Policy", "rule-policy", policies.map((of) => ({ value: of.name, text: of.name })), policy.name,
       (name) => state.set({ rule: name })));

@@ -65,6 +65,7 @@ function scores(plan, placement) {
 
 /** A number with a bar of its size. @param {number} score @param {number} most */
 function bar(score, most) {
-  return h("span", { class: "bar" },
-    h("meter", { min: "0", max: most, value: Math.max(0, score), "aria-hidden": "true" }), h("span", null, count(score)));
+  const filled = h("span", { class: "filled" });
+  filled.style.width = `${(Math.max(0, score) / most) * 100}%`;
+  return h("span", { class: "bar" }, h("span", { class: "track", "aria-hidden": "true" }, filled), h("span", null, count(score)));
 }
