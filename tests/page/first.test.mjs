@@ -194,3 +194,38 @@ test("a phone reads it without scrolling sideways", () =>
       assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), 390, view);
     }
   }, { viewport: { width: 390, height: 800 } }));
+
+test("the picture has the colours of the legend", () =>
+  open(waits, "#view=bays&pod=default%2Ftrain-c&colour=verdict", async (page) => {
+    await page.waitForFunction(() => window.bayplan.bays.bays.whole);
+    const seen = await page.evaluate(() => {
+      const { bays } = window.bayplan.bays;
+      const { layout, inks } = bays.scene;
+      const { data, width } = bays.canvas.getContext("2d").getImageData(0, 0, bays.canvas.width, bays.canvas.height);
+      const sharp = bays.canvas.width / bays.canvas.clientWidth;
+      return window.bayplan.plan.of.nodes.name.map((_, node) => {
+        const x = (layout.x[node] + 70 - bays.camera.x) * bays.camera.scale * sharp;
+        const y = (layout.y[node] + 29 - bays.camera.y) * bays.camera.scale * sharp;
+        const at = (Math.round(y) * width + Math.round(x)) * 4;
+        return inks.tiles.indexOf(`#${[...data.slice(at, at + 3)].map((of) => of.toString(16).padStart(2, "0")).join("")}`);
+      });
+    });
+    // Three nodes are refused by the rule of the first colour, gpu-3 by that of the second.
+    assert.deepEqual(seen, [0, 0, 1, 0]);
+  }));
+
+test("a click in the picture chooses the node and the pod that are there", () =>
+  open(dryRun, "#view=bays", async (page) => {
+    const box = await page.locator("#bays").boundingBox();
+    const at = await page.evaluate(() => {
+      const { bays } = window.bayplan.bays;
+      const node = window.bayplan.plan.rowOfNode.get("gpu-1");
+      return { x: (bays.scene.layout.x[node] + 20 - bays.camera.x) * bays.camera.scale, y: (bays.scene.layout.y[node] + 29 - bays.camera.y) * bays.camera.scale };
+    });
+    await page.mouse.click(box.x + at.x, box.y + at.y);
+    const text = await page.locator("aside").innerText();
+    assert.match(text, /gpu-1/);
+    assert.match(text, /default\/train-a/);
+    await page.mouse.wheel(0, -300);
+    await page.waitForFunction(() => location.hash.includes("zoom="));
+  }));
