@@ -1,6 +1,6 @@
 # Every command for people and CI. CI calls nothing else.
 
-.PHONY: help build test test-core test-cluster test-upstream test-scenarios lint fmt ci bench bench-cluster soak control-plane dist image site golden golden-ship fuzz deny deny-local test-ship ci-ship
+.PHONY: help build page test test-core test-page test-cluster test-upstream test-scenarios lint fmt ci bench bench-page bench-cluster soak control-plane dist image site golden golden-ship fuzz deny deny-local test-ship ci-ship
 
 help: ## Prints this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /|/' | awk -F'|' '{printf "  make %-15s %s\n", $$1, $$2}'
@@ -8,10 +8,17 @@ help: ## Prints this list
 build: ## Builds the binary for everyday use; the image has `--profile dist`, which takes longer to build
 	cargo build --release
 
-test: test-core test-cluster ## Runs every test
+page: ## Builds the page of `-o html` from `ui`, which is checked in
+	tools/page.sh types
+	tools/page.sh build src/page/page.html
+
+test: test-core test-page test-cluster ## Runs every test
 
 test-core: ## Runs the tests that need no cluster
 	cargo test --workspace --lib --test tests --test simulation
+
+test-page: ## Tests the page in Chromium, or says how many tests did not run
+	@tests/page/test.sh
 
 test-cluster: ## Runs the tests against a real kube-apiserver and etcd, or says how many did not run
 	@tests/control-plane/test.sh
@@ -52,6 +59,10 @@ ci: lint deny-local test ## Runs what every change must pass
 
 bench: ## Measures decisions, rules, compilation and waiting pods; prints figures and never fails
 	cargo bench --no-default-features
+
+bench-page: ## Measures the page of 5,000 nodes with 100,000 pods (BAYPLAN_NODES, BAYPLAN_PODS) in Chromium
+	cargo build --release
+	BAYPLAN_BINARY=$${CARGO_TARGET_DIR:-target}/release/bayplan BAYPLAN_CHROMIUM=$${BAYPLAN_CHROMIUM:-$$(command -v chromium)} tools/page.sh node tests/page/bench.mjs
 
 bench-cluster: control-plane ## Measures pods per second on a real API server, beside kube-scheduler
 	cargo test --profile dist --test cluster -- --ignored --nocapture bench

@@ -18,6 +18,7 @@ mod plan_events;
 mod policy_rights;
 mod dry_run;
 mod explain;
+mod page;
 mod version;
 mod completions;
 mod convert;

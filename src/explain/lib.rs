@@ -21,6 +21,6 @@ mod suggestions;
 pub use conflicts::{Conflict, Requirement};
 pub use count::{Because, NodeSetCount, RuleCount, Shortfall};
 pub use pod::{
-    ExceptionOf, Explanation, LateRefusal, NodeExplanation, Refusal, WouldRefuse, explain, unplaced,
+    ExceptionOf, Explanation, LateRefusal, NodeExplanation, Refusal, WouldRefuse, explain, trouble, unplaced,
 };
 pub use suggestions::{Step, Suggestion, Suggestions};

@@ -416,7 +416,7 @@ pub(crate) fn unbound(pod: &Arc<PodInfo>) -> Arc<PodInfo> {
 }
 
 /// Why a node should not be used, whatever the rules say.
-pub(crate) fn trouble(node: &Node) -> Option<&'static str> {
+pub fn trouble(node: &Node) -> Option<&'static str> {
     let tainted = |key: &str| node.taints.iter().any(|taint| taint.key.as_str() == key);
     if node.deleted.is_some() {
         Some("being deleted")

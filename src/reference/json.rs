@@ -97,11 +97,132 @@ shapes! {
         "schedulerName" "string?" "of a pod that no profile serves"
         "profiles" "[string]?" "the profiles that exist, for a pod that none of them serves"
     }
+    BayPlan "dry-run -o bay-plan" {
+        "program" "string" "the version of the program"
+        "command" "string" "`dry-run` or `explain`"
+        "flags" "string" "the flags that chose the input"
+        "at" "string" "when it was made"
+        "opens" "string" "the view that the page opens on: `bays`, `quay` or `why`"
+        "focus" "int?" "the row of the pod that was named"
+        "answer" "[string]" "the first lines of the commands"
+        "totals" "Totals" "how many pending pods end in each state"
+        "resources" "[string]" "resources, in the order of amounts"
+        "strings" "[string]" "texts, which columns name by their places"
+        "nodes" "NodeColumns" "the nodes; a row is a place in these columns, from 0"
+        "pods" "PodColumns" "the pods, those that were pending first"
+        "requests" "[[int]]" "requests of pods, each an amount of each resource, in base units"
+        "decisions" "[Placement]" "why pods were placed where they are"
+        "causes" "[CauseOfWait]" "why pods wait, the cause of the most pods first"
+        "gated" "[Held]" "pods that a gate keeps out of the queue"
+        "foreign" "[Foreign]" "pods of schedulers that no profile serves"
+        "explained" "[Explained]" "an example of each cause, and the pod that was named"
+        "policies" "[PolicyText]" "the policies that decide"
+    }
     Evictions {
         "mayBeEvicted" "[PlacedPod]" "pods that may be evicted"
         "protected" "[ProtectedPod]" "pods that a rule of a policy protects"
         "keeps" "[StatementRefusal]" "rules that refuse evictions as such, or guards that do not hold without the \
             pods that may be evicted"
+    }
+    NodeColumns {
+        "name" "[string]" "names"
+        "trouble" "[int]" "why a node should not be used, whatever the rules say: texts; -1: nothing"
+        "allocatable" "[[int]]" "for each resource a column of amounts"
+        "requested" "[[int]]" "for each resource a column of what pods request"
+        "scarcest" "[int]" "the resource of which the smallest share is free; -1: the node has none"
+        "slots" "[int]" "the extended resource of which it has a few pieces; -1: none"
+        "taints" "[[int]]" "taints: texts"
+        "labels" "[LabelColumn]" "for each label key a column"
+    }
+    LabelColumn {
+        "key" "string" "the key"
+        "value" "[int]" "values: texts; -1 where the node has no such label"
+    }
+    PodColumns {
+        "name" "[string]" "names"
+        "namespace" "[int]" "namespaces: texts"
+        "owner" "[int]" "kind and name of what made them: texts; -1: nothing"
+        "application" "[int]" "applications: texts"
+        "priority" "[int]" "priorities"
+        "requests" "[int]" "places in `requests` of the document"
+        "age" "[int]" "how many seconds old they are; -1: not known"
+        "before" "[int]" "rows of their nodes before pending pods were placed; -1: none"
+        "node" "[int]" "rows of their nodes; -1: none"
+        "state" "[int]" "texts: as in `Decision`, `running` or `evicted`"
+        "message" "[int]" "texts: why they have no node; -1: nothing"
+        "cause" "[int]" "places in `causes`; -1: none"
+    }
+    Placement {
+        "pod" "int" "its row"
+        "why" "string" "the decisive reason"
+        "feasible" "int" "how many nodes fitted"
+        "victims" "[int]?" "rows of the pods that were evicted for it"
+        "nodes" "[NodeScore]" "its node, then the best of the others, at most four"
+    }
+    NodeScore {
+        "node" "int" "its row"
+        "total" "int" "the sum of the parts"
+        "by" "[(int, int)]" "a plugin or a rule of a policy, as a text, with its points, weights included"
+    }
+    CauseOfWait {
+        "cause" "string" "in a few words"
+        "pods" "int" "how many pods wait for it"
+        "oldest" "string" "how long the oldest of them has waited"
+        "wouldHelp" "string" "what would help them all; `-` where nothing was found"
+        "example" "int?" "one of the pods: a place in `explained`"
+    }
+    Explained {
+        "pod" "int" "its row"
+        "verdict" "string" "the first line of `explain`"
+        "message" "string" "the text of its event if it were tried now"
+        "nodes" "int" "how many nodes there were at its turn"
+        "fits" "int" "how many of them accept it"
+        "refusedBeforeNodes" "(string, string)?" "plugin and reason, where it is refused before nodes are evaluated"
+        "refusedLate" "LateRefusal?" "why it is refused once a node is chosen"
+        "sets" "[RuleSet]" "nodes by the set of rules that refuse them"
+        "rules" "[RuleReasons]" "each rule that refuses nodes"
+        "funnel" "[(string, int)]" "how many nodes are left after each rule"
+        "conflicts" "[Conflict]" "requirements that no node meets together"
+        "wouldRefuse" "[WouldRefuse]" "rules that do not decide and would refuse the pod, or nodes"
+        "exceptions" "[ExceptionOf]" "exceptions by which policies and rules leave the pod alone"
+        "refusals" "[Refusal]" "refusals, each once"
+        "reasons" "[[int]]" "lists of places in `refusals`, each once; the empty one: the node fits"
+        "perNode" "[int]" "for each row of nodes the place in `reasons`; -1: it was not tried there"
+        "wouldHelp" "[Help]" "changes that were tried and help, best first"
+        "values" "[NodeValues]" "rules with values, on a node of each set"
+    }
+    RuleReasons {
+        "rule" "string" "a plugin, or `POLICY/RULE`"
+        "place" "string" "file and line of a policy rule"
+        "refuses" "int" "nodes that it refuses"
+        "alone" "int" "nodes that nothing else refuses"
+        "because" "[string]" "its most frequent reasons, in words"
+    }
+    Help {
+        "whose" "string" "who can make the change: `pod`, `node`, `policy` or `wait`"
+        "what" "string" "the change in words"
+        "effect" "string" "how many nodes it opens"
+        "nodes" "[int]" "rows of nodes that the pod then fits"
+        "patch" "string?" "what `explain --fix` prints"
+    }
+    NodeValues {
+        "node" "int" "its row"
+        "rules" "[PolicyRule]" "the rules of policies there"
+    }
+    PolicyText {
+        "name" "string" "its name"
+        "file" "string" "its file"
+        "line" "int" "the line of the file on which the text begins"
+        "text" "string" "the text"
+        "rules" "[RuleText]" "its rules"
+    }
+    RuleText {
+        "rule" "string" "`POLICY/RULE`"
+        "place" "string" "file and line"
+        "first" "int" "its first line in the text, from 1"
+        "last" "int" "its last line in the text"
+        "doc" "string?" "its `///` comment"
+        "mode" "string?" "how far it may go, where it does not decide"
     }
     PlacedPod {
         "pod" "string" "namespace and name"
@@ -467,7 +588,7 @@ shapes! {
     }
     Foreign {
         "schedulerName" "string" "the name that no profile has"
-        "pods" "[string]" "its pods"
+        "pods" "int" "how many pods it has"
         "nearest" "string?" "a profile with a similar name"
     }
     PodState {

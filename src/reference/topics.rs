@@ -157,6 +157,12 @@ pub static TOPICS: &[Topic] = &[
         include_str!("../../docs/install.md"),
     ),
     guide(
+        "page",
+        "the bay plan: a cluster as a page to look at",
+        "page.md",
+        include_str!("../../docs/page.md"),
+    ),
+    guide(
         "ways",
         "beside kube-scheduler, in its place, in front of it, and back",
         "ways.md",

@@ -70,13 +70,18 @@ impl Detail {
         }
         self.told.copy_from(snapshot.columns().alive());
         if self.level != RecordLevel::Nodes {
+            let ranked = if self.level == RecordLevel::Ranked { RANKED } else { 1 };
+            let mut others = on.nodes.clone();
+            chosen.into_iter().for_each(|chosen| others.remove(chosen));
             // The first in row order among equals.
-            let second = equal.iter().find(|id| Some(*id) != chosen).or_else(|| {
-                let mut others = on.nodes.clone();
-                chosen.into_iter().for_each(|chosen| others.remove(chosen));
-                first_highest(&others, &self.totals)
-            });
-            self.told = chosen.into_iter().chain(second).collect();
+            let next = |_| {
+                let next = equal.iter().find(|id| others.contains(*id));
+                let next = next.or_else(|| first_highest(&others, &self.totals))?;
+                others.remove(next);
+                Some(next)
+            };
+            let best: Vec<NodeId> = (0..ranked).map_while(next).collect();
+            self.told = chosen.into_iter().chain(best).collect();
         }
         for (entry, scorer) in cycle.framework.scorers(&cycle.state) {
             let handle = cycle.handle(snapshot).for_plugin(entry.plugin);
@@ -135,6 +140,9 @@ impl Detail {
         })
     }
 }
+
+/// How many of the nodes that were not chosen [`RecordLevel::Ranked`] records.
+const RANKED: usize = 4;
 
 /// The first node with the highest total, searched in words of 64 rows.
 fn first_highest(nodes: &NodeSet, totals: &[i64]) -> Option<NodeId> {

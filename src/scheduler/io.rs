@@ -103,6 +103,8 @@ pub enum RecordLevel {
     Outcome,
     /// Also the chosen node and the best of the others with their scores.
     Best,
+    /// Also three more of the best of the others.
+    Ranked,
     /// Also the names of the nodes that share the highest total: thousands may.
     Names,
     /// Also every node with its refusal or scores; costs work per node.

@@ -5,6 +5,7 @@ mod command_blocks;
 mod examples;
 mod generated_pages;
 mod guide;
+mod pictures;
 mod true_statements;
 
 use crate::support::repository;

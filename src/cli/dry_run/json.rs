@@ -2,6 +2,7 @@
 
 use super::{in_order, standing};
 use crate::cli::explain::gate::HeldBecause;
+use crate::cli::explain::pod::state_word;
 use crate::dry_run::{PodReport, Report, Standing};
 use crate::framework::{Impact, NotChecked};
 use crate::scheduler::{Decision, DecisionRecord, NodeDetail};
@@ -18,17 +19,18 @@ pub(crate) fn report(report: &Report, all_nodes: bool, held: Held) -> Value {
     let writes: Vec<Value> =
         report.writes.iter().map(|(object, fields)| json!({"object": object, "fields": fields})).collect();
     json!({
-        "apiVersion": "bayplan.dev/v1", "kind": "DryRun", "totals": totals(&decisions),
+        "apiVersion": "bayplan.dev/v1", "kind": "DryRun", "totals": totals(report),
         "decisions": decisions, "writes": writes,
     })
 }
 
 /// How many pods end in each state, of all states.
-fn totals(decisions: &[Value]) -> Value {
-    let count = |state: &str| decisions.iter().filter(|one| one.get("state") == Some(&json!(state))).count();
+pub(crate) fn totals(report: &Report) -> Value {
+    let ends: Vec<&str> = report.pods.iter().map(|pod| state_word(&standing(pod))).collect();
+    let count = |state: &str| ends.iter().filter(|end| **end == state).count();
     let states = STATES.iter().map(|state| ((*state).to_owned(), json!(count(state))));
     let mut totals: Map<String, Value> = states.collect();
-    totals.insert("pods".to_owned(), json!(decisions.len()));
+    totals.insert("pods".to_owned(), json!(ends.len()));
     totals.into()
 }
 

@@ -7,8 +7,9 @@ pub(super) mod why;
 mod would;
 
 use super::explain::gate::{HeldBecause, held_because};
+use super::explain::pod::plain;
 use super::progress::Progress;
-use super::{ExitStatus, Output, durations, setup};
+use super::{ExitStatus, Output, durations, page, setup};
 use crate::dry_run::dump;
 use crate::dry_run::{Options, Order, PodReport, Report, Standing, Watcher, run_watched};
 use crate::engine::TieBreak;
@@ -23,6 +24,7 @@ use std::time::Duration;
   bayplan dry-run --cluster cluster.yaml --policies gpu.bay
   bayplan dry-run --cluster cluster.yaml --pods job.yaml --fail-on unschedulable
   bayplan dry-run --cluster cluster.yaml --all-nodes -o json
+  bayplan dry-run --cluster cluster.yaml --policies gpu.bay -o html > plan.html       a page to look at
   bayplan dry-run --context prod --policies gpu.bay        a live cluster, as if this policy had been applied
 
 This saves a cluster as a file, which `--cluster` takes:
@@ -38,9 +40,19 @@ pub(super) struct Args {
     /// Print all pods; otherwise long lists are cut and the rest is counted.
     #[arg(long)]
     all: bool,
-    /// How to print: `text`, `json` or `yaml`.
-    #[arg(long, short, value_parser = ["text", "json", "yaml"], default_value = "text", hide_possible_values = true)]
+    /// How to print: `text`, `json` or `yaml`; `html` (a page to look at), `svg` (a picture of the nodes) or `bay-plan`
+    /// (what the page is made of, as JSON).
+    #[arg(
+        long,
+        short,
+        value_parser = ["text", "json", "yaml", "html", "svg", "bay-plan"],
+        default_value = "text",
+        hide_possible_values = true
+    )]
     output: String,
+    /// Leave names, labels, reasons and policies out of the page, so that it can be sent on.
+    #[arg(long)]
+    anonymize: bool,
     /// Exit with status 1 if a pod waits: `unschedulable`.
     #[arg(long, value_parser = ["unschedulable"], hide_possible_values = true, value_name = "WHAT")]
     fail_on: Option<String>,
@@ -116,26 +128,41 @@ impl How {
 
 /// Runs the command.
 pub(super) fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitStatus> {
+    page::check(&args.output, args.anonymize, out)?;
     let progress = Progress::start(out, args.how.timeout);
     let Some(setup) = setup::read(&args.from, out)? else { return Ok(ExitStatus::Failure) };
     let records = match args.output.as_str() {
         _ if args.all_nodes => RecordLevel::Nodes,
         "json" | "yaml" => RecordLevel::Names,
+        "html" | "svg" | "bay-plan" => RecordLevel::Ranked,
         _ => RecordLevel::Best,
     };
-    let report = schedule(&setup, &Options { records, ..args.how.options() }, &progress);
-    drop(progress);
+    let options = Options { records, ..args.how.options() };
+    let report = schedule(&setup, &options, &progress);
     let held = |pod: &PodReport| held(&setup, &report, &args.how, pod);
     let json = || json::report(&report, args.all_nodes, &held);
+    let flags = format!("{}{}", args.from.flags(), args.how.flags());
+    if let Some(form) = page::Form::of(&args.output) {
+        let text = text::report(&setup, &report, &args.how, args.all, &flags, &plain());
+        let asked =
+            page::Asked { command: "dry-run", flags, how: &args.how, namespace: None, pod: None, text };
+        page::write_report(&asked, (&setup, &options, &report), (form, args.anonymize), progress, out)?;
+        return status(args, &setup, &report);
+    }
+    drop(progress);
     match args.output.as_str() {
         "json" => out.json(&json())?,
         "yaml" => write!(out.stdout(), "{}", super::output::yaml(&json())?)?,
         _ => {
-            let flags = format!("{}{}", args.from.flags(), args.how.flags());
             let drawn = text::report(&setup, &report, &args.how, args.all, &flags, out);
             write!(out.stdout(), "{drawn}")?;
         }
     }
+    status(args, &setup, &report)
+}
+
+/// What `--fail-on` makes of the result.
+fn status(args: &Args, setup: &setup::Setup, report: &Report) -> anyhow::Result<ExitStatus> {
     if args.fail_on.is_none() {
         return Ok(ExitStatus::Success);
     }

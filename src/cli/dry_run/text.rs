@@ -238,7 +238,7 @@ fn cluster(setup: &Setup) -> String {
 }
 
 /// `4 pods: 3 placed, 1 waits. 4 nodes, 1 policy. Nothing was written.` The parts add up to the pods.
-fn summary(setup: &Setup, report: &Report) -> String {
+pub(crate) fn summary(setup: &Setup, report: &Report) -> String {
     let mut tally = [0usize; 6];
     for pod in &report.pods {
         let at = match standing(pod) {

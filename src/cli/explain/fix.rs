@@ -1,6 +1,6 @@
 //! `explain --fix N`: the patch that makes a suggestion, of the pod, a node, or an exception in a policy.
 
-use super::{Args, diff};
+use super::diff;
 use crate::cli::input::Policies;
 use crate::cli::output::yaml;
 use crate::cli::setup::{Setup, quoted};
@@ -22,12 +22,12 @@ use std::sync::Arc;
 const ALTERNATIVES: usize = 5;
 
 /// Whether any of the edits has an owner who can make it.
-pub(super) fn has_patch(edits: &[Edit]) -> bool {
+pub(crate) fn has_patch(edits: &[Edit]) -> bool {
     edits.iter().any(|edit| !edit.is_wait())
 }
 
 /// The patch of one suggestion.
-pub(super) struct Fix {
+pub(crate) struct Fix {
     number: usize,
     what: String,
     effect: String,
@@ -44,10 +44,12 @@ pub(super) struct Fix {
 }
 
 /// What the patch is for.
-pub(super) struct Asked<'a> {
+pub(crate) struct Asked<'a> {
     pub setup: &'a Setup,
     pub pod: &'a PodInfo,
-    pub args: &'a Args,
+    /// Until when there is an exception, and why, if flags say so.
+    pub until: Option<&'a str>,
+    pub because: Option<&'a str>,
     /// The instant of the decision.
     pub now: Time,
     pub number: usize,
@@ -60,7 +62,7 @@ impl Asked<'_> {
     /// Until when and why there is an exception.
     fn terms(&self) -> anyhow::Result<Terms> {
         let mut terms = Terms::usual(self.pod, self.now);
-        if let Some(until) = &self.args.until {
+        if let Some(until) = self.until {
             let end = Time::end_of_day(until)
                 .with_context(|| format!("`--until {until}` is not a day; write one as {}", terms.until))?;
             if end <= self.now {
@@ -69,13 +71,13 @@ impl Asked<'_> {
                     terms.until
                 );
             }
-            terms.until.clone_from(until);
+            until.clone_into(&mut terms.until);
         }
-        if let Some(because) = &self.args.because {
+        if let Some(because) = self.because {
             if because.trim().is_empty() {
                 anyhow::bail!("`--because` says nothing; say who needs the exception and for what");
             }
-            terms.because.clone_from(because);
+            because.clone_into(&mut terms.because);
         }
         Ok(terms)
     }
@@ -105,8 +107,8 @@ enum Applied {
 
 impl Fix {
     /// The patch for a suggestion; fails where nothing can be patched.
-    pub(super) fn of(asked: &Asked) -> anyhow::Result<Self> {
-        let Asked { setup, pod, args, number, chosen, gated, .. } = *asked;
+    pub(crate) fn of(asked: &Asked) -> anyhow::Result<Self> {
+        let Asked { setup, pod, number, chosen, gated, .. } = *asked;
         if !has_patch(&chosen.edits) {
             anyhow::bail!("suggestion {number} needs no patch: {}", chosen.what);
         }
@@ -120,7 +122,7 @@ impl Fix {
         };
         let terms = asked.terms()?;
         let exempted: Vec<&Exempted> = chosen.edits.iter().filter_map(Edit::exempted).collect();
-        let own_terms = args.until.is_some() || args.because.is_some();
+        let own_terms = asked.until.is_some() || asked.because.is_some();
         if exempted.is_empty() && own_terms {
             anyhow::bail!("suggestion {number} is not an exception, which `--until` and `--because` are for");
         }
@@ -143,7 +145,7 @@ impl Fix {
 
     /// Comments that say what to do with it, then the patch. YAML for a manifest, a script for
     /// commands, a diff for a policy.
-    pub(super) fn to_text(&self) -> String {
+    pub(crate) fn to_text(&self) -> String {
         let head = format!("{}: {}; {}.", self.number, self.what, self.effect);
         let mut text = format!("# {}\n", escape::line(&head));
         match &self.alternatives[..] {

@@ -7,12 +7,12 @@
 
 mod diff;
 mod evictions;
-mod fix;
+pub(super) mod fix;
 pub(super) mod gate;
 pub(super) mod node;
-mod overview;
+pub(super) mod overview;
 pub(super) mod placed;
-mod pod;
+pub(super) mod pod;
 mod preemption;
 mod refusals;
 mod representatives;
@@ -24,7 +24,7 @@ use super::dry_run::How;
 use super::output::{Output, Style};
 use super::progress::Progress;
 use super::setup::{self, Setup, quoted};
-use super::{ExitStatus, dry_run};
+use super::{ExitStatus, dry_run, page};
 use std::path::Path;
 
 /// Explains why a pod waits, and what would help; or why it is where it is. Without a pod: all pods
@@ -38,6 +38,7 @@ use std::path::Path;
   bayplan explain train-c --cluster cluster.yaml --fix 1                   the patch for the first suggestion
   bayplan explain train-c --cluster cluster.yaml --fix 2 --until 2027-01-31 --because 'OPS-12: moves in January'
   bayplan explain train-c --cluster cluster.yaml --all                     nothing folded, event and funnel
+  bayplan explain train-c --cluster cluster.yaml -o html > plan.html       a page to look at
   bayplan explain train-7 -n shop --context prod                           of a live cluster, which is only read
   bayplan explain train-7 -n shop --policies gpu.bay                       as if this policy had been applied")]
 pub(super) struct Args {
@@ -68,9 +69,13 @@ pub(super) struct Args {
     /// Everything: no table is folded; with `--node` also the rules that let the pod pass.
     #[arg(long)]
     all: bool,
-    /// How to print: `text` or `json`.
-    #[arg(long, short, value_parser = ["text", "json"], default_value = "text", hide_possible_values = true)]
+    /// How to print: `text` or `json`; `html` (a page to look at), `svg` (a picture of the nodes) or `bay-plan` (what the
+    /// page is made of, as JSON).
+    #[arg(long, short, value_parser = ["text", "json", "html", "svg", "bay-plan"], default_value = "text", hide_possible_values = true)]
     output: String,
+    /// Leave names, labels, reasons and policies out of the page, so that it can be sent on.
+    #[arg(long)]
+    anonymize: bool,
 }
 
 impl Args {
@@ -104,6 +109,7 @@ impl Args {
 
 /// Runs the command.
 pub(super) fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitStatus> {
+    page::check(&args.output, args.anonymize, out)?;
     let progress = Progress::start(out, args.how.timeout);
     let Some(setup) = setup::read(&args.from, out)? else { return Ok(ExitStatus::Failure) };
     match &args.pod {

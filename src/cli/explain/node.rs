@@ -256,11 +256,10 @@ fn room(subject: &Subject, info: NodeInfo) -> String {
     if parts.is_empty() { String::new() } else { format!("Room: {}.", parts.join("; ")) }
 }
 
-/// The account of one node as JSON: rules of policies with the values of their conditions.
-pub(crate) fn json(subject: &Subject, name: &str, evictions: &[evictions::EvictionAccount]) -> Option<Value> {
-    let (explained, info) = subject.node(name)?;
+/// The rules of policies with the values of their conditions on one node, for programs.
+pub(crate) fn policy_rules(subject: &Subject, info: NodeInfo<'_>) -> Value {
     let sources = &subject.setup.policies.sources;
-    let rules: Vec<Value> = subject
+    subject
         .accounts(info)
         .into_iter()
         .map(|(rule, account)| {
@@ -275,7 +274,14 @@ pub(crate) fn json(subject: &Subject, name: &str, evictions: &[evictions::Evicti
                 "condition": account.of.condition.as_ref().map(|shown| tree::to_json(sources, shown)),
             })
         })
-        .collect();
+        .collect()
+}
+
+/// The account of one node as JSON: rules of policies with the values of their conditions.
+pub(crate) fn json(subject: &Subject, name: &str, evictions: &[evictions::EvictionAccount]) -> Option<Value> {
+    let (explained, info) = subject.node(name)?;
+    let sources = &subject.setup.policies.sources;
+    let rules = policy_rules(subject, info);
     let late = once_chosen(subject, info).map(|told| refusals::to_json(&told, Some(name), sources));
     let mut json = json!({"name": name, "refusals": explained.refusals, "policyRules": rules});
     if let (Some(json), Some(late)) = (json.as_object_mut(), late) {

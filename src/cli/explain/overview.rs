@@ -2,14 +2,15 @@
 //! group.
 
 use super::gate::{HeldBecause, held_because, outlook};
-use super::pod::state_word;
+use super::page;
+use super::pod::{plain, state_word};
 use super::representatives::{CauseText, Representatives};
 use super::{Args, ExitStatus, Output, Setup, Style};
 use crate::cli::dry_run::{schedule, standing};
 use crate::cli::output::{Column, Table, count};
 use crate::cli::progress::Progress;
 use crate::diag::suggest::nearest;
-use crate::dry_run::{Options, PodReport, Standing, World};
+use crate::dry_run::{Options, PodReport, Report, Standing, World};
 use crate::explain::overview::trial::{GroupHelp, Trial};
 use crate::explain::overview::{Cause, Template, by_cause, template_key};
 use crate::explain::{explain, unplaced};
@@ -35,7 +36,8 @@ pub(super) fn run(
     out: &mut Output,
 ) -> anyhow::Result<ExitStatus> {
     let options = Options { records: RecordLevel::Outcome, ..args.how.options() };
-    let found = Waiting::of(args, setup, &options, &progress);
+    let report = schedule(setup, &options, &progress);
+    let found = Waiting::of(args.namespace.as_deref(), setup, (&options, &report), &progress);
     let chosen = match args.cause {
         None => None,
         Some(number) => match number.checked_sub(1).and_then(|at| found.causes.get(at)) {
@@ -43,6 +45,21 @@ pub(super) fn run(
             None => anyhow::bail!("cause {number} does not exist; the list has {}", found.causes.len()),
         },
     };
+    if let Some(form) = page::Form::of(&args.output) {
+        let shown = found.shown(args.all);
+        let text = found.text(args, &[], shown, &plain());
+        drop(progress);
+        let asked = page::Asked {
+            command: "explain",
+            flags: args.flags(),
+            how: &args.how,
+            namespace: args.namespace.as_deref(),
+            pod: None,
+            text,
+        };
+        page::write(&asked, setup, (form, args.anonymize), out)?;
+        return Ok(ExitStatus::Success);
+    }
     if args.is_json() {
         let helps = found.helps(setup, &options, &progress, &found.causes);
         drop(progress);
@@ -77,22 +94,27 @@ struct Held {
 }
 
 /// Everything that waits.
-struct Waiting {
-    causes: Vec<Cause>,
+pub(crate) struct Waiting {
+    pub(crate) causes: Vec<Cause>,
     /// Pods that are kept out of the queue, by what keeps them out and why.
     gated: BTreeMap<(String, String), Held>,
     /// Pods of other schedulers, by the scheduler, with the nearest profile.
     foreign: BTreeMap<String, (usize, Option<String>)>,
     /// All pods with their state, for JSON.
     states: Vec<(String, &'static str)>,
-    now: Time,
+    pub(crate) now: Time,
     /// The cluster in which all pods but those that wait have their nodes.
     after: World,
 }
 
 impl Waiting {
-    fn of(args: &Args, setup: &Setup, options: &Options, progress: &Progress) -> Self {
-        let report = schedule(setup, options, progress);
+    /// What waits at the end of a dry run with these options; with a namespace only the pods of it.
+    pub(crate) fn of(
+        namespace: Option<&str>,
+        setup: &Setup,
+        (options, report): (&Options, &Report),
+        progress: &Progress,
+    ) -> Self {
         let now = Time(options.start.0 + report.elapsed.0);
         let in_vain = report.pods.iter().filter(|pod| standing(pod) != pod.standing);
         let settled = in_vain.fold(report.scheduler.fork(), |world, pod| unplaced(&world, &pod.pod));
@@ -106,8 +128,7 @@ impl Waiting {
         };
         let names = || setup.profiles.frameworks.iter().map(|framework| framework.scheduler_name.as_str());
         let mut groups: BTreeMap<(String, String), Vec<&PodReport>> = BTreeMap::new();
-        let of_namespace =
-            |pod: &&PodReport| args.namespace.as_ref().is_none_or(|name| *pod.pod.namespace == **name);
+        let of_namespace = |pod: &&PodReport| namespace.is_none_or(|name| *pod.pod.namespace == *name);
         for pod in report.pods.iter().filter(of_namespace) {
             let standing = standing(pod);
             match &standing {
@@ -174,7 +195,7 @@ impl Waiting {
     }
 
     /// What would help these causes.
-    fn helps(
+    pub(crate) fn helps(
         &self,
         setup: &Setup,
         options: &Options,
@@ -201,7 +222,13 @@ impl Waiting {
         self.causes.iter().map(|cause| cause.pods().count()).sum()
     }
 
-    fn text(&self, args: &Args, helps: &[Option<GroupHelp>], shown: usize, out: &Output) -> String {
+    pub(super) fn text(
+        &self,
+        args: &Args,
+        helps: &[Option<GroupHelp>],
+        shown: usize,
+        out: &Output,
+    ) -> String {
         let mut text = self.verdict(shown, out);
         if out.quiet {
             return text;
@@ -227,7 +254,7 @@ impl Waiting {
     }
 
     /// `41 pods wait; 3 causes account for 37 of them.`
-    fn verdict(&self, shown: usize, out: &Output) -> String {
+    pub(crate) fn verdict(&self, shown: usize, out: &Output) -> String {
         let wait = |pods: usize| match pods {
             1 => format!("1 pod {}", out.paint(Style::Warn, "waits")),
             many => format!("{} pods {}", count(many), out.paint(Style::Warn, "wait")),
@@ -273,7 +300,7 @@ impl Waiting {
     }
 
     /// How long the oldest pod of a cause has waited.
-    fn age(&self, cause: &Cause) -> String {
+    pub(crate) fn age(&self, cause: &Cause) -> String {
         let age = |created: Time| super::text::age(self.now.0.saturating_sub(created.0));
         cause.oldest().map_or_else(|| "-".to_owned(), age)
     }
@@ -376,6 +403,27 @@ impl Waiting {
         text
     }
 
+    /// The pods that gates hold, for programs.
+    pub(crate) fn gated_json(&self) -> Value {
+        let gated = self.gated.iter().map(|((by, reason), held)| {
+            let opens = held.because.as_ref().and_then(|because| because.at);
+            let opens = opens.and_then(|at| jiff::Timestamp::from_microsecond(at.0).ok());
+            json!({
+                "by": by, "pods": held.pods, "reason": reason, "opens": opens.map(|at| at.to_string()),
+                "then": held.then,
+            })
+        });
+        gated.collect()
+    }
+
+    /// Pods of other schedulers, for programs.
+    pub(crate) fn foreign_json(&self) -> Value {
+        let foreign = self.foreign.iter();
+        foreign
+            .map(|(scheduler, (pods, near))| json!({"schedulerName": scheduler, "pods": pods, "nearest": near}))
+            .collect()
+    }
+
     fn json(&self, helps: &[Option<GroupHelp>]) -> Value {
         let causes: Vec<Value> = self
             .causes
@@ -398,31 +446,17 @@ impl Waiting {
                 })
             })
             .collect();
-        let gated = self.gated.iter().map(|((by, reason), held)| {
-            let opens = held.because.as_ref().and_then(|because| because.at);
-            let opens = opens.and_then(|at| jiff::Timestamp::from_microsecond(at.0).ok());
-            json!({
-                "by": by, "pods": held.pods, "reason": reason, "opens": opens.map(|at| at.to_string()),
-                "then": held.then,
-            })
-        });
-        let gated: Vec<Value> = gated.collect();
-        let foreign: Vec<Value> = self
-            .foreign
-            .iter()
-            .map(|(scheduler, (pods, near))| json!({"schedulerName": scheduler, "pods": pods, "nearest": near}))
-            .collect();
         let states: Vec<Value> =
             self.states.iter().map(|(pod, state)| json!({"pod": pod, "state": state})).collect();
         json!({
             "apiVersion": "bayplan.dev/v1", "kind": "Waiting", "waiting": self.pods(), "causes": causes,
-            "gated": gated, "foreign": foreign, "pods": states,
+            "gated": self.gated_json(), "foreign": self.foreign_json(), "pods": states,
         })
     }
 }
 
 /// What would help so many pods, and how many of them it places.
-fn in_words(help: Option<&GroupHelp>, pods: usize) -> String {
+pub(crate) fn in_words(help: Option<&GroupHelp>, pods: usize) -> String {
     match help {
         None => "-".to_owned(),
         Some(help) if help.places >= pods => help.what.clone(),

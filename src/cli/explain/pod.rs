@@ -9,6 +9,7 @@ use super::state::{self, State};
 use super::*;
 use crate::cli::dry_run::{standing, why};
 use crate::cli::output::count;
+use crate::cli::page;
 use crate::diag::{escape, suggest::nearest};
 use crate::dry_run::{Options, PodReport, Standing};
 use crate::explain::changes::{Question, TRIALS, that_help};
@@ -102,6 +103,23 @@ pub(super) fn run(
         } else {
             out.for_programs(&fix.to_text())?;
         }
+    } else if let Some(form) = page::Form::of(&args.output) {
+        let text = view.text(&plain())?;
+        let pod = page::Pod {
+            subject: &subject,
+            helps: &view.helps,
+            gated: view.gated.is_some(),
+            verdict: view.verdict(&plain()),
+        };
+        let asked = page::Asked {
+            command: "explain",
+            flags: args.flags(),
+            how: &args.how,
+            namespace: None,
+            pod: Some(pod),
+            text,
+        };
+        page::write(&asked, setup, (form, args.anonymize), out)?;
     } else if args.is_json() {
         let json = view.json()?;
         out.json(&json)?;
@@ -261,63 +279,8 @@ impl PodView<'_> {
 
     /// The first line: what became of the pod, and what nothing checks of it.
     fn verdict(&self, out: &Output) -> String {
-        let standing = self.standing(out);
-        match &self.explanation().not_checked[..] {
-            [] => standing,
-            names => {
-                let end = if standing.ends_with('.') { "" } else { "." };
-                let names = out.paint(Style::Warn, &names.join(", "));
-                format!("{standing}{end} Not checked: {names}.")
-            }
-        }
-    }
-
-    /// What became of the pod.
-    fn standing(&self, out: &Output) -> String {
-        let pod = out.part(&self.pod.full_name());
-        let Some(report) = self.report else { return text::verdict(self.explanation(), out) };
-        match &standing(report) {
-            Standing::Bound(node) => {
-                let last = report.decisions.last();
-                let why = last.map(|record| why::why(record, &self.args.how)).unwrap_or_default();
-                format!("{pod} is {} on {node}, {why}.", out.paint(Style::Good, "placed"))
-            }
-            Standing::Gated { by } => {
-                let kept = out.paint(Style::Warn, "kept out of the queue");
-                let why = self.gated.as_ref().map_or("", |gated| &gated.reason);
-                format!("{pod} is {kept} by {by}: {why}")
-            }
-            Standing::AtPermit { node, plugins } => {
-                let plugins: Vec<&str> = plugins.iter().map(|plugin| plugin.as_str()).collect();
-                let waits = out.paint(Style::Warn, "waits");
-                format!("{pod} has {node} and {waits} there for {}.", plugins.join(", "))
-            }
-            Standing::Failing { message } => {
-                format!("{pod} cannot be tried: {} {message}", out.paint(Style::Bad, "error:"))
-            }
-            Standing::Waiting { message } if !self.explanation().fits.is_empty() => {
-                let waits = out.paint(Style::Warn, "waits");
-                let (fits, all) = (count(self.explanation().fits.len()), count(self.explanation().nodes));
-                if let Some(late) = &self.explanation().refused_late {
-                    let (plugin, node) = (out.paint(Style::Name, &late.plugin), out.part(&late.node));
-                    let reason = out.part(&late.reason);
-                    return format!(
-                        "{pod} {waits}: {fits} of {all} nodes let it pass; {plugin} refuses it once {node} is \
-                         chosen: {reason}"
-                    );
-                }
-                let had = report.waited.as_ref().map_or_else(String::new, |waited| {
-                    let plugins: Vec<&str> =
-                        waited.plugins.iter().map(|(plugin, _)| plugin.as_str()).collect();
-                    format!("; it had {} and waited there for {}", waited.node, plugins.join(", "))
-                });
-                format!(
-                    "{pod} {waits}: {fits} of {all} nodes let it pass{had}: {}",
-                    out.part(&why::reasons(message))
-                )
-            }
-            _ => text::verdict(self.explanation(), out),
-        }
+        let gated = self.gated.as_ref().map(|gated| &*gated.reason);
+        verdict(self.explanation(), self.report, (gated, &self.args.how), out)
     }
 
     /// The whole text of the event of a pod that waits.
@@ -439,7 +402,8 @@ impl PodView<'_> {
         };
         let Subject { setup, now, .. } = *self.subject;
         let gated = self.gated.is_some();
-        Fix::of(&Asked { setup, pod: self.pod, args: self.args, now, number, chosen, gated })
+        let (until, because) = (self.args.until.as_deref(), self.args.because.as_deref());
+        Fix::of(&Asked { setup, pod: self.pod, until, because, now, number, chosen, gated })
     }
 
     /// The next commands: the patch for the first suggestion, and one node with the values of a
@@ -524,8 +488,79 @@ impl PodView<'_> {
     }
 }
 
+/// The first line: what became of a pod, and what nothing checks of it. `report`: of a pod that was pending. `gated`: why it
+/// is kept out of the queue.
+pub(crate) fn verdict(
+    explanation: &Explanation,
+    report: Option<&PodReport>,
+    how: (Option<&str>, &How),
+    out: &Output,
+) -> String {
+    let standing = what_became(explanation, report, how, out);
+    match &explanation.not_checked[..] {
+        [] => standing,
+        names => {
+            let end = if standing.ends_with('.') { "" } else { "." };
+            let names = out.paint(Style::Warn, &names.join(", "));
+            format!("{standing}{end} Not checked: {names}.")
+        }
+    }
+}
+
+/// What became of the pod.
+fn what_became(
+    explanation: &Explanation,
+    report: Option<&PodReport>,
+    (gated, how): (Option<&str>, &How),
+    out: &Output,
+) -> String {
+    let pod = out.part(&explanation.pod);
+    let Some(report) = report else { return text::verdict(explanation, out) };
+    match &standing(report) {
+        Standing::Bound(node) => {
+            let last = report.decisions.last();
+            let why = last.map(|record| why::why(record, how)).unwrap_or_default();
+            format!("{pod} is {} on {node}, {why}.", out.paint(Style::Good, "placed"))
+        }
+        Standing::Gated { by } => {
+            let kept = out.paint(Style::Warn, "kept out of the queue");
+            let why = gated.unwrap_or_default();
+            format!("{pod} is {kept} by {by}: {why}")
+        }
+        Standing::AtPermit { node, plugins } => {
+            let plugins: Vec<&str> = plugins.iter().map(|plugin| plugin.as_str()).collect();
+            let waits = out.paint(Style::Warn, "waits");
+            format!("{pod} has {node} and {waits} there for {}.", plugins.join(", "))
+        }
+        Standing::Failing { message } => {
+            format!("{pod} cannot be tried: {} {message}", out.paint(Style::Bad, "error:"))
+        }
+        Standing::Waiting { message } if !explanation.fits.is_empty() => {
+            let waits = out.paint(Style::Warn, "waits");
+            let (fits, all) = (count(explanation.fits.len()), count(explanation.nodes));
+            if let Some(late) = &explanation.refused_late {
+                let (plugin, node) = (out.paint(Style::Name, &late.plugin), out.part(&late.node));
+                let reason = out.part(&late.reason);
+                return format!(
+                    "{pod} {waits}: {fits} of {all} nodes let it pass; {plugin} refuses it once {node} is \
+                     chosen: {reason}"
+                );
+            }
+            let had = report.waited.as_ref().map_or_else(String::new, |waited| {
+                let plugins: Vec<&str> = waited.plugins.iter().map(|(plugin, _)| plugin.as_str()).collect();
+                format!("; it had {} and waited there for {}", waited.node, plugins.join(", "))
+            });
+            format!(
+                "{pod} {waits}: {fits} of {all} nodes let it pass{had}: {}",
+                out.part(&why::reasons(message))
+            )
+        }
+        _ => text::verdict(explanation, out),
+    }
+}
+
 /// The state of a pending pod in JSON.
-pub(super) fn state_word(standing: &Standing) -> &'static str {
+pub(crate) fn state_word(standing: &Standing) -> &'static str {
     match standing {
         Standing::Bound(_) => "placed",
         Standing::Waiting { .. } => "waits",
@@ -538,7 +573,7 @@ pub(super) fn state_word(standing: &Standing) -> &'static str {
 }
 
 /// Texts inside JSON have no colours.
-fn plain() -> Output {
+pub(crate) fn plain() -> Output {
     Output::to_sinks(Box::new(std::io::sink()), Box::new(std::io::sink()))
 }
 

@@ -257,7 +257,7 @@ pub(crate) fn helps(found: &Suggestions, all: bool, out: &Output) -> String {
 }
 
 /// `12 nodes`; `2 nodes, all cordoned`; `wakes by itself`.
-fn opens(change: &Suggestion, digits: usize) -> String {
+pub(crate) fn opens(change: &Suggestion, digits: usize) -> String {
     let nodes = match change.nodes.len() {
         0 => return String::new(),
         many if change.at_least => format!("at least {}", count(many)),
@@ -378,6 +378,15 @@ fn because_lines(rule: &RuleCount, all: bool) -> Vec<String> {
     }
     lines
 }
+
+/// The most frequent reasons of a rule, in words.
+pub(crate) fn because(rule: &RuleCount) -> Vec<String> {
+    let reasons = rule.because.iter().take(REASONS);
+    reasons.map(|because| because_text(because, !rule.place.is_empty(), false)).collect()
+}
+
+/// How many reasons of a rule the page has.
+const REASONS: usize = 3;
 
 /// How many different amounts are named before the rest is counted.
 const AMOUNTS: usize = 3;
