@@ -16,6 +16,7 @@ pub(crate) mod eval;
 mod plan;
 mod plan_events;
 mod policy_rights;
+mod diff;
 mod dry_run;
 mod explain;
 mod page;
@@ -115,6 +116,8 @@ enum Command {
     Init(init::Args),
     /// Schedules the pending pods of a cluster, live or given as files; binds nothing.
     DryRun(dry_run::Args),
+    /// Shows what an upgrade of kube-scheduler would change for the pending pods of a cluster.
+    Diff(diff::Args),
     /// Explains why a pod waits and what would help, or why it is where it is.
     Explain(explain::Args),
     /// Checks policies and reports every mistake with its place and a way out.
@@ -211,8 +214,9 @@ pub fn main(arguments: impl IntoIterator<Item = std::ffi::OsString>) -> ExitStat
         #[cfg(feature = "cluster")]
         Command::Extender(args) => extender::run(&args, &mut out),
         Command::Init(args) => init::run(&args, &mut out),
-        Command::DryRun(args) => dry_run::run(&args, &mut out),
-        Command::Explain(args) => explain::run(&args, &mut out),
+        Command::DryRun(args) => dry_run::run(&args.with_version(), &mut out),
+        Command::Diff(args) => diff::run(&args, &mut out),
+        Command::Explain(args) => explain::run(&args.with_version(), &mut out),
         Command::Lint(args) => lint::run(&args, &mut out),
         Command::Test(args) => test::run(&args, &mut out),
         Command::Eval(args) => eval::run(&args, &mut out),

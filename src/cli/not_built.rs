@@ -4,8 +4,7 @@
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 /// Commands, each with a partial replacement, or nothing.
-const COMMANDS: [(&str, &str); 7] = [
-    ("diff", "`dry-run` with the old and with the new policies shows what changes"),
+const COMMANDS: [(&str, &str); 6] = [
     ("fmt", ""),
     ("lsp", "`lint --format json` gives the same diagnostics"),
     ("shadow", "`dry-run` of a live cluster decides and writes nothing"),

@@ -44,6 +44,12 @@ pub static EXIT_STATUSES: &[ExitRow] = &[
         failure: "a file could not be read, or a policy or the configuration has an error",
     },
     ExitRow {
+        command: "diff",
+        success: "both versions were compared",
+        findings: "with `--exit-code`: a pod is decided otherwise",
+        failure: "a file could not be read, or a policy or the configuration has an error",
+    },
+    ExitRow {
         command: "explain",
         success: "the question was answered",
         findings: "",

@@ -290,6 +290,14 @@ shapes! {
         "value" "string" "its value as the language writes it"
         "tree" "Condition" "the expression with the values of its parts"
     }
+    VersionDiff "diff --kubernetes OLD..NEW -o json" {
+        "from" "string" "the present version of kube-scheduler"
+        "to" "string" "the version to be"
+        "pending" "int" "how many pods are pending"
+        "pods" "[VersionDiffPod]" "those whose outcome differs"
+        "rows" "[VersionRow]" "the differences that make it"
+        "applies" "[VersionRow]" "differences that no decision shows: wake-ups, retries, metrics, configuration"
+    }
     Version "version -o json" {
         "version" "string" "of the program"
         "language" "int" "of the policy language"
@@ -703,6 +711,26 @@ shapes! {
         "autoscalerKnows" "bool?" "whether an autoscaler can foresee it"
         "wakesOn" "[string]?" "events that wake a pod that it refused"
         "mode" "string?" "how far it may go, if it does not decide: `warn`, `audit` or `off`"
+    }
+    VersionDiffPod {
+        "pod" "string" "namespace and name"
+        "kind" "string" "`decision`, or `text` where the same is decided"
+        "before" "VersionOutcome" "what the present version makes of it"
+        "after" "VersionOutcome" "what the version to be makes of it"
+        "rows" "[string]" "the ids of the differences that suffice; none where no set that was tried does"
+    }
+    VersionOutcome {
+        "node" "string?" "its node; null while it waits"
+        "best" "[string]" "the nodes that are equally good"
+        "evicts" "[string]" "the pods that are evicted for it"
+        "message" "string" "the text of its last attempt without a node"
+    }
+    VersionRow {
+        "id" "string" "as in `docs/versions.md`"
+        "kind" "string" "`decision`, `text`, `wake-up`, `retry`, `metric` or `configuration`"
+        "before" "string" "what the present version does"
+        "after" "string" "what the version to be does"
+        "source" "string" "upstream's files, or the KEP"
     }
 }
 

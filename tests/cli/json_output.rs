@@ -33,6 +33,7 @@ const COMMANDS: &[&str] = &[
     "dry-run {gang} -o bay-plan",
     "explain train-c {first} -o bay-plan",
     "explain {gang} -o bay-plan",
+    "diff --kubernetes 1.36..1.37 {first} -o json",
     "test examples -o json",
     "test examples/first/gpu.test.yaml --explain -o json",
     "plan --schema policies/schemas policies -o json",

@@ -6,6 +6,7 @@ mod documents;
 mod escapes;
 mod exceptions;
 mod explain;
+mod diff;
 mod init;
 mod input;
 mod json_output;

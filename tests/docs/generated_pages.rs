@@ -89,7 +89,10 @@ fn the_page_of_versions_is_what_the_table_says() {
         page.push_str(&format!("| `{id}` | {about}{gate} | {before} | {after} | `{source}` |\n"));
     }
     page.push_str(
-        "\n## Emulation\n\n`--emulated-version` and `--min-compatibility-version` of kube-scheduler are taken with \
+        "\n## What an upgrade changes\n\n`bayplan diff --kubernetes 1.36..1.37 --cluster cluster.yaml`, without files on the \
+         live cluster, decides the\npending pods as both versions do. For each pod that is treated otherwise it names the \
+         smallest set of rows\nabove that makes the difference. Nodes that are equally good are compared as a set. Running \
+         pods stay where\nthey are, and are not compared.\n\n## Emulation\n\n`--emulated-version` and `--min-compatibility-version` of kube-scheduler are taken with \
          upstream's meaning: a\nbinary of 1.37 that emulates 1.36 has the stages, defaults and locks of the gates of \
          1.36, and every\ndifference above that has no gate is that of 1.37.\n\n## Faults of 1.36 that stay \
          mended\n\nWith `--kubernetes 1.36` too:\n\n- When the last victim of a preemption was only in the \

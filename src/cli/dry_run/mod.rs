@@ -15,7 +15,8 @@ use crate::dry_run::{Options, Order, PodReport, Report, Standing, Watcher, run_w
 use crate::engine::TieBreak;
 use crate::framework::EventRecord;
 use crate::model::{PodKey, Snapshot, Time};
-use crate::scheduler::{Decision, DecisionRecord, RecordLevel, Scheduler};
+use crate::scheduler::{Decision, DecisionRecord, Profiles, RecordLevel, Scheduler};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Schedules the pending pods of a cluster, live or from files, without binding them.
@@ -32,6 +33,8 @@ This saves a cluster as a file, which `--cluster` takes:
 pub(super) struct Args {
     #[command(flatten)]
     from: setup::From,
+    #[command(flatten)]
+    decides_as: setup::DecidesAs,
     #[command(flatten)]
     how: How,
     /// In JSON and YAML, print every node with its refusal or scores.
@@ -94,8 +97,18 @@ impl Watcher for Attempts<'_> {
 
 /// Places the pending pods, and shows how far it is.
 pub(super) fn schedule(setup: &setup::Setup, options: &Options, progress: &Progress) -> Report {
+    schedule_by(setup, setup.profiles.clone(), options, progress)
+}
+
+/// As [`schedule`], by other profiles.
+pub(super) fn schedule_by(
+    setup: &setup::Setup,
+    profiles: Arc<Profiles>,
+    options: &Options,
+    progress: &Progress,
+) -> Report {
     progress.stage(PLACING, setup.world.pending.len());
-    run_watched(&setup.world, setup.profiles.clone(), options, Some(&mut Attempts(progress)))
+    run_watched(&setup.world, profiles, options, Some(&mut Attempts(progress)))
 }
 
 impl How {
@@ -123,6 +136,14 @@ impl How {
             text.push_str(&format!(" --seed {}", self.seed));
         }
         text
+    }
+}
+
+impl Args {
+    /// These, with the version among what the cluster and its rules come from.
+    pub(super) fn with_version(mut self) -> Self {
+        self.from.decides_as = self.decides_as;
+        self
     }
 }
 

@@ -50,6 +50,8 @@ pub(super) struct Args {
     #[command(flatten)]
     from: setup::From,
     #[command(flatten)]
+    decides_as: setup::DecidesAs,
+    #[command(flatten)]
     how: How,
     /// One node, with the values that every part of a rule has there.
     #[arg(long, value_name = "NAME", requires = "pod", conflicts_with = "fix")]
@@ -104,6 +106,14 @@ impl Args {
             text.push_str(&format!("{lead}{command}{}{prints}\n", " ".repeat(gap)));
         }
         text
+    }
+}
+
+impl Args {
+    /// These, with the version among what the cluster and its rules come from.
+    pub(super) fn with_version(mut self) -> Self {
+        self.from.decides_as = self.decides_as;
+        self
     }
 }
 

@@ -67,7 +67,8 @@ pub(super) struct From {
     pub kinds: PolicyKinds,
     #[command(flatten)]
     pub declared: Declared,
-    #[command(flatten)]
+    /// The version of kube-scheduler, a flag of the commands that decide as one.
+    #[arg(skip)]
     pub decides_as: DecidesAs,
 }
 
@@ -100,6 +101,7 @@ impl DecidesAs {
     }
 
     /// The version of the flag alone, for a process whose folder tells nothing.
+    #[cfg(feature = "cluster")]
     pub(super) fn of_the_flag(self) -> KubernetesVersion {
         self.kubernetes.unwrap_or_default()
     }

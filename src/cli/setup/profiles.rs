@@ -6,7 +6,7 @@ use crate::cli::input::Policies;
 use crate::config::SchedulerConfig;
 use crate::diag::{Diagnostic, SourceId, SourceMap, Span};
 use crate::explain::except::{Exception, Terms};
-use crate::framework::{ArgsError, At, Exempted, Field, Framework, Registry, Tree, TreeValue};
+use crate::framework::{ArgsError, At, Exempted, Features, Field, Framework, Registry, Tree, TreeValue};
 use crate::lang::Given;
 use crate::lang::analysis::cost::Size;
 use crate::lang::check::Argument;
@@ -16,9 +16,22 @@ use crate::lang::schemas::Schemas;
 use crate::model::{PodInfo, Time};
 use crate::plugins::policy::{ExemptPods, PolicyPlugin};
 use crate::scheduler::Profiles;
+use anyhow::bail;
 use std::sync::Arc;
 
 impl Setup {
+    /// The profiles with the same policies, made for another version of Kubernetes.
+    pub(crate) fn as_decided_by(&self, decides: Features) -> anyhow::Result<Arc<Profiles>> {
+        let registry = registry(&self.policies, decides)?;
+        match self.config.frameworks(&registry, self.config_source) {
+            Ok(made) => Ok(Arc::new(Profiles { frameworks: made.frameworks, revision: 1 })),
+            Err(said) => {
+                let said: Vec<String> = said.into_iter().map(|said| said.message).collect();
+                bail!("the configuration is not one of that version: {}", said.join("; "))
+            }
+        }
+    }
+
     /// The profile that serves a pod, where some policies or rules have an exception for it. `None` when a policy does
     /// not compile with it.
     pub(crate) fn excepting(&self, pod: &PodInfo, from: &[Exempted], now: Time) -> Option<Arc<Framework>> {
@@ -45,8 +58,7 @@ impl Setup {
         let exceptions = self.policies.exceptions.clone();
         let set = PolicySet::new(changed);
         let policies = Policies { sources, set, size, schemas, exceptions, ..Policies::default() };
-        let policies = Policies { decides: self.policies.decides, ..policies };
-        let registry = registry(&policies).ok()?;
+        let registry = registry(&policies, self.policies.decides).ok()?;
         let made = self.config.frameworks(&registry, self.config_source).ok()?;
         made.frameworks.into_iter().find(|framework| framework.scheduler_name == pod.scheduler_name)
     }
@@ -62,7 +74,7 @@ pub(super) fn profiles(
     source: SourceId,
     policies: &Policies,
 ) -> anyhow::Result<Made> {
-    let registry = registry(policies)?;
+    let registry = registry(policies, policies.decides)?;
     match config.frameworks(&registry, source) {
         Ok(frameworks) => {
             let warnings: Vec<String> = not_asked(config).into_iter().collect();
@@ -84,8 +96,8 @@ fn not_asked(config: &SchedulerConfig) -> Option<String> {
 }
 
 /// The in-tree plugins and the policies.
-fn registry(policies: &Policies) -> anyhow::Result<Registry> {
-    let mut registry = crate::plugins::registry_with(policies.decides);
+fn registry(policies: &Policies, decides: Features) -> anyhow::Result<Registry> {
+    let mut registry = crate::plugins::registry_with(decides);
     let (sources, schemas) = (Arc::new(policies.sources.clone()), Arc::new(policies.schemas.clone()));
     let exceptions = &policies.exceptions;
     for compiled in policies.set.iter() {
