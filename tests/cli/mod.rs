@@ -10,6 +10,7 @@ mod input;
 mod json_output;
 mod lint;
 mod look_ups;
+mod page;
 mod patches;
 mod plan;
 mod rights;
