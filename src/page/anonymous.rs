@@ -223,6 +223,8 @@ impl Names<'_> {
             conflicts: of.conflicts.iter().map(|conflict| self.conflict(conflict)).collect(),
             would_refuse: Vec::new(),
             exceptions: Vec::new(),
+            refused_by: json!([]),
+            group: json!([]),
             refusals: of.refusals.iter().map(|refusal| self.refusal(refusal)).collect(),
             reasons: of.reasons.clone(),
             per_node: of.per_node.clone(),

@@ -198,6 +198,10 @@ pub struct Explained {
     pub would_refuse: Vec<WouldRefuse>,
     /// Exceptions by which policies and rules leave the pod alone.
     pub exceptions: Vec<ExceptionOf>,
+    /// Statements that refuse it other than filters, or make it wait, as `explain` has them.
+    pub refused_by: Value,
+    /// The other pods of the group that it waits with, as `explain` has them.
+    pub group: Value,
     /// Refusals, each once.
     pub refusals: Vec<Refusal>,
     /// What keeps nodes away: lists of places in `refusals`, each list once. The empty list: it fits.

@@ -4,6 +4,7 @@ use crate::document::Explained;
 use bayplan_explain::{Explanation, Refusal};
 use bayplan_model::{Snapshot, Symbol};
 use rustc_hash::FxHashMap;
+use serde_json::json;
 
 /// An explanation of the pod in this row; nodes are those of `snapshot`. The words of reasons, what
 /// would help and the values of rules are left to the caller.
@@ -20,6 +21,8 @@ pub fn explained(explanation: &Explanation, snapshot: &Snapshot, pod: usize) -> 
         conflicts: explanation.conflicts.clone(),
         would_refuse: explanation.would_refuse.clone(),
         exceptions: explanation.exceptions.clone(),
+        refused_by: json!([]),
+        group: json!([]),
         per_node: vec![-1; snapshot.node_count()],
         ..Explained::default()
     };

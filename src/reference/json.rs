@@ -185,6 +185,8 @@ shapes! {
         "conflicts" "[Conflict]" "requirements that no node meets together"
         "wouldRefuse" "[WouldRefuse]" "rules that do not decide and would refuse the pod, or nodes"
         "exceptions" "[ExceptionOf]" "exceptions by which policies and rules leave the pod alone"
+        "refusedBy" "[StatementRefusal]" "statements that refuse it other than filters, or make it wait"
+        "group" "[Member]" "the other pods of the group that it waits with"
         "refusals" "[Refusal]" "refusals, each once"
         "reasons" "[[int]]" "lists of places in `refusals`, each once; the empty one: the node fits"
         "perNode" "[int]" "for each row of nodes the place in `reasons`; -1: it was not tried there"

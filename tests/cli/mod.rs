@@ -13,6 +13,7 @@ mod json_output;
 mod lint;
 mod look_ups;
 mod nodes;
+mod page;
 mod patches;
 mod plan;
 #[cfg(feature = "cluster")]

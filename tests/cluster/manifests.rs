@@ -2,6 +2,7 @@
 //! service account.
 
 use crate::scheduler_process::{SchedulerProcess, Setup};
+use crate::support::binaries::as_said;
 use crate::support::{ControlPlane, objects, wait_until};
 use std::process::Command;
 use std::time::Duration;
@@ -46,9 +47,10 @@ fn the_manifests_give_the_scheduler_the_rights_it_needs() {
     let note = plane.events_about("default", "second").remove(0)["note"].as_str().unwrap().to_owned();
     assert_eq!(
         note,
-        "0/2 nodes are available: 1 Insufficient cpu, 1 database pods do not run on spot nodes. no new claims to \
-         deallocate, preemption: 0/2 nodes are available: 1 No preemption victims found for incoming pod, 1 Preemption \
-         is not helpful for scheduling."
+        as_said(
+            "0/2 nodes are available: 1 Insufficient cpu, 1 database pods do not run on spot nodes. preemption: 0/2 nodes \
+             are available: 1 No preemption victims found for incoming pod, 1 Preemption is not helpful for scheduling."
+        )
     );
     explained(&plane);
     apart(&plane);

@@ -296,7 +296,8 @@ impl<'a> Life<'a> {
     /// Has a binding of unknown result; the scheduler then reads the pod.
     fn read_a_pod(&self, proxy: &HttpProxy) -> Result<(), Seen> {
         self.until(|| self.said("became leader") && self.said("caches are synced"))?;
-        proxy.rule(Rule::fails(Method::POST, "/binding", 500, "InternalError", "an error").times(1));
+        // Since 1.37 the call is sent four times.
+        proxy.rule(Rule::fails(Method::POST, "/binding", 500, "InternalError", "an error").times(4));
         self.plane.create(&[self.pod("pod", "10m")]);
         self.until(|| self.is_bound("pod"))
     }

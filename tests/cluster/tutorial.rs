@@ -2,6 +2,7 @@
 //! that events can be compared word for word.
 
 use crate::scheduler_process::{SchedulerProcess, Setup};
+use crate::support::binaries::{as_said, kubernetes};
 use crate::support::{ControlPlane, objects, wait_until};
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -38,9 +39,11 @@ fn the_label_plugin_decides_and_its_events_are_those_of_the_tutorial() {
     let event = plane.events_about("default", "first").remove(0);
     assert_eq!(
         event["note"],
-        "0/2 nodes are available: 1 Node:Node: scheduler-1 does not have label priority.lixueduan.com, 1 \
-         Node:Node: scheduler-2 does not have label priority.lixueduan.com. no new claims to deallocate, preemption: 0/2 \
-         nodes are available: 2 No preemption victims found for incoming pod."
+        as_said(
+            "0/2 nodes are available: 1 Node:Node: scheduler-1 does not have label priority.lixueduan.com, 1 \
+             Node:Node: scheduler-2 does not have label priority.lixueduan.com. preemption: 0/2 nodes are available: 2 \
+             No preemption victims found for incoming pod."
+        )
     );
     assert_eq!((&event["type"], &event["reason"]), (&json!("Warning"), &json!("FailedScheduling")));
     assert_eq!(
@@ -76,11 +79,13 @@ fn the_label_plugin_decides_and_its_events_are_those_of_the_tutorial() {
     assert_eq!(wait_bound(&plane, "third"), "scheduler-1");
 
     let metrics = plane.get_from(&ours.url(), "/metrics").expect("its metrics");
+    let added = if kubernetes() == "1.36" { "UnschedulablePodAdd" } else { "UnscheduledPodAdd" };
+    let incoming = format!("scheduler_queue_incoming_pods_total{{queue=\"active\",event=\"{added}\"}} 3");
     for line in [
+        incoming.as_str(),
         "scheduler_schedule_attempts_total{result=\"scheduled\",profile=\"i-scheduler\"} 3",
         "scheduler_pending_pods{queue=\"active\"} 0",
         "scheduler_cache_size{type=\"nodes\"} 2",
-        "scheduler_queue_incoming_pods_total{queue=\"active\",event=\"UnschedulablePodAdd\"} 3",
         "scheduler_pod_scheduling_attempts_count 3",
         "scheduler_pod_scheduling_sli_duration_seconds_count{attempts=\"1\"} 2",
         "scheduler_preemption_attempts_total 1",
@@ -117,8 +122,10 @@ fn avoid_node_and_gpu_priority_decide_together() {
     let event = plane.events_about("default", "web").remove(0);
     assert_eq!(
         event["note"],
-        "0/1 nodes are available: 1 node is labeled avoid=true. no new claims to deallocate, preemption: 0/1 nodes are \
-         available: 1 Preemption is not helpful for scheduling."
+        as_said(
+            "0/1 nodes are available: 1 node is labeled avoid=true. preemption: 0/1 nodes are available: 1 Preemption is \
+             not helpful for scheduling."
+        )
     );
     plane.create(&[node("few", "2"), node("many", "4")]);
     assert_ne!(wait_bound(&plane, "web"), "node01");

@@ -65,7 +65,7 @@ test("a cluster without pods opens on the bays", () => {
   const node = { apiVersion: "v1", kind: "Node", metadata: { name: "n" }, status: { allocatable: { cpu: "4", memory: "8Gi", pods: "110" } } };
   return open(file(run(`dry-run --cluster ${cluster([node])} -o html`)), "", async (page) => {
     assert.equal(await page.locator("nav [aria-current]").innerText(), "Bays");
-    assert.match(await page.locator(".words").innerText(), /^1 node with 0 pods; 0 pods wait\./);
+    assert.match(await page.locator(".words").innerText(), /^1 node with 0 pods; 0 pods on the quay\./);
   });
 });
 
@@ -137,4 +137,25 @@ test("a terminal is told to write a file", () => {
     said = error.stdout ?? "";
   }
   assert.match(said, /`-o html` is for a browser; add `> plan\.html` to write a file/);
+});
+
+test("what a page shows anyway is refused as a flag", () => {
+  for (const flag of ["--node gpu-1", "--fix 1"]) {
+    assert.throws(() => run(`explain train-c ${FLAGS} ${flag} -o html`), /leave out `--/);
+  }
+  assert.throws(() => run(`dry-run ${FLAGS} --anonymize`), /`--anonymize` is for/);
+});
+
+test("pods in other states have a page, too", async () => {
+  const strange = { apiVersion: "v1", kind: "Pod", metadata: { name: "strange" }, spec: { schedulerName: "other", containers: [{ name: "c", image: "i" }] } };
+  const gated = { apiVersion: "v1", kind: "Pod", metadata: { name: "gated" }, spec: { schedulingGates: [{ name: "example.com/quota" }], containers: [{ name: "c", image: "i" }] } };
+  const more = cluster([strange, gated]);
+  const shown = async (pod, words) =>
+    open(file(run(`explain ${pod} ${FLAGS} --cluster ${more} -o html`)), "", async (page) => {
+      const text = await page.locator("body").innerText();
+      for (const of of words) assert.ok(text.includes(of), `${pod}: ${of}`);
+    });
+  await shown("infer-1", ["default/infer-1 is on gpu-1", "running"]);
+  await shown("gated", ["default/gated is kept out of the queue", "example.com/quota"]);
+  await shown("strange", ["Not ours to place: 1 pod of the scheduler other"]);
 });

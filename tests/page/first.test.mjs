@@ -112,12 +112,12 @@ test("before and after have every pod that got a node", () =>
     const { decisions } = JSON.parse(run(`dry-run ${FLAGS} -o json`));
     const expected = decisions.filter((of) => of.node).map((of) => [of.pod, "quay", of.node]);
     assert.deepEqual((await rows(page, "Pods with another node")).map((row) => row.slice(0, 3)), expected);
-    assert.match(await page.locator(".bays .words").innerText(), /^4 nodes with 1 pod; 4 pods wait\./);
+    assert.match(await page.locator(".bays .words").innerText(), /^4 nodes with 1 pod; 4 pods on the quay\./);
     await page.getByRole("button", { name: "After", exact: true }).click();
     await page.waitForFunction(() => location.hash.includes("moment=100"));
-    assert.match(await page.locator(".bays .words").innerText(), /^4 nodes with 4 pods; 1 pod waits\./);
+    assert.match(await page.locator(".bays .words").innerText(), /^4 nodes with 4 pods; 1 pod on the quay\./);
     await page.getByLabel("From before to after").press("Home");
-    assert.match(await page.locator(".bays .words").innerText(), /^4 nodes with 1 pod; 4 pods wait\./);
+    assert.match(await page.locator(".bays .words").innerText(), /^4 nodes with 1 pod; 4 pods on the quay\./);
   }));
 
 test("a node and a pod that are chosen show what they have", () =>

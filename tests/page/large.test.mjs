@@ -63,7 +63,7 @@ test("the bays stand by zone and count the pods", () =>
     const evicted = dryRun.decisions.flatMap((of) => of.victims).length;
     const words = await tab.locator(".words").innerText();
     const on = 500 * 3 + 42 + placed - evicted;
-    assert.equal(words, `500 nodes with ${count(on)} pods; ${count(dryRun.totals.pods - placed)} pods wait.`);
+    assert.equal(words, `500 nodes with ${count(on)} pods; ${count(dryRun.totals.pods - placed)} pods on the quay.`);
     await tab.getByLabel("Find").fill("train");
     assert.match(await tab.locator(".words").innerText(), / 4[12] nodes found\.$/);
     await tab.getByText("The nodes as a table").click();
@@ -113,5 +113,20 @@ test("axe-core finds nothing in a large cluster", () =>
       await tab.evaluate(AXE);
       const { violations } = await tab.evaluate(() => window.axe.run());
       assert.deepEqual(violations.map((of) => `${view}: ${of.id} ${of.nodes.map((node) => node.target).join(" ")}`), []);
+    }
+  }));
+
+test("the bays as a table add up, and say who fills a zone", () =>
+  open(page, "#view=bays", async (tab) => {
+    const found = await rows(tab, "The bays with what is free");
+    assert.deepEqual(found.map((row) => row.slice(0, 2)), ["a", "b", "c", "d", "e"].map((zone) => [`zone-${zone}`, "100"]));
+    const pods = found.reduce((sum, row) => sum + Number(row[2].replace(/,/g, "")), 0);
+    assert.match(await tab.locator(".words").innerText(), new RegExp(`with ${count(pods)} pods`));
+    for (const row of found) {
+      const [, resource, words] = row.at(-1).match(/^(\S+): (.*)$/);
+      assert.equal(resource, "cpu");
+      const requested = words.split(", ").reduce((sum, of) => sum + Number(of.split(" ").pop()), 0);
+      const [free, all] = row[3].split(" of ").map(Number);
+      assert.equal(all - free, requested, row.join(" | "));
     }
   }));

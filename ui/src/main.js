@@ -49,7 +49,9 @@ function start(plan) {
     h("header", null, h("h1", null, "Bay plan"),
       h("div", { class: "answer" }, answer.map((line) => h("p", null, line))),
       h("p", { class: "quiet" }, `${plan.of.command} of bayplan ${plan.of.program}, ${plan.of.at.slice(0, 16).replace("T", " ")} UTC`)),
-    tabs, h("div", { class: "columns" }, main, side));
+    tabs, h("div", { class: "columns" }, main, side),
+    h("details", { class: "printed" }, h("summary", null, `What ${plan.of.command} prints as text`), text));
+  text.hidden = text.textContent === "";
 
   const show = (/** @type {Choice} */ choice) => {
     const active = document.activeElement?.getAttribute("data-key") ?? document.activeElement?.id ?? "";

@@ -16,6 +16,8 @@
  * @typedef {{text: string, value: string | null, truth: boolean | null, reached: boolean, parts: Condition[]}} Condition
  * @typedef {{rule: string, place: string, refuses: boolean, reached: boolean, reason: string | null,
  *   error: string | null, details: Record<string, string>, condition: Condition | null}} PolicyRule
+ * @typedef {{rule: string, place: string, node: string | null, reason: string | null, nodes: string | null, error: string | null,
+ *   details: Record<string, string>, condition: Condition | null}} Statement
  * @typedef {{whose: string, what: string, effect: string, nodes: number[], patch?: string}} Help
  * @typedef {{pod: number, verdict: string, message: string, nodes: number, fits: number,
  *   refusedBeforeNodes?: [string, string], refusedLate?: {plugin: string, node: string, reason: string},
@@ -23,7 +25,7 @@
  *   conflicts: {requirements: {rule: string, what: string, need: string, meet: number}[]}[],
  *   wouldRefuse: {rule: string, mode: string, place: string, reason: string, nodes?: number}[],
  *   exceptions: {rule: string, until: string, because: string, place: string}[],
- *   refusals: Refusal[], reasons: number[][], perNode: number[], wouldHelp: Help[],
+ *   refusedBy: Statement[], group: {pod: string, state: string}[], refusals: Refusal[], reasons: number[][], perNode: number[], wouldHelp: Help[],
  *   values: {node: number, rules: PolicyRule[]}[]}} Explained
  * @typedef {{rule: string, place: string, first: number, last: number, doc?: string, mode?: string}} RuleText
  * @typedef {{name: string, file: string, line: number, text: string, rules: RuleText[]}} PolicyText

@@ -14,7 +14,7 @@ pub(super) mod overview;
 pub(super) mod placed;
 pub(super) mod pod;
 mod preemption;
-mod refusals;
+pub(super) mod refusals;
 mod representatives;
 mod state;
 pub(super) mod text;
@@ -120,6 +120,13 @@ impl Args {
 /// Runs the command.
 pub(super) fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitStatus> {
     page::check(&args.output, args.anonymize, out)?;
+    let narrow =
+        [("--node", args.node.is_some()), ("--fix", args.fix.is_some()), ("--cause", args.cause.is_some())];
+    if let (Some(_), Some((flag, _))) =
+        (page::Form::of(&args.output), narrow.iter().find(|(_, given)| *given))
+    {
+        anyhow::bail!("`-o {}` shows every node, patch and cause; leave out `{flag}`", args.output);
+    }
     let progress = Progress::start(out, args.how.timeout);
     let Some(setup) = setup::read(&args.from, out)? else { return Ok(ExitStatus::Failure) };
     match &args.pod {

@@ -47,7 +47,8 @@ pub(super) fn run(
     };
     if let Some(form) = page::Form::of(&args.output) {
         let shown = found.shown(args.all);
-        let text = found.text(args, &[], shown, &plain());
+        let helps = found.helps(setup, &options, &progress, &found.causes[..shown]);
+        let text = found.text(args, &helps, shown, &plain());
         drop(progress);
         let asked = page::Asked {
             command: "explain",

@@ -162,7 +162,22 @@ fn not_ours(args: &Args, pod: &PodInfo, setup: &Setup, out: &mut Output) -> anyh
         setup.profiles.frameworks.iter().map(|framework| framework.scheduler_name.as_str()).collect();
     let near = nearest(&pod.scheduler_name, names.iter().copied());
     let hint = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
-    if args.is_json() {
+    if let Some(form) = page::Form::of(&args.output) {
+        let text = format!(
+            "{} is left to another scheduler: no profile is called `{}`{hint}\n",
+            pod.full_name(),
+            pod.scheduler_name
+        );
+        let asked = page::Asked {
+            command: "explain",
+            flags: args.flags(),
+            how: &args.how,
+            namespace: None,
+            pod: None,
+            text,
+        };
+        page::write(&asked, setup, (form, args.anonymize), out)?;
+    } else if args.is_json() {
         let json = json!({
             "apiVersion": "bayplan.dev/v1", "kind": "Explanation", "pod": pod.full_name(),
             "state": "notOurs", "profile": "", "schedulerName": pod.scheduler_name.as_str(), "profiles": names,

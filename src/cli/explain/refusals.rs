@@ -20,14 +20,14 @@ use std::sync::Arc;
 
 /// The statements that refuse a pod, or make it wait.
 #[derive(Default)]
-pub(super) struct Refusals {
+pub(crate) struct Refusals {
     told: Vec<(Option<String>, Told)>,
     /// The other pods of the groups that it waits with, with their states.
     members: Vec<(String, String)>,
 }
 
 impl Refusals {
-    pub(super) fn of(subject: &Subject, report: Option<&PodReport>, all: &Report) -> Self {
+    pub(crate) fn of(subject: &Subject, report: Option<&PodReport>, all: &Report) -> Self {
         let mut found = Self::default();
         let explanation = subject.explanation;
         if let Some((plugin, _)) = &explanation.refused_before_nodes {
@@ -122,7 +122,7 @@ impl Refusals {
     }
 
     /// The refusals as JSON: the statements, and the members of the group.
-    pub(super) fn json(&self, sources: &SourceMap) -> Option<(Value, Value)> {
+    pub(crate) fn json(&self, sources: &SourceMap) -> Option<(Value, Value)> {
         let told: Vec<Value> =
             self.told.iter().map(|(node, told)| to_json(told, node.as_deref(), sources)).collect();
         let members: Vec<Value> =

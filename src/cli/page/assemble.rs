@@ -149,7 +149,11 @@ fn pods(setup: &Setup, report: &Report, waiting: &Waiting) -> (Vec<PodState>, Fx
         let node = on(&pod.key);
         pods.push(PodState {
             pod: pod.clone(),
-            state: if node.is_some() { "running" } else { "evicted" },
+            state: match (&node, pod.is_terminating()) {
+                (Some(_), _) => "running",
+                (None, true) => "terminating",
+                (None, false) => "evicted",
+            },
             before: pod.node_name.clone(),
             node,
             message: String::new(),

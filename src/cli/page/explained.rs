@@ -3,6 +3,7 @@
 
 use crate::cli::explain::fix::{Asked, Fix, has_patch};
 use crate::cli::explain::node::{Subject, policy_rules};
+use crate::cli::explain::refusals::Refusals;
 use crate::cli::explain::text::{because, opens};
 use crate::dry_run::Report;
 use crate::explain::Suggestions;
@@ -34,6 +35,11 @@ pub(super) fn of(
             because: because(of),
         })
         .collect();
+    let own = report.pods.iter().find(|of| of.pod.key == subject.pod.key);
+    let statements = Refusals::of(subject, own, report).json(&subject.setup.policies.sources);
+    if let Some((told, members)) = statements {
+        (made.refused_by, made.group) = (told, members);
+    }
     made.would_help = helps
         .helps
         .iter()

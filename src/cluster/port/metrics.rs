@@ -242,11 +242,11 @@ metrics! {
         "Number of attempts to schedule pods, by the result. 'unschedulable' means a pod could not be scheduled, while 'error' means an internal scheduler problem";
     attempt_duration: Histograms<2> = "scheduler_scheduling_attempt_duration_seconds" ["result", "profile"] Stable
         "Scheduling attempt latency in seconds (scheduling algorithm + binding)" from_1_ms;
-    algorithm_duration: Histogram = "scheduler_scheduling_algorithm_duration_seconds" [] Alpha
+    algorithm_duration: Histogram = "scheduler_scheduling_algorithm_duration_seconds" [] Beta
         "Scheduling algorithm latency in seconds" from_1_ms;
     extension_point_duration: Histograms<3> = "scheduler_framework_extension_point_duration_seconds" ["extension_point", "status", "profile"] Stable
         "Latency for running all plugins of a specific extension point" from_100_us;
-    plugin_duration: Histograms<3> = "scheduler_plugin_execution_duration_seconds" ["plugin", "extension_point", "status"] Alpha
+    plugin_duration: Histograms<3> = "scheduler_plugin_execution_duration_seconds" ["plugin", "extension_point", "status"] Beta
         "Duration for running a plugin at a specific extension point, in one attempt of ten; one sample covers a filter or score plugin's work on all nodes" from_10_us;
     plugin_evaluations: Counters<3> = "scheduler_plugin_evaluation_total" ["plugin", "extension_point", "profile"] Beta
         "Number of attempts to schedule pods by each plugin and the extension point (available only in PreFilter, Filter, PreScore, and Score)";

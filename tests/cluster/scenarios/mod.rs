@@ -10,6 +10,7 @@ mod data;
 mod look;
 mod run;
 
+use crate::support::binaries::as_said;
 use data::{Group, Recorded, record, recorded};
 use run::{Stage, Who};
 use serde_json::Value;
@@ -34,10 +35,19 @@ fn expected(group: &Group, name: &str) -> Recorded {
             let look = all.get_mut(&scenario.name).and_then(|steps| steps.get_mut(difference.step - 1));
             let place = look.and_then(|look| look.pointer_mut(&difference.at));
             *place.unwrap_or_else(|| panic!("{}: {} is not recorded", scenario.name, difference.at)) =
-                difference.is.clone();
+                said(&difference.is);
         }
     }
     all
+}
+
+/// What is written of us, in the words of the version that the tests run with.
+fn said(is: &Value) -> Value {
+    match is {
+        Value::String(text) => as_said(text).into(),
+        Value::Array(all) => all.iter().map(said).collect(),
+        other => other.clone(),
+    }
 }
 
 /// The lines in which two looks differ.

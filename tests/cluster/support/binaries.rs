@@ -18,6 +18,14 @@ pub(crate) fn kubernetes() -> String {
     std::env::var("KUBERNETES").unwrap_or_else(|_| "1.37".to_owned())
 }
 
+/// A text of 1.37 as the version says it that the tests run with.
+pub(crate) fn as_said(text: &str) -> String {
+    match kubernetes().as_str() {
+        "1.36" => text.replace(". preemption: ", ". no new claims to deallocate, preemption: "),
+        _ => text.to_owned(),
+    }
+}
+
 /// The exit status of `build.sh` on a machine that cannot have the programs.
 const NOT_AVAILABLE: i32 = 3;
 

@@ -20,6 +20,8 @@ import { amount, count, counted } from "../words.js";
 /** How many entries of a legend are shown, and how many rows of a table. */
 const ENTRIES = 12;
 const ROWS = 200;
+/** How many bays have a row, and how many applications are named in it. */
+const [BAYS, FILLERS] = [50, 3];
 
 export class BaysView {
   /** @param {Plan} plan @param {State} state @param {boolean} [moments] whether pods are where they were before */
@@ -43,6 +45,7 @@ export class BaysView {
     this.words = h("p", { class: "words" });
     this.said = h("p", { class: "hidden", "aria-live": "polite" });
     this.table = h("details", { class: "as-table" });
+    this.sums = h("div");
     this.element = h("section", { class: "bays", "aria-label": "Bays" },
       this.controls, this.words,
       h("p", { id: "bays-help", class: "hidden" },
@@ -51,7 +54,7 @@ export class BaysView {
         h("button", { type: "button", "aria-label": "Zoom in", onclick: () => this.bays.zoom(1.4) }, "+"),
         h("button", { type: "button", "aria-label": "Zoom out", onclick: () => this.bays.zoom(1 / 1.4) }, "−"),
         h("button", { type: "button", "aria-label": "Show everything", onclick: () => this.all() }, "⤢")),
-      canvas, this.said, this.legend, this.table);
+      canvas, this.said, this.legend, this.sums, this.table);
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.show(state.choice));
   }
 
@@ -85,6 +88,7 @@ export class BaysView {
     if (choice.zoom) this.bays.reveal(node);
     this.drawControls(choice, group, wanted, explained !== undefined);
     this.drawLegend(choice, scheme);
+    this.drawSums(shape.bays.filter((bay) => bay.nodes.length > 0), group, podsOn);
     this.words.textContent = this.sentence(podsOn) + (found ? ` ${counted(found.size, "node")} found.` : "");
     this.said.textContent = node < 0 ? "" : this.nodeWords(node, scheme);
     this.drawTable(choice, shape.bays.flatMap((bay) => bay.nodes).filter((of) => !faded(of)));
@@ -105,15 +109,14 @@ export class BaysView {
     return found;
   }
 
-  /** `4 nodes with 3 pods; 1 pod waits.` @param {number[][]} podsOn */
+  /** `4 nodes with 3 pods; 1 pod on the quay.` @param {number[][]} podsOn */
   sentence(podsOn) {
     const { plan } = this;
     const on = podsOn.reduce((sum, pods) => sum + pods.length, 0);
     const waits = podsOn === plan.podsOn
       ? plan.quay.length
       : plan.of.pods.before.filter((node, pod) => node < 0 && plan.state(pod) !== "notOurs").length;
-    return `${counted(plan.of.nodes.name.length, "node")} with ${counted(on, "pod")}; ${
-      waits === 1 ? "1 pod waits" : `${count(waits)} pods wait`}.`;
+    return `${counted(plan.of.nodes.name.length, "node")} with ${counted(on, "pod")}; ${counted(waits, "pod")} on the quay.`;
   }
 
   /** @param {number} node @param {Scheme} scheme */
@@ -180,6 +183,46 @@ export class BaysView {
       items.push(h("li", { class: "quiet" }, `${counted(rest.length, "other")}: ${counted(sum, rest[0].of)}`));
     }
     this.legend.replaceChildren(h("ul", { "aria-label": "Colours" }, items));
+  }
+
+  /**
+   * What each bay has, and who fills it: the applications that request most of the resource of which least is free.
+   * @param {{name: string, nodes: number[]}[]} bays @param {string} group @param {number[][]} podsOn
+   */
+  drawSums(bays, group, podsOn) {
+    const { plan } = this;
+    const { nodes, resources } = plan.of;
+    const rows = bays.slice(0, BAYS).map((bay) => {
+      const all = resources.map((_, at) => bay.nodes.reduce((sum, node) => sum + nodes.allocatable[at][node], 0));
+      const on = bay.nodes.flatMap((node) => podsOn[node]);
+      const used = resources.map((_, at) => on.reduce((sum, pod) => sum + plan.request(pod, at), 0));
+      const [scarcest] = resources.map((_, at) => at).filter((at) => all[at] > 0).sort((a, b) => used[b] / all[b] - used[a] / all[a]);
+      return [bay.name || "all nodes", count(bay.nodes.length), count(on.length),
+        ...resources.map((name, at) => (all[at] > 0 ? `${amount(name, all[at] - used[at])} of ${amount(name, all[at])}` : "-")),
+        scarcest === undefined ? "" : this.fillers(on, scarcest, used[scarcest])];
+    });
+    const head = [{ text: group || "Nodes" }, { text: "Nodes", number: true }, { text: "Pods", number: true },
+      ...resources.map((name) => ({ text: `${name} free`, number: true })), { text: "Most is requested by" }];
+    const rest = bays.length - rows.length;
+    this.sums.replaceChildren(table("The bays with what is free", head, rows),
+      ...(rest > 0 ? [h("p", { class: "quiet" }, `and ${counted(rest, "other bay")}`)] : []));
+  }
+
+  /** `cpu: web 120, cart 80, others 20`. @param {number[]} on @param {number} resource @param {number} used */
+  fillers(on, resource, used) {
+    const { plan } = this;
+    /** @type {Map<number, number>} */
+    const by = new Map();
+    for (const pod of on) {
+      const application = plan.of.pods.application[pod];
+      by.set(application, (by.get(application) ?? 0) + plan.request(pod, resource));
+    }
+    const name = plan.of.resources[resource];
+    const most = [...by].filter(([, wanted]) => wanted > 0).sort((a, b) => b[1] - a[1]).slice(0, FILLERS);
+    const rest = used - most.reduce((sum, [, wanted]) => sum + wanted, 0);
+    const words = most.map(([application, wanted]) => `${plan.string(application)} ${amount(name, wanted)}`);
+    if (rest > 0) words.push(`others ${amount(name, rest)}`);
+    return words.length > 0 ? `${name}: ${words.join(", ")}` : "";
   }
 
   /** @param {Choice} choice @param {number[]} nodes */

@@ -2,11 +2,13 @@
 
 import { copy, h, link, table } from "../dom.js";
 import { inOrder } from "../plan.js";
+import { tree } from "./tree.js";
 import { count } from "../words.js";
 
 /**
  * @typedef {import("../plan.js").Plan} Plan
  * @typedef {import("../plan.js").Explained} Explained
+ * @typedef {import("../plan.js").Statement} Statement
  * @typedef {import("../state.js").State} State
  */
 
@@ -21,6 +23,10 @@ export function explanation(plan, state, of, pod) {
     const [plugin, reason] = of.refusedBeforeNodes;
     parts.push(h("p", null, `${plugin} refuses it before nodes are evaluated: ${reason}`));
   }
+  for (const statement of of.refusedBy) parts.push(told(statement));
+  if (of.group.length > 0) {
+    parts.push(table("Also in the group", [{ text: "Pod" }, { text: "State" }], of.group.map((one) => [one.pod, one.state])));
+  }
   if (of.sets.length > 0) parts.push(sets(state, of), rules(plan, state, of));
   if (of.conflicts.length > 0) parts.push(conflicts(of));
   for (const would of of.wouldRefuse) {
@@ -33,6 +39,16 @@ export function explanation(plan, state, of, pod) {
   parts.push(...helps(plan, of));
   if (of.message) parts.push(h("p", { class: "quiet" }, `Event: ${of.message}`));
   return h("div", { class: "explanation" }, parts);
+}
+
+/** What a statement says of the pod, with the values of its condition. @param {Statement} of */
+function told(of) {
+  const says = of.reason ?? (of.nodes ? `leaves the nodes ${of.nodes}` : "");
+  return h("div", { class: "told" },
+    h("p", null, h("strong", null, of.rule), " ", h("span", { class: "place" }, of.place), of.node ? ` on ${of.node}` : "", says ? `: ${says}` : ""),
+    of.error ? h("p", null, of.error) : null,
+    Object.entries(of.details).map(([name, value]) => h("p", null, `${name}: ${value}`)),
+    of.condition ? tree(of.condition) : null);
 }
 
 /** Nodes by their set of reasons; the parts add up. @param {State} state @param {Explained} of */

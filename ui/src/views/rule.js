@@ -4,11 +4,11 @@
 import { h, link } from "../dom.js";
 import { count } from "../words.js";
 import { choose } from "./bays.js";
+import { tree } from "./tree.js";
 
 /**
  * @typedef {import("../plan.js").Plan} Plan
  * @typedef {import("../plan.js").Explained} Explained
- * @typedef {import("../plan.js").Condition} Condition
  * @typedef {import("../plan.js").PolicyRule} PolicyRule
  * @typedef {import("../plan.js").PolicyText} PolicyText
  * @typedef {import("../state.js").State} State
@@ -96,18 +96,5 @@ function told(plan, policy, explained, values, chosen) {
       of.refuses && of.reason ? `: ${of.reason}` : "", of.reached ? "" : " (not reached: a statement before it refuses)"),
     of.error ? h("p", null, of.error) : null,
     Object.entries(of.details).map(([name, value]) => h("p", null, `${name}: ${value}`)),
-    of.condition ? h("ul", { class: "tree" }, condition(of.condition)) : null)));
-}
-
-/** A condition with its parts. @param {Condition} of @returns {HTMLElement} */
-function condition(of) {
-  const truth = of.truth === true ? "true" : of.truth === false ? "false" : "";
-  const word = truth
-    ? h("span", { class: `truth ${truth === "true" ? "good" : "bad"}` }, truth)
-    : h("span", { class: "truth" }, "");
-  const value = !truth && of.value !== null && of.value !== of.text ? h("strong", null, ` ${of.value}`) : null;
-  // A literal is its own value.
-  const parts = of.parts.filter((part) => part.parts.length > 0 || part.value !== part.text);
-  return h("li", { class: of.reached ? null : "quiet" }, word, h("code", null, of.text), value,
-    parts.length > 0 ? h("ul", null, parts.map(condition)) : null);
+    of.condition ? tree(of.condition) : null)));
 }

@@ -1,6 +1,6 @@
 // Why a pod is where it is: the scores of its node and of the best of the others, part by part.
 
-import { h, table } from "../dom.js";
+import { copy, h, table } from "../dom.js";
 import { count, counted } from "../words.js";
 import { choose } from "./bays.js";
 
@@ -60,6 +60,10 @@ function scores(plan, placement) {
   const columns = placement.nodes.map((of) => ({ text: plan.of.nodes.name[of.node] ?? "", number: true }));
   parts.push(table(`Scores of ${others.length === 0 ? "the node" : `the node and of ${counted(others.length, "other")}`}; ${counted(placement.feasible, "node")} ${placement.feasible === 1 ? "fits" : "fit"}`,
     [{ text: "Score by" }, ...columns], rows, { sum: ["Total", ...placement.nodes.map((of) => count(of.total))] }));
+  if (plan.of.flags) {
+    const command = `bayplan explain ${plan.podName(placement.pod)}${plan.of.flags} --all`;
+    parts.push(h("p", null, copy("Copy the command", command), " prints the scores of all nodes that fit, and why the others do not: ", h("code", null, command)));
+  }
   return h("div", null, parts);
 }
 
