@@ -39,6 +39,8 @@ const CRATES: &[(&str, &[&str])] = &[
     ("owo_colors", &["diag/draw"]),
     ("textwrap", &["diag/draw", "cli/output"]),
     ("unicode_width", &["diag/width"]),
+    ("signal_hook", &["cli/progress"]),
+    ("clap_mangen", &["cli/man"]),
     ("terminal_size", &["cli/output"]),
     ("supports_hyperlinks", &["cli/output"]),
     ("flate2", &["page"]),

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Makes dist/bayplan-VERSION-linux-ARCH.tar.gz of static binaries for Linux, with completions, the licences of all
+# Makes dist/bayplan-VERSION-linux-ARCH.tar.gz of static binaries for Linux, with completions, man pages, the licences of all
 # dependencies and a list of them (CycloneDX), and dist/SHA256SUMS. Two runs on one commit give equal lists; the archive
 # of equal binaries is equal.
 #
@@ -72,8 +72,9 @@ for arch in "$@"; do
         for shell in bash elvish fish powershell zsh; do
             "${runs[@]}" completions "$shell" >"$folder/completions/bayplan.$shell"
         done
+        "${runs[@]}" man "$folder/man"
     else
-        say "${runs[0]} is not on this machine (Debian: qemu-user): $name was not run and has no completions"
+        say "${runs[0]} is not on this machine (Debian: qemu-user): $name was not run and has neither completions nor man pages"
     fi
     cp "$folder/sbom.cdx.json" "dist/$name.sbom.cdx.json"
     tar --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner -C "$work" -cf - "$name" |

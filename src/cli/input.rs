@@ -1,6 +1,7 @@
 //! Reads the input of every command: policy files and folders, ConfigMaps with policies, cluster files.
 //! A file that cannot be read, and everything that is wrong inside of a file, is a diagnostic.
 
+use super::progress::Steps;
 use crate::diag::{Diagnostic, Source, SourceId, SourceMap, Span, codes, suggest};
 use crate::framework::Features;
 use crate::lang::analysis::claims::{Claimed, Clash};
@@ -48,6 +49,8 @@ pub(super) struct Policies {
     pub decides: Features,
     /// Patterns of files and folders to leave out.
     pub exclude: Vec<Glob>,
+    /// Counts the files and texts.
+    pub steps: Steps,
 }
 
 impl Policies {
@@ -67,7 +70,9 @@ impl Policies {
             for (folder, why) in unreadable {
                 self.unreadable(&folder, &why);
             }
+            self.steps.stage("reading files", files.len());
             for file in &files {
+                self.steps.step();
                 self.read_file(file, file == path);
             }
             if self.texts.len() + self.diagnostics.len() == before {
@@ -246,7 +251,9 @@ impl Policies {
         let mut named = FxHashMap::default();
         let mut claimed = Claimed::default();
         let mut load = Load::default();
+        self.steps.stage("checking policies", self.texts.len());
         for id in &self.texts {
+            self.steps.step();
             let Some(source) = self.sources.get(*id) else { continue };
             let (policies, diagnostics) = self.compiled(source);
             self.diagnostics.extend(diagnostics);

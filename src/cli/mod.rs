@@ -22,6 +22,7 @@ mod explain;
 mod page;
 mod version;
 mod completions;
+mod man;
 mod convert;
 mod schema;
 mod help;
@@ -147,6 +148,8 @@ enum Command {
     Version(version::Args),
     /// Prints a completion script for a shell.
     Completions(completions::Args),
+    /// Writes man pages into a folder.
+    Man(man::Args),
 }
 
 /// The name that people type.
@@ -232,6 +235,7 @@ pub fn main(arguments: impl IntoIterator<Item = std::ffi::OsString>) -> ExitStat
         Command::Schema(args) => schema::run(&args, &mut out),
         Command::Version(args) => version::run(&args, &mut out),
         Command::Completions(args) => completions::run(&args, &mut out),
+        Command::Man(args) => man::run(&args),
     };
     let ended = ended.and_then(|status| {
         out.finish().context("cannot write the output")?;

@@ -1,18 +1,20 @@
-//! Where long work is: a line on a terminal while it runs, and its end after `--timeout`.
+//! Where long work is: a line on a terminal while it runs, and what is said when it ends early: after `--timeout`, or by
+//! SIGINT.
 
 use super::ExitStatus;
 use super::output::{Output, StatusLine, count};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use signal_hook::consts::SIGINT;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// Nothing is shown of work that takes no longer.
 const QUIET: Duration = Duration::from_secs(1);
-/// How often the line is written.
+/// How often the line is written, and how soon an interruption ends the work.
 const PAUSE: Duration = Duration::from_millis(250);
 
-/// The first part, which may have warnings to write.
+/// The first part of work on a cluster.
 const READING: &str = "reading the cluster and the policies";
 
 /// A part of the work.
@@ -24,20 +26,45 @@ struct Stage {
     of: usize,
 }
 
+/// How far the work is.
 struct State {
     stage: Mutex<(Stage, bool)>,
     ends: Condvar,
     done: AtomicUsize,
 }
 
+/// Counts the work of one place; without a [`Progress`] it counts nothing.
+#[derive(Clone, Default)]
+pub(super) struct Steps(Option<Arc<State>>);
+
+impl Steps {
+    /// The next part of the work: `what` is done `of` times; 0 where that is not known.
+    pub(super) fn stage(&self, what: &'static str, of: usize) {
+        if let Some(state) = &self.0 {
+            state.done.store(0, Ordering::Relaxed);
+            state.stage.lock().unwrap_or_else(PoisonError::into_inner).0 = Stage { what, of };
+        }
+    }
+
+    /// It was done once.
+    pub(super) fn step(&self) {
+        if let Some(state) = &self.0 {
+            state.done.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
 /// Work that is under way, until it is dropped.
 pub(super) struct Progress {
     state: Arc<State>,
     line: Option<JoinHandle<()>>,
+    /// From now on SIGINT ends the process at once.
+    by_default: Arc<AtomicBool>,
 }
 
 impl Progress {
-    /// Work begins; after `timeout` the process ends with [`ExitStatus::Failure`] and says where it was.
+    /// Work begins, which reads a cluster first; after `timeout` the process ends with [`ExitStatus::Failure`] and says
+    /// where it was. One that SIGINT ends says so too.
     pub(super) fn start(out: &Output, timeout: Option<Duration>) -> Self {
         let stage = Stage { what: READING, of: 0 };
         let state = Arc::new(State {
@@ -45,17 +72,30 @@ impl Progress {
             ends: Condvar::new(),
             done: AtomicUsize::new(0),
         });
-        let shown = out.progress && !out.quiet;
-        let watched = state.clone();
-        let line = (shown || timeout.is_some())
-            .then(|| std::thread::spawn(move || watched.watch(shown, timeout, Instant::now())));
-        Self { state, line }
+        let (by_default, asked) = <(Arc<AtomicBool>, Arc<AtomicBool>)>::default();
+        // Without the handlers SIGINT ends the process as ever.
+        let _ = signal_hook::flag::register_conditional_default(SIGINT, by_default.clone());
+        let _ = signal_hook::flag::register(SIGINT, asked.clone());
+        let watch = Watch {
+            state: state.clone(),
+            line: out.status_line(),
+            shown: out.progress && !out.quiet,
+            timeout,
+            asked,
+            began: Instant::now(),
+        };
+        let line = std::thread::spawn(move || watch.run());
+        Self { state, line: Some(line), by_default }
+    }
+
+    /// What counts this work.
+    pub(super) fn steps(&self) -> Steps {
+        Steps(Some(self.state.clone()))
     }
 
     /// The next part of the work: `what` is done `of` times.
     pub(super) fn stage(&self, what: &'static str, of: usize) {
-        self.state.done.store(0, Ordering::Relaxed);
-        self.state.stage.lock().unwrap_or_else(PoisonError::into_inner).0 = Stage { what, of };
+        self.steps().stage(what, of);
     }
 
     /// It was done once.
@@ -71,31 +111,47 @@ impl Drop for Progress {
         if let Some(line) = self.line.take() {
             let _ = line.join();
         }
+        self.by_default.store(true, Ordering::SeqCst);
     }
 }
 
-impl State {
-    fn watch(&self, shown: bool, timeout: Option<Duration>, began: Instant) {
-        let mut stage = self.stage.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut line = StatusLine::beside_output();
+/// The thread that shows the work.
+struct Watch {
+    state: Arc<State>,
+    line: Arc<Mutex<StatusLine>>,
+    shown: bool,
+    timeout: Option<Duration>,
+    /// Whether SIGINT came.
+    asked: Arc<AtomicBool>,
+    began: Instant,
+}
+
+impl Watch {
+    fn run(self) {
+        let mut stage = self.state.stage.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
-            let left = timeout.map(|timeout| timeout.saturating_sub(began.elapsed()));
+            let left = self.timeout.map(|timeout| timeout.saturating_sub(self.began.elapsed()));
             let pause = left.map_or(PAUSE, |left| left.min(PAUSE));
-            stage = self.ends.wait_timeout(stage, pause).unwrap_or_else(PoisonError::into_inner).0;
+            stage = self.state.ends.wait_timeout(stage, pause).unwrap_or_else(PoisonError::into_inner).0;
             let (Stage { what, of }, ended) = *stage;
-            let place = match (self.done.load(Ordering::Relaxed), of) {
-                (_, 0) => what.to_owned(),
+            let mut line = self.line.lock().unwrap_or_else(PoisonError::into_inner);
+            let place = match (self.state.done.load(Ordering::Relaxed), of) {
+                (0, 0) => what.to_owned(),
+                (done, 0) => format!("{what}, {} so far", count(done)),
                 (done, of) => format!("{what}, {} of {}", count(done.min(of)), count(of)),
             };
-            if ended {
-                line.clear();
-                return;
+            if self.asked.load(Ordering::SeqCst) {
+                line.fail(&format!("interrupted while {place}"));
+                let _ = signal_hook::low_level::emulate_default_handler(SIGINT);
             }
-            if let Some(after) = timeout.filter(|timeout| began.elapsed() >= *timeout) {
+            if ended {
+                return line.clear();
+            }
+            if let Some(after) = self.timeout.filter(|timeout| self.began.elapsed() >= *timeout) {
                 line.fail(&format!("stopped after {after:?} (`--timeout`) while {place}"));
                 std::process::exit(ExitStatus::Failure as i32);
             }
-            if shown && what != READING && began.elapsed() > QUIET {
+            if self.shown && self.began.elapsed() > QUIET {
                 line.show(&format!("{place} …"));
             }
         }

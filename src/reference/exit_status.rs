@@ -112,6 +112,12 @@ pub static EXIT_STATUSES: &[ExitRow] = &[
     ExitRow { command: "schema", success: "always", findings: "", failure: "arguments are wrong" },
     ExitRow { command: "version", success: "always", findings: "", failure: "arguments are wrong" },
     ExitRow { command: "completions", success: "always", findings: "", failure: "arguments are wrong" },
+    ExitRow {
+        command: "man",
+        success: "the pages were written",
+        findings: "",
+        failure: "the folder cannot be written",
+    },
 ];
 
 /// The statuses of all commands.
@@ -121,7 +127,8 @@ pub(super) fn page() -> Page {
         "0: all is well. 1: the command did its work and found something. 2: the command could not do \
          its work; stderr says why. Data goes to stdout, everything else to stderr. A reader that goes \
          away (`bayplan lint … | head`) does not change the status; output that cannot be written \
-         (`> /dev/full`) is status 2.",
+         (`> /dev/full`) is status 2. SIGINT ends long work by the signal (130 in a shell), and stderr says how \
+         far it came.",
     );
     page.table(
         &["command", "0", "1", "2"],

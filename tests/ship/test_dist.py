@@ -49,12 +49,32 @@ class Dist(unittest.TestCase):
             self.assertEqual({of.mtime for of in archive.getmembers()}, {1700000000})
             self.assertEqual({(of.uid, of.gid) for of in archive.getmembers()}, {(0, 0)})
             third = archive.extractfile(f"{NAME}/THIRD-PARTY.txt").read().decode()
-        self.assertEqual(names, {
+        pages = {name for name in names if name.startswith("man/")}
+        # Commands within commands have pages too.
+        self.assertLessEqual({f"man/bayplan{command}.1" for command in ["", *self.commands()]}, pages)
+        self.assertEqual(names - pages, {
             "bayplan", "LICENSE", "README.md", "CHANGELOG.md", "THIRD-PARTY.txt", "sbom.cdx.json", "completions",
+            "man",
             *(f"completions/bayplan.{shell}" for shell in ("bash", "elvish", "fish", "powershell", "zsh"))})
         for crate in ("tokio", "kube", "aws-lc-rs"):
             self.assertRegex(third, rf"(?m)^{crate} [\d.]+: ")
         self.assertNotRegex(third, r"(?m)^(proptest|criterion) ")
+
+    def commands(self):
+        """The commands that the help lists, as names of man pages have them."""
+        help = subprocess.run([self.binary(), "--help"], check=True, capture_output=True, text=True).stdout
+        listed = help.split("Commands:", 1)[1].split("\n\n", 1)[0]
+        return [f"-{name}" for name in re.findall(r"(?m)^  ([a-z-]+)", listed)]
+
+    def binary(self):
+        return self.env["BAYPLAN_BINARY_amd64"]
+
+    def test_man_pages_have_what_the_help_has(self):
+        with tarfile.open(self.dist / f"{NAME}.tar.gz") as archive:
+            page = archive.extractfile(f"{NAME}/man/bayplan-run.1").read().decode()
+        self.assertTrue(page.startswith(".ie "), page[:80])
+        for words in (".TH bayplan-run 1", ".SH NAME", ".SH OPTIONS", "pool=gpu"):
+            self.assertIn(words, page)
 
     def test_the_checksums(self):
         run("sha256sum", "--check", "SHA256SUMS", cwd=self.dist)

@@ -4,6 +4,7 @@ mod cluster;
 mod effect;
 
 use super::input::{Glob, Policies, is_stream};
+use super::progress::Progress;
 use super::project::{self, Findings, Project};
 use super::setup::quoted;
 use super::{ExitStatus, Output, Style, setup};
@@ -88,11 +89,13 @@ pub(super) fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitStatus> {
         return explain(wanted, out);
     }
     let project = project::read()?;
-    let mut read = policies(args, &project)?;
+    let progress = Progress::start(out, None);
+    let mut read = policies(args, &project, &progress)?;
     let mut fixed = 0;
     if args.fix {
-        (fixed, read) = write_fixes(read, args, &project)?;
+        (fixed, read) = write_fixes(read, args, &project, &progress)?;
     }
+    drop(progress);
     if read.files == 0
         && let Some(unreadable) = read.diagnostics.first()
     {
@@ -186,10 +189,10 @@ fn in_comments(read: &Policies, source: &Source) -> Vec<formats::Suppressed> {
 }
 
 /// Reads and checks what was named, and takes out fixes that do not compile.
-fn policies(args: &Args, project: &Project) -> anyhow::Result<Policies> {
+fn policies(args: &Args, project: &Project, progress: &Progress) -> anyhow::Result<Policies> {
     let size = args.declared.size();
     let exclude = args.exclude.iter().chain(&project.exclude).cloned().collect();
-    let mut read = Policies { size, exclude, ..Policies::default() };
+    let mut read = Policies { size, exclude, steps: progress.steps(), ..Policies::default() };
     read.read_schemas(&[&args.kinds.schemas[..], &project.schemas].concat())?;
     read.read(&args.paths)?;
     let linted = read.files;
@@ -339,7 +342,12 @@ fn tell_memory(read: &Policies, out: &mut Output) -> anyhow::Result<()> {
 
 /// Writes fixes into the files until nothing more can be fixed, and says how many it wrote. A fix may
 /// uncover a mistake that has one, too.
-fn write_fixes(first: Policies, args: &Args, project: &Project) -> anyhow::Result<(usize, Policies)> {
+fn write_fixes(
+    first: Policies,
+    args: &Args,
+    project: &Project,
+    progress: &Progress,
+) -> anyhow::Result<(usize, Policies)> {
     if args.paths.iter().any(|path| is_stream(path)) {
         anyhow::bail!("stdin cannot be fixed in place: name files");
     }
@@ -358,7 +366,7 @@ fn write_fixes(first: Policies, args: &Args, project: &Project) -> anyhow::Resul
             std::fs::write(source.name(), text).with_context(|| format!("cannot write {}", source.name()))?;
         }
         fixed += round.applied;
-        read = policies(args, project)?;
+        read = policies(args, project, progress)?;
     }
 }
 

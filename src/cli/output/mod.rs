@@ -15,6 +15,7 @@ use super::ColorChoice;
 use crate::diag::{Drawn, Look, escape};
 use screen::Screen;
 use std::io::{IsTerminal, Write};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// What a piece of text is; the colour follows from it, and a word always says the same.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -40,6 +41,8 @@ pub enum Style {
 pub struct Output {
     stdout: Screen,
     stderr: Screen,
+    /// Where long work is; removed before anything is written.
+    status: Arc<Mutex<StatusLine>>,
     /// Whether stdout takes colours.
     pub colour: bool,
     /// Whether stderr takes colours.
@@ -97,6 +100,7 @@ impl Output {
         Self {
             stdout: Screen::new(Box::new(std::io::BufWriter::new(std::io::stdout()))),
             stderr: Screen::new(Box::new(std::io::stderr())),
+            status: Arc::default(),
             colour: colour(terminal),
             stderr_colour: colour(stderr_terminal),
             links: (
@@ -121,6 +125,7 @@ impl Output {
         Self {
             stdout: Screen::new(stdout),
             stderr: Screen::new(stderr),
+            status: Arc::default(),
             colour: false,
             stderr_colour: false,
             links: (false, false),
@@ -139,8 +144,18 @@ impl Output {
         &mut self.stdout
     }
 
+    /// The line that shows where long work is.
+    pub(super) fn status_line(&self) -> Arc<Mutex<StatusLine>> {
+        self.status.clone()
+    }
+
+    fn clear_status(&self) {
+        self.status.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
     /// Everything else goes here, escaped in the same way.
     pub fn stderr(&mut self) -> &mut dyn Write {
+        self.clear_status();
         &mut self.stderr
     }
 
@@ -172,6 +187,7 @@ impl Output {
 
     /// Drawn diagnostics on stderr.
     pub fn draw_on_stderr(&mut self, drawn: &Drawn) -> std::io::Result<()> {
+        self.clear_status();
         self.stderr.write_raw(drawn.as_str().as_bytes())
     }
 
@@ -231,6 +247,7 @@ impl Output {
 
     /// A text that consists of our own words only, on stderr.
     pub fn trusted_on_stderr(&mut self, text: &[u8]) -> std::io::Result<()> {
+        self.clear_status();
         self.stderr.write_raw(text)
     }
 
@@ -248,6 +265,7 @@ impl Output {
 
     /// An error of the command itself, with its causes, on stderr.
     pub fn error(&mut self, error: &anyhow::Error) {
+        self.clear_status();
         let _ = self.stdout.flush();
         let text = format!("{error:#}");
         let text = if error.is::<Lines>() { text } else { escape::line(&text).into_owned() };

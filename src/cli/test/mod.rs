@@ -13,6 +13,7 @@ mod run;
 mod text;
 
 use super::output::Output;
+use super::progress::Progress;
 use super::{ExitStatus, input, project, setup};
 use crate::diag::SourceMap;
 use crate::dry_run::cases::Ended;
@@ -158,10 +159,14 @@ pub(super) fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitStatus> {
     kinds.schemas.extend(project.schemas);
     let mut ran =
         Ran { files: Vec::new(), conditions: Conditions::default(), selected, milliseconds: 0, least };
+    let progress = Progress::start(out, None);
+    progress.stage("running test files", files.len());
     for (file, line) in &files {
         let outcome = run::file(args, &kinds, file, *line, &mut ran.conditions, out)?;
         ran.files.push(outcome);
+        progress.step();
     }
+    drop(progress);
     if !args.name.is_empty() && ran.broken() == 0 && ran.cases().next().is_none() {
         anyhow::bail!("no case has a name with `{}`", args.name.join("` or `"));
     }
