@@ -71,10 +71,16 @@ fn typed(plane: &ControlPlane, line: &str) {
     let ran = Command::new("sh")
         .args(["-ec", line])
         .env("KUBECONFIG", plane.kubeconfig())
-        .env("PATH", plane.path_with_kubectl())
+        .env("PATH", format!("{}:{}", folder_of_ours(), plane.path_with_kubectl()))
         .output()
         .unwrap();
     assert!(ran.status.success(), "{line}: {}", String::from_utf8_lossy(&ran.stderr));
+}
+
+/// The folder of the program.
+fn folder_of_ours() -> String {
+    let program = std::path::Path::new(env!("CARGO_BIN_EXE_bayplan"));
+    program.parent().unwrap().display().to_string()
 }
 
 /// Applies manifests of `deploy`, and says that the Deployment is ready, which no controller does here.
@@ -171,11 +177,18 @@ fn a_right_is_missing(plane: &ControlPlane) {
     let said = found(plane, &[], "rights", "may not create pods/binding");
     assert_eq!(said.status, 1, "{:#}", said.document);
     assert!(said.says("rights", "no pod is bound"), "{:#}", said.document);
-    // Another account has other rights.
-    let other = doctor(plane, &["--as", "bayplan/bayplan-policies"]);
-    assert!(other.says("rights", "system:serviceaccount:bayplan:bayplan-policies may not list, watch pods"));
     typed(plane, said.of("rights")[0]["command"].as_str().unwrap());
     wait_until("nothing is missing", SOON, || doctor(plane, &[]).status == 0);
+    // Another account has none of them, and gets the roles.
+    let other = || doctor(plane, &["--as", "bayplan/other"]);
+    let said = other();
+    assert!(said.says("rights", "system:serviceaccount:bayplan:other lacks"), "{:#}", said.document);
+    let line = said.of("rights")[0]["command"]
+        .as_str()
+        .unwrap()
+        .replace("bayplan rbac", "bayplan rbac --name other");
+    typed(plane, &line);
+    wait_until("it has all", SOON, || other().of("rights").is_empty());
 }
 
 fn a_policy_is_not_loaded(plane: &ControlPlane) {

@@ -267,6 +267,7 @@ pub(super) mod testing {
     //! Facts for the tests of checks.
 
     use super::*;
+    use crate::policies::account::PolicyAccount;
     use bayplan_framework::Need;
     use serde_json::{Value, json};
 
@@ -322,6 +323,7 @@ pub(super) mod testing {
                 needs: Vec::<Need>::new(),
                 lease: Some(lease),
                 namespace: "bayplan".into(),
+                account: PolicyAccount::beside("bayplan"),
                 ..Wanted::of_extender(false, vec!["bayplan-policies".into()])
             },
             names: vec![name.to_owned()],
