@@ -1,4 +1,4 @@
-//! Where long work is: a line on a terminal while it runs, and what is said when it ends early: after `--timeout`, or by
+//! Where long work is: a line on a terminal while it runs, and what is reported when it ends early: after `--timeout`, or by
 //! SIGINT.
 
 use super::ExitStatus;
