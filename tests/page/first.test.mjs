@@ -228,4 +228,6 @@ test("a click in the picture chooses the node and the pod that are there", () =>
     assert.match(text, /default\/train-a/);
     await page.mouse.wheel(0, -300);
     await page.waitForFunction(() => location.hash.includes("zoom="));
+    // As many steps as a hand makes in a few seconds: the browser has nothing to say against it.
+    for (let step = 0; step < 400; step++) await page.evaluate((x) => window.bayplan.bays.bays.pan(x, 0), step % 2 ? 3 : -3);
   }));

@@ -47,6 +47,8 @@ export class State {
     this.choice = fromHash(location.hash, start);
     /** @type {((choice: Choice, before: Choice) => void)[]} */
     this.listeners = [];
+    /** @type {ReturnType<typeof setTimeout> | undefined} */
+    this.later = undefined;
     addEventListener("hashchange", () => this.take(fromHash(location.hash, start), false));
   }
 
@@ -58,6 +60,15 @@ export class State {
   /** A change of looks, which makes no step to go back to. @param {Partial<Choice>} change */
   adjust(change) {
     this.choice = { ...this.choice, ...change };
+    clearTimeout(this.later);
+    // Browsers refuse a new address for every frame.
+    this.later = setTimeout(() => this.write(), 150);
+  }
+
+  /** Writes what was adjusted. */
+  write() {
+    clearTimeout(this.later);
+    this.later = undefined;
     history.replaceState(null, "", toHash(this.choice));
   }
 
@@ -65,6 +76,9 @@ export class State {
   take(choice, write) {
     const before = this.choice;
     if (toHash(choice) === toHash(before)) return;
+    if (write && this.later !== undefined) this.write();
+    clearTimeout(this.later);
+    this.later = undefined;
     this.choice = choice;
     if (write) history.pushState(null, "", toHash(choice));
     for (const listener of this.listeners) listener(choice, before);

@@ -14,7 +14,7 @@ function condition(of) {
   const truth = of.truth === true ? "true" : of.truth === false ? "false" : "";
   const word = truth
     ? h("span", { class: `truth ${truth === "true" ? "good" : "bad"}` }, truth)
-    : h("span", { class: "truth" }, "");
+    : null;
   const value = !truth && of.value !== null && of.value !== of.text ? h("strong", null, ` ${of.value}`) : null;
   // A literal is its own value.
   const parts = of.parts.filter((part) => part.parts.length > 0 || part.value !== part.text);
