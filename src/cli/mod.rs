@@ -348,7 +348,7 @@ mod tests {
             match (quote, c) {
                 (Some(open), c) if c == open => quote = None,
                 (None, '\'' | '"') => quote = Some(c),
-                (None, '|' | '&' | ')' | ';') => break,
+                (None, '|' | '&' | ')' | ';' | '>') => break,
                 (None, ' ') => {
                     blanks += 1;
                     if blanks == 2 {
