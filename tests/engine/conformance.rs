@@ -405,6 +405,9 @@ const FAMILIES: &[&str] = &[
     "capacity",
     "ephemeral",
     "attach",
+    "imagevolumes",
+    "resized",
+    "drivers",
 ];
 
 fn family(name: &str, cases: &[Value], decider: &mut dyn Decider) -> Count {

@@ -10,6 +10,7 @@ import (
 var families = []string{
 	"basic", "resources", "strategies", "taints", "nodeaffinity", "ports", "images", "profiles", "hints",
 	"spread", "defaults", "interpod", "mixed", "preempt", "volumes", "capacity", "ephemeral", "attach",
+	"imagevolumes", "resized", "drivers",
 	"hints-pods", "hints-volumes", "extenders", "outcomes",
 }
 
@@ -44,7 +45,7 @@ func makeCase(family string, seed uint64, i int) (any, error) {
 // isStable says whether nothing in the case depends on what upstream leaves to chance: the order of maps in which it
 // tries volumes of equal size, and the offset at which it begins to look for victims.
 func (s *schedulingCase) isStable(family string) bool {
-	if family != "preempt" && family != "extenders" && !slices.Contains(ofVolumes, family) {
+	if family != "preempt" && family != "extenders" && !slices.Contains(ofVolumes, drawnAs(family)) {
 		return true
 	}
 	first := canonical(raw(s))
@@ -61,8 +62,12 @@ func (s *schedulingCase) unprepared() bool {
 }
 
 func drawCase(g gen, family string, seed uint64, i int) *schedulingCase {
-	made := &schedulingCase{Name: fmt.Sprintf("%s-%d-%d", family, seed, i), Config: raw(g.config(family)), draw: &g}
+	name := fmt.Sprintf("%s-%d-%d", family, seed, i)
+	of := family
+	family = drawnAs(of)
+	made := &schedulingCase{Name: name, Config: raw(g.config(family)), draw: &g}
 	objects, store, nodes := g.cluster(family)
+	pods := []object{}
 	for p := range g.between(4, 8) {
 		pod := g.pod(family, fmt.Sprintf("new-%03d", p), p)
 		if family == "profiles" && g.chance(50) {
@@ -75,8 +80,10 @@ func drawCase(g gen, family string, seed uint64, i int) *schedulingCase {
 		if family == "preempt" || family == "extenders" && g.chance(60) {
 			g.preempts(pod, nodes)
 		}
-		made.Pending = append(made.Pending, raw(pod))
+		pods = append(pods, pod)
 	}
+	g.differs(of, objects, pods)
+	made.Pending = raws(pods)
 	made.Objects = raws(objects)
 	return made
 }
