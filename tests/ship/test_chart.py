@@ -32,6 +32,8 @@ WITHOUT_VALUE = {
     "--cert-dir": "the file system is read-only; `securePort.certificateSecret` has a certificate",
     "--pod-max-in-unschedulable-pods-duration": "for debugging; `extraArgs` has it",
     "--write-config-to": "writes a file and ends",
+    "--emulated-version": "for comparisons with kube-scheduler; `extraArgs` has it",
+    "--min-compatibility-version": "it changes nothing; `extraArgs` has it",
     "--color": "a log has no colours",
     "--quiet": "a log is no output of a command",
     "--no-graphics": "a log has no drawings",
@@ -121,7 +123,7 @@ def test_every_flag_of_run_has_a_value_or_a_reason():
 def test_every_flag_of_extender_has_a_value_or_a_reason():
     reached = set()
     for extra in [("--set", "extender.bind=true"), ("--values", str(values_of("everything")), "--set", "configuration=null",
-                                                  "--set", "writeStatus=null", "--set", "nodes="), ("--values", str(values_of("files")))]:
+                                                  "--set", "writeStatus=null", "--set", "nodes=", "--set", "kubernetes="), ("--values", str(values_of("files")))]:
         given = arguments(rendered(*extra, "--set", "way=extender"))
         reached |= {word.split("=")[0] for word in given}
     reached = {"--v" if word == "-v" else word for word in reached}
@@ -224,6 +226,8 @@ def test_an_api_server_takes_what_is_rendered(case, plane):
     (["--set", "way=extender", "--set", "configuration.parallelism=4"], "take `configuration` out of the values"),
     (["--set", "way=extender", "--set", "writeStatus={PodGroup}"], "take `writeStatus` out of the values"),
     (["--set", "way=extender", "--set", "nodes=pool=gpu"], "take `nodes` out of the values"),
+    (["--set", "way=extender", "--set-string", "kubernetes=1.36"], "take `kubernetes` out of the values"),
+    (["--set-string", "kubernetes=1.35"], "kubernetes"),
     (["--set", "policies.from=files"], "set policies.texts or policies.existingConfigMap"),
     (["--set", "policies.existingConfigMap=x"], "set policies.from=files, or take it out"),
     (["--set", "replicas=1"], "raise replicas, or set podDisruptionBudget.enabled=false"),

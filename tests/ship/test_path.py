@@ -179,6 +179,8 @@ class ThePath(unittest.TestCase):
                     for command, took in self.times.items():
                         print(f"{took:6.1f} s  {command}")
                 self.assertEqual(self.kubelet.problems, [])
+                # The last pods may have been made a moment before.
+                self.feeder.all_bound()
                 self.every_pod_was_bound_once()
 
     def test_static_pod(self):

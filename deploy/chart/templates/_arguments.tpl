@@ -19,6 +19,9 @@
 {{- with $v.nodes }}
 - {{ printf "--nodes=%s" . | quote }}
 {{- end }}
+{{- with $v.kubernetes }}
+- --kubernetes={{ . }}
+{{- end }}
 {{- if ne (int $port.port) 10259 }}
 - --secure-port={{ $port.port }}
 {{- end }}
