@@ -68,7 +68,7 @@ fn the_page_of_versions_is_what_the_table_says() {
         "# Versions of Kubernetes\n\nBayplan decides as kube-scheduler 1.37. With `--kubernetes 1.36` it decides as 1.36: \
          `run`, `dry-run`, `explain` and `test`\nhave the flag, and the project file `bayplan.yaml` the field \
          `kubernetes`. The version of the API server\nnever chooses. The behaviour is that of the releases {} and {}, \
-         compared with recorded decisions of both.\n\nThese are all visible differences. A difference with a feature \
+         compared with recorded decisions of both.\n\nThese are the differences that Bayplan follows; the end of the page has what it leaves out. A difference with a feature \
          gate moves its default, and the gate decides\n([feature gates](feature-gates.md)). This page is made from the \
          table in `src/model/kubernetes.rs`.\n",
         releases[0], releases[1]
@@ -91,15 +91,18 @@ fn the_page_of_versions_is_what_the_table_says() {
     page.push_str(
         "\n## What an upgrade changes\n\n`bayplan diff --kubernetes 1.36..1.37 --cluster cluster.yaml`, without files on the \
          live cluster, decides the\npending pods as both versions do. For each pod that is treated otherwise it names the \
-         smallest set of rows\nabove that makes the difference. Nodes that are equally good are compared as a set. Running \
+         rows\nabove that make the difference: one row if one suffices, else a pair, else all that change something. Nodes that are equally good are compared as a set. Running \
          pods stay where\nthey are, and are not compared.\n\n## Emulation\n\n`--emulated-version` and `--min-compatibility-version` of kube-scheduler are taken with \
          upstream's meaning: a\nbinary of 1.37 that emulates 1.36 has the stages, defaults and locks of the gates of \
-         1.36, and every\ndifference above that has no gate is that of 1.37.\n\n## Faults of 1.36 that stay \
-         mended\n\nWith `--kubernetes 1.36` too:\n\n- When the last victim of a preemption was only in the \
+         1.36, and every\ndifference above that has no gate is that of 1.37.\n\n## Faults that are not \
+         copied\n\nOf 1.36, with `--kubernetes 1.36` too:\n\n- When the last victim of a preemption was only in the \
          scheduler's memory, the preemptor is tried again at once.\n- Claims that only one pod may use are counted \
-         from the pods that are there.\n- A queued pod that was updated counts with what it requests now.\n- A pod \
-         with `volumes` of a CSIStorageCapacity that has a `maximumVolumeSize` and no `capacity` is scored as one \
-         without\n  room; kube-scheduler 1.37 panics.\n",
+         from the pods that are there.\n- A queued pod that was updated counts with what it requests now.\n\nOf \
+         1.37: a CSIStorageCapacity with a `maximumVolumeSize` and without a `capacity` counts as nothing in the \
+         score;\nkube-scheduler panics.\n\n## Left out\n\nThe metrics `scheduler_queued_entities` and \
+         `scheduler_queue_incoming_entities_total` of 1.37, which count pods as\n`scheduler_pending_pods` and \
+         `scheduler_queue_incoming_pods_total` do while groups of pods are not built; and that 1.37 hides\n\
+         `scheduler_preemption_goroutines_duration_seconds`.\n",
     );
     let path = repository("docs/versions.md");
     if std::env::var("BAYPLAN_GOLDEN").is_ok_and(|mode| mode == "write") {
