@@ -62,7 +62,7 @@ impl<'p> Meaning<'p> {
     }
 
     /// What a memo remembers, and under which key.
-    pub(crate) fn of_memo(&mut self, id: MemoId) -> u64 {
+    pub fn of_memo(&mut self, id: MemoId) -> u64 {
         self.named(Named::Memo(id))
     }
 

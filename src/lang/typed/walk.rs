@@ -80,7 +80,7 @@ pub fn parts(expr: &Expr) -> Vec<&Expr> {
 }
 
 /// [`each_part`] for parts that are changed on the way.
-pub(crate) fn each_part_mut(expr: &mut Expr, f: &mut impl FnMut(&mut Expr)) {
+pub fn each_part_mut(expr: &mut Expr, f: &mut impl FnMut(&mut Expr)) {
     for_each_part!(&mut expr.kind, iter_mut, f, mut);
 }
 

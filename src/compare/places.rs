@@ -1,0 +1,164 @@
+//! [`Place`]: where the value of an expression is in the objects of a witness, so that it can be given a value.
+
+use bayplan_lang::analysis::shape::constant;
+use bayplan_lang::language::fields::Meaning;
+use bayplan_lang::typed::{Expr, ExprKind, Policy, Root, SlotId};
+use bayplan_lang::types::Type;
+use bayplan_lang::types::value::Constant;
+use serde_json::{Value, json};
+
+/// An object of a witness.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Of {
+    Pod,
+    Node,
+    Namespace,
+    /// The pod that may be evicted.
+    Victim,
+}
+
+/// How a value is written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Form {
+    Plain,
+    Millicores,
+    Whole,
+}
+
+/// Where a value is.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Place {
+    /// A field of an object.
+    Field(Of, Vec<String>, bool),
+    /// The instant of the evaluation.
+    Now,
+    /// How many pods are on the node.
+    PodsOnNode,
+}
+
+impl Place {
+    /// Of an expression; `None`: it is computed of more than one field, or it is not known where it comes from.
+    pub(crate) fn of(policy: &Policy, expr: &Expr, victim: Option<SlotId>) -> Option<Self> {
+        match &expr.kind {
+            ExprKind::Now => Some(Self::Now),
+            ExprKind::Call(function, args, _) if function.def().counts_elements => match args.as_slice() {
+                [pods] if is_pods_of_node(policy, pods) => Some(Self::PodsOnNode),
+                _ => None,
+            },
+            _ => {
+                let (of, path) = path(policy, expr, victim)?;
+                let millicores = matches!(expr.ty.present(), Type::Cpu);
+                Some(Self::Field(of, path, millicores))
+            }
+        }
+    }
+
+    /// A value as it is written there; `None`: it cannot be.
+    pub(crate) fn written(&self, value: &Constant) -> Option<Value> {
+        let Self::Field(_, path, millicores) = self else { return None };
+        let quantity = path.iter().any(|step| ["requests", "limits", "allocatable", "capacity"].contains(&step.as_str()));
+        let form = match (quantity, millicores) {
+            (true, true) => Form::Millicores,
+            (true, false) => Form::Whole,
+            (false, _) => Form::Plain,
+        };
+        Some(match (value, form) {
+            (Constant::Int(of), Form::Millicores) => json!(format!("{of}m")),
+            (Constant::Int(of), Form::Whole) => json!(of.to_string()),
+            (Constant::Int(of), Form::Plain) => json!(of),
+            (Constant::Uint(of), _) => json!(of),
+            (Constant::Float(of), _) => json!(of),
+            (Constant::Bool(of), _) => json!(of),
+            (Constant::Time(at), _) => json!(at.to_rfc3339_exactly()),
+            (Constant::String(text), _) => json!(text.as_str()),
+            _ => return None,
+        })
+    }
+}
+
+fn is_pods_of_node(policy: &Policy, expr: &Expr) -> bool {
+    let ExprKind::Field(node, field) = &resolved(policy, expr).kind else { return false };
+    matches!(resolved(policy, node).kind, ExprKind::Root(Root::Node)) && field.def().name == "pods"
+}
+
+fn resolved<'p>(policy: &'p Policy, expr: &'p Expr) -> &'p Expr {
+    bayplan_lang::analysis::shape::resolve_alias(policy, expr)
+}
+
+/// The object, and the names on the way to the value in it.
+fn path(policy: &Policy, expr: &Expr, victim: Option<SlotId>) -> Option<(Of, Vec<String>)> {
+    let expr = resolved(policy, expr);
+    let joined = |inner: &Expr, steps: Vec<String>| {
+        let (of, mut path) = path(policy, inner, victim)?;
+        path.extend(steps);
+        Some((of, path))
+    };
+    match &expr.kind {
+        ExprKind::Root(Root::Pod) => Some((Of::Pod, Vec::new())),
+        ExprKind::Root(Root::Node) => Some((Of::Node, Vec::new())),
+        ExprKind::Root(Root::Namespace) => Some((Of::Namespace, Vec::new())),
+        ExprKind::Slot(slot) if Some(*slot) == victim => Some((Of::Victim, Vec::new())),
+        ExprKind::ApiField(inner, name) => joined(inner, vec![name.to_string()]),
+        ExprKind::Field(inner, field) => {
+            let def = field.def();
+            if let Some(label) = def.label() {
+                return joined(inner, vec!["metadata".into(), "labels".into(), label.into()]);
+            }
+            let source = match def.meaning {
+                Some(Meaning::Requests) => "spec.containers[].resources.requests",
+                // On a node without pods all is free.
+                Some(Meaning::Free | Meaning::Allocatable) => "status.allocatable",
+                _ => def.source,
+            };
+            let plain = |c: char| c.is_ascii_alphanumeric() || ".[]".contains(c);
+            if !source.chars().all(plain) {
+                return None;
+            }
+            // A field of the owner of a pod is found from the pod.
+            let (of, above) = path(policy, inner, victim)?;
+            let steps: Vec<String> = source.replace("[]", ".0").split('.').map(str::to_owned).collect();
+            let below = above.len() <= steps.len() && steps.starts_with(&above);
+            let nested = above.is_empty() || above.as_slice() == ["metadata", "ownerReferences"];
+            (below && nested).then_some((of, steps))
+        }
+        ExprKind::Index(inner, key) | ExprKind::Resource(inner, key) => {
+            let key = constant(policy, key)?;
+            joined(inner, vec![key.as_str()?.to_owned()])
+        }
+        _ => None,
+    }
+}
+
+/// Sets a value at a path of an object, or removes it.
+pub(crate) fn set(object: &mut Value, path: &[String], value: Option<Value>) {
+    let Some((last, above)) = path.split_last() else { return };
+    let mut at = object;
+    for (depth, step) in above.iter().enumerate() {
+        if at.is_null() {
+            *at = json!({});
+        }
+        let next_is_index = path.get(depth + 1).is_some_and(|next| next == "0");
+        at = match at {
+            Value::Array(list) => {
+                if list.is_empty() {
+                    list.push(json!({}));
+                }
+                let Some(first) = list.first_mut() else { return };
+                first
+            }
+            Value::Object(map) => {
+                map.entry(step.clone()).or_insert_with(|| if next_is_index { json!([]) } else { json!({}) })
+            }
+            _ => return,
+        };
+    }
+    if at.is_null() {
+        *at = json!({});
+    }
+    if let Value::Object(map) = at {
+        match value {
+            Some(value) => drop(map.insert(last.clone(), value)),
+            None => drop(map.remove(last)),
+        }
+    }
+}

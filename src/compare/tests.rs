@@ -1,0 +1,212 @@
+//! Verdicts about pairs of rules, and a slow oracle: every pod and node of a small domain, by the reference evaluator.
+
+#![allow(clippy::unwrap_used)]
+
+use super::*;
+use bayplan_diag::SourceMap;
+
+fn policy(rules: &str) -> Policy {
+    let mut sources = SourceMap::new();
+    let id = sources.add("p.bay", format!("policy p {{ {rules} }}"));
+    let (mut policies, said) = bayplan_lang::compile(sources.get(id).unwrap());
+    assert_eq!(policies.len(), 1, "{rules}: {said:?}");
+    policies.remove(0)
+}
+
+/// The verdict about the only rule that is not the same, with the texts of its witnesses.
+fn verdict(old: &str, new: &str) -> (&'static str, Vec<String>) {
+    let (old, new) = (policy(old), policy(new));
+    let diffs = compare(Some(&old), Some(&new), None);
+    let changed: Vec<&RuleDiff> = diffs.iter().filter(|diff| !matches!(diff.verdict, Verdict::Same)).collect();
+    match changed.as_slice() {
+        [] => ("same", Vec::new()),
+        [diff] => {
+            let because = diff.verdict.witnesses().into_iter().map(|(effect, witness)| {
+                format!("{effect}: {}", witness.made_of.as_ref().unwrap().because.join(", "))
+            });
+            (diff.verdict.word(), because.collect())
+        }
+        more => panic!("{more:?}"),
+    }
+}
+
+fn filter(condition: &str) -> String {
+    format!("filter f {{ reject \"no\" when {condition} }}")
+}
+
+#[test]
+fn conditions_are_compared_by_meaning() {
+    let same = [
+        ("node.labels[\"a\"] == \"x\"", "\"x\" == node.labels[\"a\"]"),
+        ("!(node.unschedulable && pod.priority > 3)", "!node.unschedulable || pod.priority <= 3"),
+        ("pod.priority > 3", "pod.priority >= 4"),
+        ("node.labels[\"a\"] == \"x\" || node.labels[\"a\"] == \"y\"", "node.labels[\"a\"] in [\"y\", \"x\"]"),
+        ("pod.requests.cpu > node.free.cpu", "!(node.free.cpu >= pod.requests.cpu)"),
+        ("(pod.labels[\"a\"] ?? \"\") == \"x\"", "pod.labels[\"a\"] == \"x\""),
+        ("\"a\" in pod.labels", "has(pod.labels[\"a\"])"),
+    ];
+    for (old, new) in same {
+        assert_eq!(verdict(&filter(old), &filter(new)).0, "same", "{old} and {new}");
+    }
+    let stricter = [
+        ("pod.priority > 3", "pod.priority > 2"),
+        ("node.labels[\"a\"] == \"x\"", "node.labels[\"a\"] in [\"x\", \"y\"]"),
+        ("pod.labels[\"team\"] != node.labels[\"team\"] && node.unschedulable", "pod.labels[\"team\"] != node.labels[\"team\"]"),
+        ("node.free.cpu < 2cpu", "node.free.cpu < 4cpu"),
+        ("node.pods.count() > 10", "node.pods.count() > 5"),
+        ("node.name.startsWith(\"gpu-a\")", "node.name.startsWith(\"gpu-\")"),
+    ];
+    for (old, new) in stricter {
+        let (word, witness) = verdict(&filter(old), &filter(new));
+        assert_eq!((word, witness.len()), ("stricter", 1), "{old} and {new}: {witness:?}");
+        let (word, witness) = verdict(&filter(new), &filter(old));
+        assert_eq!((word, witness.len()), ("looser", 1), "{new} and {old}: {witness:?}");
+    }
+    let (word, witness) = verdict(&filter("pod.priority > 3"), &filter("node.unschedulable"));
+    assert_eq!((word, witness.len()), ("incomparable", 2), "{witness:?}");
+}
+
+#[test]
+fn what_stands_around_a_condition_counts() {
+    let when = |applies: &str, rule: &str| format!("applies when {applies} {rule}");
+    let rule = filter("node.unschedulable");
+    assert_eq!(verdict(&rule, &when("pod.priority > 0", &rule)).0, "looser");
+    let lets = format!("let limit = 4 {}", filter("pod.priority > limit"));
+    assert_eq!(verdict(&filter("pod.priority > 4"), &lets).0, "same");
+    assert_eq!(verdict(&filter("pod.priority > 4"), "").0, "looser");
+    assert_eq!(verdict("", &filter("pod.priority > 4")).0, "stricter");
+    assert_eq!(verdict(&rule, &rule.replace("filter f", "filter g")).0, "same");
+    let audit = rule.replace("{ ", "{ mode audit ");
+    assert_eq!(verdict(&rule, &audit).0, "looser");
+}
+
+#[test]
+fn scores_are_compared_by_their_values() {
+    let score = |body: &str| format!("score s {{ {body} }}");
+    let give = score("give 75 when node.labels[\"a\"] == \"x\" give 10");
+    assert_eq!(verdict(&give, &score("give 10 when node.labels[\"a\"] != \"x\" give 75")).0, "same");
+    assert_eq!(verdict(&give, &score("give 50 when node.labels[\"a\"] == \"x\" give 10")).0, "different");
+    assert_eq!(verdict(&give, &give.replace("score s", "score s weight 3")).0, "different");
+}
+
+/// What is combined to random conditions.
+const ATOMS: &[&str] = &[
+    "pod.priority > 3", "pod.priority >= 3", "pod.priority == 3", "pod.priority < 0", "node.unschedulable",
+    "node.labels[\"a\"] == \"x\"", "node.labels[\"a\"] in [\"x\", \"y\"]", "node.labels[\"a\"] != \"y\"", "has(node.labels[\"a\"])",
+    "pod.labels[\"a\"] == node.labels[\"a\"]", "pod.labels[\"a\"] != node.labels[\"a\"]", "(pod.labels[\"a\"] ?? \"x\") == \"x\"",
+    "\"a\" in pod.labels", "pod.requests.cpu > node.free.cpu", "node.free.cpu < 2cpu", "pod.requests.cpu >= 2cpu",
+    "(pod.labels[\"a\"] ?? \"\").startsWith(\"x\")", "(pod.labels[\"a\"] ?? \"\").startsWith(\"xy\")",
+    "(pod.priority > 3 ? node.unschedulable : \"a\" in pod.labels)", "node.free.cpu >= pod.requests.cpu", "true",
+];
+
+/// A condition of so many atoms.
+fn random_condition(random: &mut impl FnMut(usize) -> usize, depth: usize) -> String {
+    if depth == 0 || random(4) == 0 {
+        return ATOMS.get(random(ATOMS.len())).unwrap_or(&"true").to_string();
+    }
+    let left = random_condition(random, depth - 1);
+    match random(3) {
+        0 => format!("!({left})"),
+        1 => format!("({left} && {})", random_condition(random, depth - 1)),
+        _ => format!("({left} || {})", random_condition(random, depth - 1)),
+    }
+}
+
+/// Every pod and node of a small domain.
+fn domain() -> Vec<Objects> {
+    let base = Objects::default();
+    let texts = [None, Some("x"), Some("y"), Some("xy"), Some("z")];
+    let mut all = Vec::new();
+    for of_pod in texts {
+        for of_node in texts {
+            for priority in [-1, 0, 3, 4] {
+                for (cpu, free, unschedulable) in [("1", "1", true), ("2", "1", false), ("3", "4", false), ("1", "3", true)] {
+                    let mut objects = base.clone();
+                    let set = |object: &mut serde_json::Value, path: &str, value: serde_json::Value| {
+                        let path: Vec<String> = path.split('/').map(str::to_owned).collect();
+                        places::set(object, &path, Some(value));
+                    };
+                    of_pod.into_iter().for_each(|text| set(&mut objects.pod, "metadata/labels/a", text.into()));
+                    of_node.into_iter().for_each(|text| set(&mut objects.node, "metadata/labels/a", text.into()));
+                    set(&mut objects.pod, "spec/priority", priority.into());
+                    set(&mut objects.pod, "spec/containers/0/resources/requests/cpu", cpu.into());
+                    set(&mut objects.node, "status/allocatable/cpu", free.into());
+                    set(&mut objects.node, "spec/unschedulable", unschedulable.into());
+                    all.push(objects);
+                }
+            }
+        }
+    }
+    all
+}
+
+/// Whether the filter refuses.
+fn refuses_in(policy: &Policy, context: EvalContext<'_>) -> bool {
+    let side = Side::new(policy);
+    let groups = side.groups();
+    groups.iter().find(|group| group.kind == GroupKind::Filter).unwrap().refuses(context, None)
+}
+
+fn refuses(policy: &Policy, objects: &Objects) -> bool {
+    objects.evaluated(false, |context, _| refuses_in(policy, context)).unwrap()
+}
+
+#[test]
+fn no_verdict_about_random_conditions_is_wrong() {
+    let pairs: usize = std::env::var("BAYPLAN_PAIRS").ok().and_then(|text| text.parse().ok()).unwrap_or(150);
+    let mut state = 7u64;
+    let mut random = move |below: usize| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as usize % below.max(1)
+    };
+    let texts: Vec<[String; 2]> = (0..pairs)
+        .map(|_| {
+            let old = random_condition(&mut random, 3);
+            // Half of the pairs are a condition and a part of it.
+            let new = match random(2) {
+                0 => random_condition(&mut random, 3),
+                _ => format!("{old} {} {}", ["&&", "||"][random(2)], random_condition(&mut random, 1)),
+            };
+            [old, new]
+        })
+        .collect();
+    let policies: Vec<[Policy; 2]> =
+        texts.iter().map(|both| both.clone().map(|text| policy(&filter(&format!("({text})"))))).collect();
+    // Whether one is stricter, and whether one is looser, for some pod and node of the domain.
+    let mut shown = vec![(false, false); pairs];
+    for objects in domain() {
+        objects.evaluated(false, |context, _| {
+            for (both, shown) in policies.iter().zip(&mut shown) {
+                let [before, after] = [0, 1].map(|side| refuses_in(&both[side], context));
+                shown.0 |= after && !before;
+                shown.1 |= before && !after;
+            }
+        });
+    }
+    let (mut unknown, mut words) = (0, std::collections::BTreeMap::<&str, usize>::new());
+    for (([old, new], [before, after]), (stricter, looser)) in texts.iter().zip(&policies).zip(shown) {
+        let diffs = compare(Some(before), Some(after), None);
+        let [diff] = diffs.as_slice() else { panic!("{diffs:?}") };
+        *words.entry(diff.verdict.word()).or_default() += 1;
+        let right = match &diff.verdict {
+            Verdict::Same => !stricter && !looser,
+            Verdict::Stricter(_) => !looser,
+            Verdict::Looser(_) => !stricter,
+            Verdict::Unknown(Unproved::SameOrStricter(_)) => !looser,
+            Verdict::Unknown(Unproved::SameOrLooser(_)) => !stricter,
+            _ => true,
+        };
+        assert!(right, "{}\n{old}\n{new}", diff.verdict.word());
+        for (effect, witness) in diff.verdict.witnesses() {
+            let objects = witness.made_of.as_ref().unwrap();
+            let now = (refuses(before, objects), refuses(after, objects));
+            assert_eq!(now, (effect == Effect::Passes, effect == Effect::Refused), "{old}\n{new}");
+        }
+        if let Verdict::Unknown(why) = &diff.verdict {
+            println!("unknown: {why:?}\n  {old}\n  {new}");
+            unknown += 1;
+        }
+    }
+    println!("{words:?}");
+    assert!(unknown * 10 <= pairs, "{unknown} of {pairs} are unknown");
+}
