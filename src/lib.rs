@@ -49,6 +49,9 @@ pub use bayplan_dry_run as dry_run;
 pub use bayplan_explain as explain;
 
 #[doc(inline)]
+pub use bayplan_compare as compare;
+
+#[doc(inline)]
 pub use bayplan_page as page;
 
 #[doc(inline)]

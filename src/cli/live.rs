@@ -64,7 +64,9 @@ impl Connection {
 /// warning.
 pub(super) fn wanted(from: &From) -> WantedPolicies {
     let namespaces = namespaces(&from.policy_namespaces);
-    if from.policies.is_empty() {
+    if from.only_these_policies {
+        WantedPolicies::No
+    } else if from.policies.is_empty() {
         WantedPolicies::In(namespaces)
     } else {
         WantedPolicies::IfAllowed(namespaces)

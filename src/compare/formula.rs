@@ -3,15 +3,15 @@
 //! A formula has the outcome of its condition whatever pod, node and cluster are: `translate` follows the reference evaluator
 //! (`lang/eval/interpret.rs`) rule by rule, and takes what it does not look into as a variable.
 
-use crate::places::Place;
 use crate::outcome::{Outcome, Outcomes};
+use crate::places::Place;
 use crate::search::matches;
 use crate::variables::{Atom, Cell, Key, Pattern, Test, Variable, VariableId};
 use bayplan_diag::Span;
 use bayplan_lang::analysis::faults;
 use bayplan_lang::eval::meaning::Meaning;
-use bayplan_lang::typed::walk::{any, each_part_mut, mentions};
 use bayplan_lang::language::fields::{FIELDS, FieldDef, FieldId, ObjectType};
+use bayplan_lang::typed::walk::{any, each_part_mut, mentions};
 use bayplan_lang::typed::{
     CompareOp, DefId, Does, Expr, ExprKind, GroupId, Operation, Policy, ReasonPart, Root, SlotId, Target,
 };
@@ -195,7 +195,9 @@ impl<'p> Formulas<'p> {
                 let left = self.translate(side, left);
                 present.choose(left, self.translate(side, right))
             }
-            ExprKind::Has(inner) if !matches!(inner.kind, ExprKind::Resource(..)) => self.present(side, inner),
+            ExprKind::Has(inner) if !matches!(inner.kind, ExprKind::Resource(..)) => {
+                self.present(side, inner)
+            }
             ExprKind::Equal(left, right) => self.equal(side, left, right),
             ExprKind::Compare(op, left, right) => self.compared(side, *op, left, right),
             ExprKind::In(left, right) => self.is_in(side, left, right, expr),
@@ -214,7 +216,9 @@ impl<'p> Formulas<'p> {
         match (operation, args) {
             (Operation::Truth, [inner]) if *inner.ty.present() == Type::Bool => self.translate(side, inner),
             (Operation::Equal, [left, right]) if is_plain(left, right) => self.equal(side, left, right),
-            (Operation::NotEqual, [left, right]) if is_plain(left, right) => self.equal(side, left, right).not(),
+            (Operation::NotEqual, [left, right]) if is_plain(left, right) => {
+                self.equal(side, left, right).not()
+            }
             (Operation::Compare(op), [left, right]) if is_plain(left, right) => {
                 self.compared(side, *op, left, right)
             }
@@ -347,7 +351,9 @@ impl<'p> Formulas<'p> {
         match (self.term(side, left), self.constant(side, right)) {
             (Term::Constant(of), Some(all)) => Formula::Constant(of.is_in(&all).into()),
             (term, Some(Constant::List(all))) => self.one_of(side, &term, &all),
-            (Term::Constant(key), None) if matches!(right.ty.present(), Type::Map(..)) && !key.is_absent() => {
+            (Term::Constant(key), None)
+                if matches!(right.ty.present(), Type::Map(..)) && !key.is_absent() =>
+            {
                 let Type::Map(_, value) = right.ty.present() else { return self.holds(side, whole) };
                 let of = Expr {
                     kind: ExprKind::Index(Box::new(right.clone()), Box::new(left.clone())),
@@ -364,7 +370,10 @@ impl<'p> Formulas<'p> {
                         let element = self.term(side, element);
                         self.terms_equal(side, &term, &element)
                     });
-                    compared.collect::<Vec<_>>().into_iter().fold(Formula::Constant(Outcome::False), Formula::or)
+                    compared
+                        .collect::<Vec<_>>()
+                        .into_iter()
+                        .fold(Formula::Constant(Outcome::False), Formula::or)
                 }
                 _ => self.holds(side, whole),
             },
@@ -398,7 +407,8 @@ impl<'p> Formulas<'p> {
             return Formula::Constant(Outcome::False);
         }
         match (left, right) {
-            (Term::Choice(condition, then, otherwise), other) | (other, Term::Choice(condition, then, otherwise)) => {
+            (Term::Choice(condition, then, otherwise), other)
+            | (other, Term::Choice(condition, then, otherwise)) => {
                 let (then, otherwise) =
                     (self.terms_equal(side, then, other), self.terms_equal(side, otherwise, other));
                 condition.as_ref().clone().choose(then, otherwise)
@@ -407,7 +417,9 @@ impl<'p> Formulas<'p> {
             (Term::Constant(of), other) | (other, Term::Constant(of)) => {
                 self.one_of(side, other, std::slice::from_ref(of))
             }
-            (Term::Value(left, a), Term::Value(right, b)) => self.pair(side, (left, right), Test::Equal, *a || *b),
+            (Term::Value(left, a), Term::Value(right, b)) => {
+                self.pair(side, (left, right), Test::Equal, *a || *b)
+            }
         }
     }
 
@@ -433,9 +445,11 @@ impl<'p> Formulas<'p> {
             (Term::Constant(left), Term::Constant(right)) => {
                 Formula::Constant(bayplan_lang::eval::interpret::compare(op, left, right).into())
             }
-            (Term::Value(expr, faults), Term::Constant(of)) => self.to_constant(side, op, (expr, *faults), of),
+            (Term::Value(expr, faults), Term::Constant(of)) => {
+                self.with_constant(side, op, (expr, *faults), of)
+            }
             (Term::Constant(of), Term::Value(expr, faults)) => {
-                self.to_constant(side, mirrored(op), (expr, *faults), of)
+                self.with_constant(side, mirrored(op), (expr, *faults), of)
             }
             (Term::Value(left, a), Term::Value(right, b)) => {
                 self.pair(side, (left, right), Test::Pair(op), *a || *b)
@@ -443,7 +457,13 @@ impl<'p> Formulas<'p> {
         }
     }
 
-    fn to_constant(&mut self, side: usize, op: CompareOp, (expr, faults): (&Expr, bool), of: &Constant) -> Formula {
+    fn with_constant(
+        &mut self,
+        side: usize,
+        op: CompareOp,
+        (expr, faults): (&Expr, bool),
+        of: &Constant,
+    ) -> Formula {
         if of.is_absent() {
             return Formula::Constant(Outcome::False);
         }
@@ -500,7 +520,9 @@ impl<'p> Formulas<'p> {
         let policies = self.policies;
         if let Some(known) = self.by_key.get(&key) {
             if let Some(variable) = self.variables.get_mut(known.0) {
-                of.iter().for_each(|(side, expr)| variable.widen(expr, failing, policies.get(*side).is_some_and(|policy| policy.cel)));
+                of.iter().for_each(|(side, expr)| {
+                    variable.widen(expr, failing, policies.get(*side).is_some_and(|policy| policy.cel))
+                });
             }
             return *known;
         }
@@ -521,12 +543,12 @@ impl<'p> Formulas<'p> {
         }
     }
 
-    /// What is taken as one value and is not a field of an object, in the order of the text.
-    pub(crate) fn opaque(&self) -> Vec<Span> {
+    /// What is taken as one value and is not a field of an object, each with its side.
+    pub(crate) fn opaque(&self) -> Vec<(usize, Span)> {
         let of = self.variables.iter().filter(|variable| !variable.is_pair() && variable.pattern.is_none());
         let unplaced = of.filter_map(|variable| {
             let (side, expr) = variable.of.first()?;
-            Place::of(self.policies.get(*side)?, expr, None).is_none().then_some(expr.span)
+            Place::of(self.policies.get(*side)?, expr, None).is_none().then_some((*side, expr.span))
         });
         unplaced.collect()
     }
@@ -549,7 +571,8 @@ impl<'p> Formulas<'p> {
     fn failing(&self, side: usize, expr: &Expr) -> (bool, bool) {
         let policy = self.policy(side);
         let fails = faults::may_fail(policy, expr);
-        let stops = |of: &Expr| matches!(of.kind, ExprKind::Dynamic(Operation::Counted(_) | Operation::Hashed, _));
+        let stops =
+            |of: &Expr| matches!(of.kind, ExprKind::Dynamic(Operation::Counted(_) | Operation::Hashed, _));
         (fails, fails && any(policy, expr, &mut |of| stops(of)))
     }
 

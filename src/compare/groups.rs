@@ -11,7 +11,8 @@ use bayplan_lang::eval::context::EvalContext;
 use bayplan_lang::eval::interpret::Evaluator;
 use bayplan_lang::syntax::ast::OnError;
 use bayplan_lang::typed::{
-    Act, Body, Check, Expr, Missing, Mode, Only, Point, Policy, PolicyPart, Rule, Rules, Statement, Victim, Wait,
+    Act, Body, Check, Expr, Missing, Mode, Only, Point, Policy, PolicyPart, Rule, Rules, Statement, Victim,
+    Wait,
 };
 use bayplan_model::PodInfo;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -95,26 +96,35 @@ pub(crate) struct Side<'p> {
 }
 
 impl<'p> Side<'p> {
-    pub(crate) fn new(policy: &'p Policy) -> Self {
-        Self { policy, deciding: PolicyPart::deciding(policy), whole: PolicyPart::whole(policy) }
+    pub(crate) fn new(policy: &'p Policy) -> Arc<Self> {
+        Arc::new(Self { policy, deciding: PolicyPart::deciding(policy), whole: PolicyPart::whole(policy) })
     }
 
     /// The groups, in the order of evaluation.
-    pub(crate) fn groups(&'p self) -> Vec<Group<'p>> {
+    pub(crate) fn groups(self: &Arc<Self>) -> Vec<Group<'p>> {
         let mut groups: Vec<Group<'p>> = Vec::new();
         let narrows = self.policy.narrows().any(|condition| may_fail(self.policy, condition));
         if narrows {
             let name = "applies when".to_owned();
-            groups.push(Group { kind: GroupKind::Applies, name, rules: Vec::new(), side: self, counts: false });
+            groups.push(Group {
+                kind: GroupKind::Applies,
+                name,
+                rules: Vec::new(),
+                side: self.clone(),
+                counts: false,
+            });
         }
         for rule in &self.policy.rules {
             let Some(kind) = GroupKind::of(rule) else { continue };
             let counts = rule.mode().is_some_and(|mode| mode != Mode::Enforce);
-            match groups.iter_mut().find(|of| of.kind == kind && of.name == rule.name() && of.counts == counts) {
+            match groups
+                .iter_mut()
+                .find(|of| of.kind == kind && of.name == rule.name() && of.counts == counts)
+            {
                 Some(group) => group.rules.push(rule),
                 None => {
                     let name = rule.name().to_owned();
-                    groups.push(Group { kind, name, rules: vec![rule], side: self, counts });
+                    groups.push(Group { kind, name, rules: vec![rule], side: self.clone(), counts });
                 }
             }
         }
@@ -128,7 +138,7 @@ pub(crate) struct Group<'p> {
     pub(crate) kind: GroupKind,
     pub(crate) name: String,
     pub(crate) rules: Vec<&'p Rule>,
-    pub(crate) side: &'p Side<'p>,
+    pub(crate) side: Arc<Side<'p>>,
     /// They do not decide.
     pub(crate) counts: bool,
 }
@@ -140,7 +150,7 @@ impl<'p> Group<'p> {
     }
 
     /// The rules as evaluators see them.
-    pub(crate) fn part(&self) -> Rules<'p> {
+    pub(crate) fn part(&self) -> Rules<'_> {
         Rules::new(self.side.policy, if self.counts { &self.side.whole } else { &self.side.deciding })
     }
 
@@ -193,7 +203,9 @@ impl<'p> Group<'p> {
         let mut said = Vec::new();
         let all = |of: &Group<'_>| of.policy().to_all_pods;
         if all(self) != all(new) {
-            said.push(if all(new) { "applies to all pods now" } else { "leaves exempt pods alone now" }.to_owned());
+            said.push(
+                if all(new) { "applies to all pods now" } else { "leaves exempt pods alone now" }.to_owned(),
+            );
         }
         let mut formulas = Formulas::new([self.policy(), new.policy()]);
         let mut each = |of: &Group<'_>, side: usize| {
@@ -208,9 +220,10 @@ impl<'p> Group<'p> {
                     Statement::Victim(victim) => resolvable.push(victim.to_all_pods),
                     Statement::Write(write) => {
                         let when = write.when.as_ref().map(|when| formulas.meaning(side, when));
-                        let entries = write.entries.iter().map(|entry| {
-                            (entry.path(), entry.removes, formulas.meaning(side, &entry.value))
-                        });
+                        let entries = write
+                            .entries
+                            .iter()
+                            .map(|entry| (entry.path(), entry.removes, formulas.meaning(side, &entry.value)));
                         writes.push((write.verb as u8, when, entries.collect::<Vec<_>>()));
                     }
                     _ => {}
@@ -236,7 +249,8 @@ impl<'p> Group<'p> {
     /// Holds where one of the rules refuses.
     pub(crate) fn refusal(&self, side: usize, formulas: &mut Formulas<'_>) -> Formula {
         let part = self.part();
-        let narrows: Vec<Formula> = part.narrows().map(|condition| formulas.translate(side, condition)).collect();
+        let narrows: Vec<Formula> =
+            part.narrows().map(|condition| formulas.translate(side, condition)).collect();
         let truth = || Formula::Constant(Outcome::True);
         let all = |fault: bool, narrows: &[Formula]| {
             narrows.iter().map(|of| of.clone().settled(fault)).fold(truth(), Formula::and)
@@ -267,7 +281,8 @@ impl<'p> Group<'p> {
         let mut refused = Formula::Constant(Outcome::False);
         for rule in &self.rules {
             let guard = part.guard(rule).map(|leave| formulas.translate(side, &leave.holds).settled(false));
-            let left_alone = guard.collect::<Vec<_>>().into_iter().fold(Formula::Constant(Outcome::False), Formula::or);
+            let left_alone =
+                guard.collect::<Vec<_>>().into_iter().fold(Formula::Constant(Outcome::False), Formula::or);
             let mut any = Formula::Constant(Outcome::False);
             for statement in part.statements(rule) {
                 any = any.or(statement_refusal(statement, side, formulas));
@@ -279,6 +294,13 @@ impl<'p> Group<'p> {
             GroupKind::Victim => applies.and(present).and(refused).not(),
             _ => applies.and(present).and(refused),
         }
+    }
+
+    /// Whether the policy applies to a pod, by the reference evaluator.
+    pub(crate) fn applies(&self, context: EvalContext<'_>) -> bool {
+        let part = self.part();
+        let mut evaluator = Evaluator::new(part.policy, context);
+        part.narrows().all(|condition| evaluator.holds(condition))
     }
 
     /// Whether one of the rules refuses, by the reference evaluator.
@@ -313,7 +335,9 @@ impl<'p> Group<'p> {
             && missing.is_none()
             && self.rules.iter().any(|rule| {
                 !evaluator.leaves_alone(part, rule)
-                    && part.statements(rule).any(|statement| statement_refuses(statement, &mut evaluator, context))
+                    && part
+                        .statements(rule)
+                        .any(|statement| statement_refuses(statement, &mut evaluator, context))
             });
         refused != (self.kind == GroupKind::Victim)
     }
@@ -357,7 +381,11 @@ fn statement_refusal(statement: Statement<'_>, side: usize, formulas: &mut Formu
     }
 }
 
-fn statement_refuses(statement: Statement<'_>, evaluator: &mut Evaluator<'_, '_>, context: EvalContext<'_>) -> bool {
+fn statement_refuses(
+    statement: Statement<'_>,
+    evaluator: &mut Evaluator<'_, '_>,
+    context: EvalContext<'_>,
+) -> bool {
     match statement {
         Statement::Check(check) => {
             let fault = check.on_error != OnError::Ignore;

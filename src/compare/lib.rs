@@ -27,7 +27,7 @@ use formula::{Formula, Formulas};
 use groups::{Group, Side};
 use search::{End, Search};
 use std::sync::Arc;
-use witness::{Differs, of_assignment};
+use witness::{Differs, Leaves, of_assignment};
 
 /// How many assignments are tried as a witness.
 const MOST_ASSIGNMENTS: usize = 64;
@@ -52,12 +52,34 @@ pub fn compare(old: Option<&Policy>, new: Option<&Policy>, cluster: Option<Clust
         return Vec::new();
     };
     let mut pairs = Pairs::of(
-        old_side.as_ref().map_or_else(Vec::new, Side::groups),
-        new_side.as_ref().map_or_else(Vec::new, Side::groups),
+        old_side.as_ref().map_or_else(Vec::new, |side| side.groups()),
+        new_side.as_ref().map_or_else(Vec::new, |side| side.groups()),
         policies,
     );
     pairs.sort();
     pairs.found.into_iter().map(|pair| pair.diff(policies, cluster)).collect()
+}
+
+/// A rule of a policy, or the rules of one name, as a question about pods and nodes.
+pub struct Refusing<'p>(Option<Group<'p>>);
+
+impl<'p> Refusing<'p> {
+    /// The rules of a policy that a difference is about: before, or after the change.
+    pub fn of(policy: Option<&'p Policy>, diff: &RuleDiff, before: bool) -> Self {
+        let name = diff.renamed_from.as_ref().filter(|_| before).unwrap_or(&diff.name);
+        let groups = policy.map_or_else(Vec::new, |policy| Side::new(policy).groups());
+        Self(groups.into_iter().find(|of| of.kind == diff.kind && of.name == *name && !of.counts))
+    }
+
+    /// Whether they decide and are about a pod.
+    pub fn applies(&self, context: EvalContext<'_>) -> bool {
+        self.0.as_ref().is_some_and(|group| group.applies(context))
+    }
+
+    /// Whether they decide and refuse a pod; a pod on the node of the context, if they read one.
+    pub fn refuses(&self, context: EvalContext<'_>) -> bool {
+        self.0.as_ref().is_some_and(|group| group.refuses(context, None))
+    }
 }
 
 /// Old and new groups that belong together.
@@ -77,7 +99,13 @@ impl<'p> Pairs<'p> {
     fn of(olds: Vec<Group<'p>>, news: Vec<Group<'p>>, policies: [&'p Policy; 2]) -> Self {
         let mut formulas = Formulas::new(policies);
         let mut numbered = |groups: Vec<Group<'p>>, side: usize| -> Vec<Option<(Group<'p>, u64)>> {
-            groups.into_iter().map(|of| { let number = of.number(side, &mut formulas); Some((of, number)) }).collect()
+            groups
+                .into_iter()
+                .map(|of| {
+                    let number = of.number(side, &mut formulas);
+                    Some((of, number))
+                })
+                .collect()
         };
         let (mut olds, mut news) = (numbered(olds, 0), numbered(news, 1));
         let mut found = Vec::new();
@@ -99,8 +127,16 @@ impl<'p> Pairs<'p> {
                 found.push(Pair { old: Some(old), new: Some(new), alike: a == b });
             }
         }
-        found.extend(olds.into_iter().flatten().map(|(old, _)| Pair { old: Some(old), new: None, alike: false }));
-        found.extend(news.into_iter().flatten().map(|(new, _)| Pair { old: None, new: Some(new), alike: false }));
+        found.extend(olds.into_iter().flatten().map(|(old, _)| Pair {
+            old: Some(old),
+            new: None,
+            alike: false,
+        }));
+        found.extend(news.into_iter().flatten().map(|(new, _)| Pair {
+            old: None,
+            new: Some(new),
+            alike: false,
+        }));
         Self { found }
     }
 
@@ -120,7 +156,11 @@ impl Pair<'_> {
         let old_name = self.old.as_ref().map(|old| old.name.clone());
         let modes = (self.old.as_ref().map(Group::mode), self.new.as_ref().map(Group::mode));
         let mut diff = RuleDiff {
-            policy: policies.map(|policy| policy.name.to_string()).into_iter().next_back().unwrap_or_default(),
+            policy: policies
+                .map(|policy| policy.name.to_string())
+                .into_iter()
+                .next_back()
+                .unwrap_or_default(),
             kind,
             renamed_from: old_name.filter(|old| *old != name),
             name,
@@ -194,11 +234,13 @@ impl Pair<'_> {
             return Verdict::Unknown(Unproved::TooLarge);
         }
         formulas.divide();
-        let victims = [old, new].map(|group| group.and_then(|group| group.victims().next()).map(|victim| victim.slot));
+        let victims =
+            [old, new].map(|group| group.and_then(|group| group.victims().next()).map(|victim| victim.slot));
         let about_victims = kind.is_some_and(GroupKind::is_about_victims);
         let refuses = |group: Option<&Group<'_>>, context: EvalContext<'_>, victim: Option<&Arc<PodInfo>>| {
             group.map_or(nothing, |group| group.refuses(context, victim))
         };
+        let leaves = Leaves::of(&formulas, victims, []);
         let look = |was: bool, is: bool| {
             let differs = |context: EvalContext<'_>, victim: Option<&Arc<PodInfo>>| {
                 refuses(old, context, victim) == was && refuses(new, context, victim) == is
@@ -207,7 +249,7 @@ impl Pair<'_> {
             let (mut witness, mut left, mut possible) = (None, MOST_ASSIGNMENTS, false);
             let end = search.each((was.into(), is.into()), &mut |assignment| {
                 possible = true;
-                witness = of_assignment(&formulas, assignment, victims, &differs);
+                witness = of_assignment(&formulas, assignment, (victims, &leaves), &differs);
                 left -= 1;
                 witness.is_some() || left == 0
             });
@@ -225,8 +267,12 @@ impl Pair<'_> {
             (Looked::Shown(refused), Looked::Impossible) => Verdict::Stricter(refused),
             (Looked::Impossible, Looked::Shown(passes)) => Verdict::Looser(passes),
             (Looked::Shown(refused), Looked::Shown(passes)) => Verdict::Incomparable { refused, passes },
-            (Looked::NotShown, Looked::Impossible) => Verdict::Unknown(Unproved::SameOrStricter(formulas.opaque())),
-            (Looked::Impossible, Looked::NotShown) => Verdict::Unknown(Unproved::SameOrLooser(formulas.opaque())),
+            (Looked::NotShown, Looked::Impossible) => {
+                Verdict::Unknown(Unproved::SameOrStricter(formulas.opaque()))
+            }
+            (Looked::Impossible, Looked::NotShown) => {
+                Verdict::Unknown(Unproved::SameOrLooser(formulas.opaque()))
+            }
             (Looked::TooLong, _) | (_, Looked::TooLong) => Verdict::Unknown(Unproved::TooLong),
             _ => Verdict::Unknown(Unproved::NoWitness(formulas.opaque())),
         }
@@ -272,7 +318,8 @@ fn shown_scores(
     cluster: Option<Cluster<'_>>,
 ) -> Option<(String, String)> {
     let shown = |context: EvalContext<'_>| {
-        let of = |group: &Group<'_>| scores::value(group, context).map_or("none".to_owned(), |(_, shown)| shown);
+        let of =
+            |group: &Group<'_>| scores::value(group, context).map_or("none".to_owned(), |(_, shown)| shown);
         (of(old), of(new))
     };
     match &witness.made_of {

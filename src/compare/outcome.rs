@@ -13,7 +13,7 @@ pub(crate) enum Outcome {
     Stop,
 }
 
-use Outcome::{Fault, False, Stop, True};
+use Outcome::{False, Fault, Stop, True};
 
 const ALL: [Outcome; 4] = [False, True, Fault, Stop];
 

@@ -56,7 +56,9 @@ impl Place {
     /// A value as it is written there; `None`: it cannot be.
     pub(crate) fn written(&self, value: &Constant) -> Option<Value> {
         let Self::Field(_, path, millicores) = self else { return None };
-        let quantity = path.iter().any(|step| ["requests", "limits", "allocatable", "capacity"].contains(&step.as_str()));
+        let quantity = path
+            .iter()
+            .any(|step| ["requests", "limits", "allocatable", "capacity"].contains(&step.as_str()));
         let form = match (quantity, millicores) {
             (true, true) => Form::Millicores,
             (true, false) => Form::Whole,
@@ -127,6 +129,17 @@ fn path(policy: &Policy, expr: &Expr, victim: Option<SlotId>) -> Option<(Of, Vec
         }
         _ => None,
     }
+}
+
+/// A path as a policy writes it: `.spec.containers[0].name`.
+pub(crate) fn written_path(path: &[String]) -> String {
+    let plain = |step: &str| step.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    let step = |step: &String| match step.as_str() {
+        "0" => "[0]".to_owned(),
+        name if plain(name) => format!(".{name}"),
+        name => format!("[{name:?}]"),
+    };
+    path.iter().map(step).collect()
 }
 
 /// Sets a value at a path of an object, or removes it.

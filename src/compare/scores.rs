@@ -5,7 +5,7 @@ use crate::groups::Group;
 use crate::outcome::Outcome;
 use crate::search::{End, Search};
 use crate::verdict::{Unproved, Verdict};
-use crate::witness::{Differs, Witness, of_assignment};
+use crate::witness::{Differs, Leaves, Witness, of_assignment};
 use bayplan_lang::eval::context::EvalContext;
 use bayplan_lang::eval::interpret::Evaluator;
 use bayplan_lang::syntax::ast::OnError;
@@ -46,6 +46,12 @@ pub(crate) fn compare(
         let (old, new) = (value(old, context), value(new, context));
         old.as_ref().map(|(_, shown)| shown) != new.as_ref().map(|(_, shown)| shown)
     };
+    let exprs = |given: &[Given<'_>], side: usize| {
+        given.iter().filter_map(|of| of.value.cloned()).map(|of| (side, of)).collect::<Vec<_>>()
+    };
+    let (old_values, new_values) = (exprs(&olds, 0), exprs(&news, 1));
+    let all = old_values.iter().chain(&new_values).map(|(side, expr)| (*side, expr));
+    let leaves = Leaves::of(formulas, [None, None], all);
     let mut proved = true;
     for (old_given, before) in olds.iter().zip(&before) {
         for (new_given, after) in news.iter().zip(&after) {
@@ -57,7 +63,7 @@ pub(crate) fn compare(
             let mut possible = false;
             let end = search.each((Outcome::True, Outcome::True), &mut |assignment| {
                 possible = true;
-                witness = of_assignment(formulas, assignment, [None, None], &differs);
+                witness = of_assignment(formulas, assignment, ([None, None], &leaves), &differs);
                 left -= 1;
                 witness.is_some() || left == 0
             });
@@ -76,10 +82,15 @@ pub(crate) fn compare(
 }
 
 /// The values that a score can give, each with when it does; the last one is none.
-fn given<'p>(group: &Group<'p>, side: usize, formulas: &mut Formulas<'_>) -> Vec<Given<'p>> {
+fn given<'p>(group: &'p Group<'_>, side: usize, formulas: &mut Formulas<'_>) -> Vec<Given<'p>> {
     let part = group.part();
     let truth = || Formula::Constant(Outcome::True);
-    let mut open = part.narrows().map(|of| formulas.translate(side, of).settled(false)).collect::<Vec<_>>().into_iter().fold(truth(), Formula::and);
+    let mut open = part
+        .narrows()
+        .map(|of| formulas.translate(side, of).settled(false))
+        .collect::<Vec<_>>()
+        .into_iter()
+        .fold(truth(), Formula::and);
     for let_ in part.policy.lets.iter().filter(|of| of.missing.is_some()) {
         open = open.and(formulas.is_present(side, &let_.value).settled(false));
     }
@@ -94,7 +105,10 @@ fn given<'p>(group: &Group<'p>, side: usize, formulas: &mut Formulas<'_>) -> Vec
         for statement in part.statements(rule) {
             let Statement::Give(Give { value, when, .. }) = statement else { continue };
             let condition = when.as_ref().map_or_else(truth, |when| formulas.translate(side, when));
-            all.push(Given { when: open.clone().and(condition.clone().settled(false)), value: value.as_ref() });
+            all.push(Given {
+                when: open.clone().and(condition.clone().settled(false)),
+                value: value.as_ref(),
+            });
             // A fault leaves the node out.
             let failed = condition.clone().settled(true).and(condition.clone().settled(false).not());
             nothing = nothing.or(open.clone().and(failed));

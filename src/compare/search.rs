@@ -119,17 +119,25 @@ fn is_consistent(formulas: &Formulas<'_>, assignment: &Assignment) -> bool {
         if let (Some(pattern), Cell::Value(Constant::Bool(holds))) = (&variable.pattern, own) {
             let side = variable.of.first().map_or(0, |(side, _)| *side);
             let subject = match cell(pattern.subject) {
-                Some(Cell::Value(text)) => matches(formulas, side, &pattern.call, text).is_none_or(|of| of == *holds),
+                Some(Cell::Value(text)) => {
+                    matches(formulas, side, &pattern.call, text).is_none_or(|of| of == *holds)
+                }
                 Some(Cell::Absent) => !holds,
                 _ => true,
             };
             let others = formulas.variables.iter().enumerate().take(at).all(|(before, other)| {
-                let Some(Cell::Value(Constant::Bool(other_holds))) = cell(VariableId(before)) else { return true };
-                let Some(other_pattern) = other.pattern.as_ref().filter(|of| of.subject == pattern.subject) else {
+                let Some(Cell::Value(Constant::Bool(other_holds))) = cell(VariableId(before)) else {
                     return true;
                 };
-                let [own, other] = [(variable, pattern, *holds), (other, other_pattern, *other_holds)]
-                    .map(|(variable, pattern, holds)| Literal::of(formulas, variable, pattern).map(|of| (of, holds)));
+                let Some(other_pattern) = other.pattern.as_ref().filter(|of| of.subject == pattern.subject)
+                else {
+                    return true;
+                };
+                let [own, other] = [(variable, pattern, *holds), (other, other_pattern, *other_holds)].map(
+                    |(variable, pattern, holds)| {
+                        Literal::of(formulas, variable, pattern).map(|of| (of, holds))
+                    },
+                );
                 own.zip(other).is_none_or(|(own, other)| can_both_be(&own, &other))
             });
             return subject && others;
@@ -258,7 +266,9 @@ fn can_be(order: Ordering, first: &Cell, second: &Cell) -> bool {
     };
     match (order, first, second) {
         (Ordering::Equal, Cell::Value(first), Cell::Value(second)) => first.equals(second),
-        (Ordering::Equal, Cell::Value(_), Cell::Other) | (Ordering::Equal, Cell::Other, Cell::Value(_)) => true,
+        (Ordering::Equal, Cell::Value(_), Cell::Other) | (Ordering::Equal, Cell::Other, Cell::Value(_)) => {
+            true
+        }
         (Ordering::Equal, ..) => below(first, second, true) && below(second, first, true),
         (Ordering::Less, ..) => below(first, second, false),
         (Ordering::Greater, ..) => below(second, first, false),

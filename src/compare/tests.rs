@@ -17,7 +17,8 @@ fn policy(rules: &str) -> Policy {
 fn verdict(old: &str, new: &str) -> (&'static str, Vec<String>) {
     let (old, new) = (policy(old), policy(new));
     let diffs = compare(Some(&old), Some(&new), None);
-    let changed: Vec<&RuleDiff> = diffs.iter().filter(|diff| !matches!(diff.verdict, Verdict::Same)).collect();
+    let changed: Vec<&RuleDiff> =
+        diffs.iter().filter(|diff| !matches!(diff.verdict, Verdict::Same)).collect();
     match changed.as_slice() {
         [] => ("same", Vec::new()),
         [diff] => {
@@ -40,7 +41,10 @@ fn conditions_are_compared_by_meaning() {
         ("node.labels[\"a\"] == \"x\"", "\"x\" == node.labels[\"a\"]"),
         ("!(node.unschedulable && pod.priority > 3)", "!node.unschedulable || pod.priority <= 3"),
         ("pod.priority > 3", "pod.priority >= 4"),
-        ("node.labels[\"a\"] == \"x\" || node.labels[\"a\"] == \"y\"", "node.labels[\"a\"] in [\"y\", \"x\"]"),
+        (
+            "node.labels[\"a\"] == \"x\" || node.labels[\"a\"] == \"y\"",
+            "node.labels[\"a\"] in [\"y\", \"x\"]",
+        ),
         ("pod.requests.cpu > node.free.cpu", "!(node.free.cpu >= pod.requests.cpu)"),
         ("(pod.labels[\"a\"] ?? \"\") == \"x\"", "pod.labels[\"a\"] == \"x\""),
         ("\"a\" in pod.labels", "has(pod.labels[\"a\"])"),
@@ -51,7 +55,10 @@ fn conditions_are_compared_by_meaning() {
     let stricter = [
         ("pod.priority > 3", "pod.priority > 2"),
         ("node.labels[\"a\"] == \"x\"", "node.labels[\"a\"] in [\"x\", \"y\"]"),
-        ("pod.labels[\"team\"] != node.labels[\"team\"] && node.unschedulable", "pod.labels[\"team\"] != node.labels[\"team\"]"),
+        (
+            "pod.labels[\"team\"] != node.labels[\"team\"] && node.unschedulable",
+            "pod.labels[\"team\"] != node.labels[\"team\"]",
+        ),
         ("node.free.cpu < 2cpu", "node.free.cpu < 4cpu"),
         ("node.pods.count() > 10", "node.pods.count() > 5"),
         ("node.name.startsWith(\"gpu-a\")", "node.name.startsWith(\"gpu-\")"),
@@ -91,12 +98,27 @@ fn scores_are_compared_by_their_values() {
 
 /// What is combined to random conditions.
 const ATOMS: &[&str] = &[
-    "pod.priority > 3", "pod.priority >= 3", "pod.priority == 3", "pod.priority < 0", "node.unschedulable",
-    "node.labels[\"a\"] == \"x\"", "node.labels[\"a\"] in [\"x\", \"y\"]", "node.labels[\"a\"] != \"y\"", "has(node.labels[\"a\"])",
-    "pod.labels[\"a\"] == node.labels[\"a\"]", "pod.labels[\"a\"] != node.labels[\"a\"]", "(pod.labels[\"a\"] ?? \"x\") == \"x\"",
-    "\"a\" in pod.labels", "pod.requests.cpu > node.free.cpu", "node.free.cpu < 2cpu", "pod.requests.cpu >= 2cpu",
-    "(pod.labels[\"a\"] ?? \"\").startsWith(\"x\")", "(pod.labels[\"a\"] ?? \"\").startsWith(\"xy\")",
-    "(pod.priority > 3 ? node.unschedulable : \"a\" in pod.labels)", "node.free.cpu >= pod.requests.cpu", "true",
+    "pod.priority > 3",
+    "pod.priority >= 3",
+    "pod.priority == 3",
+    "pod.priority < 0",
+    "node.unschedulable",
+    "node.labels[\"a\"] == \"x\"",
+    "node.labels[\"a\"] in [\"x\", \"y\"]",
+    "node.labels[\"a\"] != \"y\"",
+    "has(node.labels[\"a\"])",
+    "pod.labels[\"a\"] == node.labels[\"a\"]",
+    "pod.labels[\"a\"] != node.labels[\"a\"]",
+    "(pod.labels[\"a\"] ?? \"x\") == \"x\"",
+    "\"a\" in pod.labels",
+    "pod.requests.cpu > node.free.cpu",
+    "node.free.cpu < 2cpu",
+    "pod.requests.cpu >= 2cpu",
+    "(pod.labels[\"a\"] ?? \"\").startsWith(\"x\")",
+    "(pod.labels[\"a\"] ?? \"\").startsWith(\"xy\")",
+    "(pod.priority > 3 ? node.unschedulable : \"a\" in pod.labels)",
+    "node.free.cpu >= pod.requests.cpu",
+    "true",
 ];
 
 /// A condition of so many atoms.
@@ -120,14 +142,20 @@ fn domain() -> Vec<Objects> {
     for of_pod in texts {
         for of_node in texts {
             for priority in [-1, 0, 3, 4] {
-                for (cpu, free, unschedulable) in [("1", "1", true), ("2", "1", false), ("3", "4", false), ("1", "3", true)] {
+                for (cpu, free, unschedulable) in
+                    [("1", "1", true), ("2", "1", false), ("3", "4", false), ("1", "3", true)]
+                {
                     let mut objects = base.clone();
                     let set = |object: &mut serde_json::Value, path: &str, value: serde_json::Value| {
                         let path: Vec<String> = path.split('/').map(str::to_owned).collect();
                         places::set(object, &path, Some(value));
                     };
-                    of_pod.into_iter().for_each(|text| set(&mut objects.pod, "metadata/labels/a", text.into()));
-                    of_node.into_iter().for_each(|text| set(&mut objects.node, "metadata/labels/a", text.into()));
+                    of_pod
+                        .into_iter()
+                        .for_each(|text| set(&mut objects.pod, "metadata/labels/a", text.into()));
+                    of_node
+                        .into_iter()
+                        .for_each(|text| set(&mut objects.node, "metadata/labels/a", text.into()));
                     set(&mut objects.pod, "spec/priority", priority.into());
                     set(&mut objects.pod, "spec/containers/0/resources/requests/cpu", cpu.into());
                     set(&mut objects.node, "status/allocatable/cpu", free.into());

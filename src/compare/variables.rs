@@ -110,7 +110,12 @@ pub(crate) struct Atom {
 
 impl Variable {
     /// A variable for an expression, or for two.
-    pub(crate) fn new(key: Key, of: Vec<(usize, Expr)>, (may_fail, may_stop): (bool, bool), cel: bool) -> Self {
+    pub(crate) fn new(
+        key: Key,
+        of: Vec<(usize, Expr)>,
+        (may_fail, may_stop): (bool, bool),
+        cel: bool,
+    ) -> Self {
         let optional = of.iter().any(|(_, expr)| expr.ty.is_optional());
         Self {
             key,
@@ -191,7 +196,10 @@ impl Variable {
     fn values(&self) -> Vec<Cell> {
         let closed = self.closed_values();
         let others = closed.iter().filter(|value| !self.constants.iter().any(|known| known.equals(value)));
-        let constants = self.constants.iter().filter(|of| closed.is_empty() || closed.iter().any(|value| value.equals(of)));
+        let constants = self
+            .constants
+            .iter()
+            .filter(|of| closed.is_empty() || closed.iter().any(|value| value.equals(of)));
         let mut cells: Vec<Cell> = constants.chain(others).cloned().map(Cell::Value).collect();
         cells.extend(closed.is_empty().then_some(Cell::Other));
         cells
@@ -236,7 +244,9 @@ fn range_of(expr: &Expr) -> Range {
             None => whole,
         },
         ExprKind::Resource(of, _) => match &of.kind {
-            ExprKind::Field(_, field) if matches!(field.def().meaning, Some(Meaning::Requests | Meaning::Allocatable)) => {
+            ExprKind::Field(_, field)
+                if matches!(field.def().meaning, Some(Meaning::Requests | Meaning::Allocatable)) =>
+            {
                 least_zero()
             }
             _ => whole,
@@ -331,6 +341,8 @@ impl Atom {
 
     /// The outcomes where the cell of its variable is one of these.
     pub(crate) fn outcomes_in(&self, cells: impl Iterator<Item = usize>) -> Outcomes {
-        cells.filter_map(|cell| self.outcomes.get(cell)).fold(Outcomes::NONE, |all, of| all.or_else((*of).into()))
+        cells
+            .filter_map(|cell| self.outcomes.get(cell))
+            .fold(Outcomes::NONE, |all, of| all.or_else((*of).into()))
     }
 }

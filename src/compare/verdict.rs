@@ -38,12 +38,12 @@ pub enum Unproved {
     /// There are too many cases to look at.
     TooLong,
     /// A difference is possible as far as the proof looks, and no pod and node that differ were found. What the proof takes as
-    /// one value, as it is written.
-    NoWitness(Vec<Span>),
+    /// one value, in the old text (0) or the new one (1).
+    NoWitness(Vec<(usize, Span)>),
     /// It is proved that it is not looser; a pod that is refused now was not found.
-    SameOrStricter(Vec<Span>),
+    SameOrStricter(Vec<(usize, Span)>),
     /// It is proved that it is not stricter; a pod that passes now was not found.
-    SameOrLooser(Vec<Span>),
+    SameOrLooser(Vec<(usize, Span)>),
     /// What the rule writes, orders or counts is not compared.
     NotCompared,
 }

@@ -6,8 +6,10 @@ use crate::places::{self, Of, Place};
 use crate::search::{Assignment, matches};
 use crate::variables::{Cell, VariableId};
 use bayplan_lang::eval::context::EvalContext;
-use bayplan_lang::typed::SlotId;
+use bayplan_lang::typed::walk::parts;
+use bayplan_lang::typed::{Expr, ExprKind, Policy, SlotId};
 use bayplan_lang::types::Type;
+use bayplan_lang::types::range::Range;
 use bayplan_lang::types::value::Constant;
 use bayplan_model::{Change, Namespace, Node, Placement, PodInfo, Snapshot, Symbol, Time};
 use serde_json::{Value, json};
@@ -93,6 +95,13 @@ impl Default for Objects {
 }
 
 impl Objects {
+    /// With these values; `None`: one cannot be.
+    fn with(puts: &[(&Place, Constant)]) -> Option<Self> {
+        let mut objects = Self::default();
+        puts.iter().try_for_each(|(place, value)| objects.put(place, value))?;
+        Some(objects)
+    }
+
     fn put(&mut self, place: &Place, value: &Constant) -> Option<()> {
         match place {
             Place::Now => match value {
@@ -118,11 +127,25 @@ impl Objects {
                     Of::Victim => (&mut self.victim, "victim"),
                 };
                 let shown = written.as_ref().map_or("absent".to_owned(), Value::to_string);
-                self.because.push(format!("{word}.{} = {shown}", path.join(".")));
+                self.because.push(format!("{word}{} = {shown}", places::written_path(path)));
                 places::set(object, path, written);
             }
         }
         Some(())
+    }
+
+    /// These objects, with what the pod requests on the node where it has none; `None`: it has all.
+    fn with_room(mut self) -> Option<Self> {
+        let requests = self.pod.pointer("/spec/containers/0/resources/requests")?.as_object()?.clone();
+        let mut changed = false;
+        for (name, amount) in requests {
+            let path = ["status".to_owned(), "allocatable".to_owned(), name.clone()];
+            if self.node.pointer("/status/allocatable").is_some_and(|all| all.get(&name).is_none()) {
+                places::set(&mut self.node, &path, Some(amount));
+                changed = true;
+            }
+        }
+        changed.then_some(self)
     }
 
     /// What `f` says of the cluster of these objects; `None`: they are not valid.
@@ -173,11 +196,84 @@ impl Objects {
     }
 }
 
+/// Fields that the proof does not look into: they are parts of what it takes as one value.
+pub(crate) struct Leaves(Vec<(Place, Type)>);
+
+impl Leaves {
+    /// Of the variables that have no place of their own, and of further expressions with their sides.
+    pub(crate) fn of<'e>(
+        formulas: &'e Formulas<'_>,
+        victims: [Option<SlotId>; 2],
+        more: impl IntoIterator<Item = (usize, &'e Expr)>,
+    ) -> Self {
+        let mut leaves = Self(Vec::new());
+        let of_variables = formulas.variables.iter().filter(|variable| !variable.is_pair());
+        let of_variables =
+            of_variables.filter_map(|variable| variable.of.first().map(|(side, expr)| (*side, expr)));
+        for (side, expr) in of_variables.chain(more) {
+            let Some(policy) = formulas.policies.get(side) else { continue };
+            leaves.add(policy, expr, victims.get(side).copied().flatten(), 0);
+        }
+        let own: Vec<Place> = formulas
+            .variables
+            .iter()
+            .filter_map(|variable| {
+                let (side, expr) = variable.of.first().filter(|_| !variable.is_pair())?;
+                Place::of(formulas.policies.get(*side)?, expr, victims.get(*side).copied().flatten())
+            })
+            .collect();
+        leaves.0.retain(|(place, _)| !own.contains(place));
+        leaves
+    }
+
+    fn add(&mut self, policy: &Policy, expr: &Expr, victim: Option<SlotId>, depth: usize) {
+        let ty = expr.ty.present();
+        let is_plain = Range::of(ty).ends().is_some() || matches!(ty, Type::String | Type::Bool | Type::Time);
+        if let Some(place) = Place::of(policy, expr, victim).filter(|_| is_plain) {
+            if !self.0.iter().any(|(known, _)| *known == place) {
+                self.0.push((place, ty.clone()));
+            }
+            return;
+        }
+        if depth > DEEPEST || self.0.len() >= MOST_LEAVES {
+            return;
+        }
+        let defined = match &expr.kind {
+            ExprKind::Let(id) => Some(&policy[*id].value),
+            ExprKind::CallDef(id, _) => Some(&policy[*id].body),
+            _ => None,
+        };
+        let mut add = |part| self.add(policy, part, victim, depth + 1);
+        defined.into_iter().for_each(&mut add);
+        parts(expr).into_iter().for_each(add);
+    }
+}
+
+/// How far below an expression its fields are looked for.
+const DEEPEST: usize = 24;
+/// The most fields.
+const MOST_LEAVES: usize = 24;
+
+/// Some values of a type; amounts in base units.
+fn sample(ty: &Type, at: usize) -> Constant {
+    let number = |of: &[i64]| of.get(at % of.len().max(1)).copied().unwrap_or_default();
+    match ty {
+        Type::Cpu => Constant::Int(number(&[4_000, 500, 16_000, 2_000, 64_000])),
+        Type::Bytes => Constant::Int(number(&[8 << 30, 1 << 30, 64 << 30, 1 << 20])),
+        Type::Float => Constant::Float(number(&[1, 50, 0, 3, 100]) as f64),
+        Type::Uint => Constant::Uint(number(&[1, 2, 0, 5]).unsigned_abs()),
+        Type::Bool => Constant::Bool(at.is_multiple_of(2)),
+        Type::Time => Constant::Time(Time(NOW.0 - number(&[3_600, 60, 86_400, 604_800]) * 1_000_000)),
+        Type::String => Constant::text(["x", "2", "y", "0.5", "a"].get(at % 5).copied().unwrap_or_default()),
+        _ => Constant::Int(number(&[2, 1, 8, 0, 4])),
+    }
+}
+
 /// Makes a witness of an assignment: values for the variables that have a place in an object, tried in several ways.
 pub(crate) fn of_assignment(
     formulas: &Formulas<'_>,
     assignment: &Assignment,
-    victims: [Option<SlotId>; 2],
+    (victims, leaves): ([Option<SlotId>; 2], &Leaves),
     differs: &Differs<'_>,
 ) -> Option<Witness> {
     let about_victims = victims.iter().any(Option::is_some);
@@ -207,20 +303,39 @@ pub(crate) fn of_assignment(
             }
         }
         settle_pairs(formulas, assignment, &cell, &mut values);
-        let mut objects = Objects::default();
-        let put = placed.iter().try_for_each(|(id, place)| match values.get(id) {
-            Some(value) => objects.put(place, value),
-            None => Some(()),
-        });
-        if put.is_none() || seen.contains(&objects.because) {
+        let mut puts: Vec<(&Place, Constant)> = Vec::new();
+        puts.extend(placed.iter().filter_map(|(id, place)| Some((place, values.get(id)?.clone()))));
+        // The first attempt leaves them as they are.
+        for (at, (place, ty)) in leaves.0.iter().enumerate().filter(|_| attempt > 0) {
+            let chosen = attempt.wrapping_mul(2_654_435_761).wrapping_add(at.wrapping_mul(40_503)) >> 7;
+            puts.push((place, sample(ty, chosen)));
+        }
+        let Some(objects) = Objects::with(&puts) else { continue };
+        if seen.contains(&objects.because) {
             continue;
         }
         seen.push(objects.because.clone());
-        if let Some(witness) = objects.shown(about_victims, differs) {
-            return Some(witness);
+        if objects.shown(about_victims, differs).is_some() {
+            return fewest(puts, about_victims, differs);
         }
     }
     None
+}
+
+/// The witness of as few values as possible: each one that may be left out is.
+fn fewest(mut puts: Vec<(&Place, Constant)>, about_victims: bool, differs: &Differs<'_>) -> Option<Witness> {
+    let shown = |puts: &[(&Place, Constant)]| Objects::with(puts)?.shown(about_victims, differs);
+    let mut at = 0;
+    while at < puts.len() {
+        let left_out = puts.remove(at);
+        if shown(&puts).is_none() {
+            puts.insert(at, left_out);
+            at += 1;
+        }
+    }
+    let witness = shown(&puts)?;
+    let with_room = Objects::with(&puts)?.with_room();
+    with_room.and_then(|objects| objects.shown(about_victims, differs)).or(Some(witness))
 }
 
 /// Values of a cell, the most telling first; none: it may stay as it is.
@@ -230,7 +345,7 @@ fn candidates(
     id: VariableId,
     cell: Option<&Cell>,
 ) -> Vec<Constant> {
-    let patterns: Vec<(usize, &bayplan_lang::typed::Expr, bool)> = formulas
+    let patterns: Vec<(usize, &Expr, bool)> = formulas
         .variables
         .iter()
         .enumerate()
@@ -256,24 +371,40 @@ fn candidates(
     // A value of another cell, or one that does not match as it should, is none.
     let fits = |value: &Constant| {
         let other = cell == Some(&Cell::Other)
-            && formulas.variables.get(id.0).is_some_and(|of| of.cells.iter().any(|cell| *cell == Cell::Value(value.clone())));
-        !other && patterns.iter().all(|(side, call, holds)| matches(formulas, *side, call, value).is_none_or(|of| of == *holds))
+            && formulas
+                .variables
+                .get(id.0)
+                .is_some_and(|of| of.cells.iter().any(|cell| *cell == Cell::Value(value.clone())));
+        !other
+            && patterns.iter().all(|(side, call, holds)| {
+                matches(formulas, *side, call, value).is_none_or(|of| of == *holds)
+            })
     };
     found.into_iter().filter(fits).collect()
 }
 
 /// Texts that may match patterns: what the patterns have in them, alone and with letters around.
-fn texts(formulas: &Formulas<'_>, patterns: &[(usize, &bayplan_lang::typed::Expr, bool)]) -> Vec<Constant> {
+fn texts(formulas: &Formulas<'_>, patterns: &[(usize, &Expr, bool)]) -> Vec<Constant> {
     let mut texts: Vec<String> = Vec::new();
     for (side, call, _) in patterns {
-        let bayplan_lang::typed::ExprKind::Call(_, args, _) = &call.kind else { continue };
+        let ExprKind::Call(_, args, _) = &call.kind else { continue };
         let Some(policy) = formulas.policies.get(*side) else { continue };
         for arg in args.iter().skip(1) {
             let Some(arg) = bayplan_lang::analysis::shape::constant(policy, arg) else { continue };
             let Some(text) = arg.as_str() else { continue };
-            let plain = text.trim_start_matches('^').trim_end_matches('$').replace(".*", "").replace(['(', ')', '?', '+'], "");
+            let plain = text
+                .trim_start_matches('^')
+                .trim_end_matches('$')
+                .replace(".*", "")
+                .replace(['(', ')', '?', '+'], "");
             for text in [text.to_owned(), plain] {
-                texts.extend([format!("{text}x"), text.clone(), format!("x{text}"), format!("x{text}x"), format!("{text}0")]);
+                texts.extend([
+                    format!("{text}x"),
+                    text.clone(),
+                    format!("x{text}"),
+                    format!("x{text}x"),
+                    format!("{text}0"),
+                ]);
             }
         }
     }
@@ -292,8 +423,12 @@ fn between(below: Option<&Constant>, above: Option<&Constant>, ty: Option<&Type>
     };
     let middle = match (below, above) {
         (Some(Constant::Int(low)), Some(Constant::Int(high))) => Some(Constant::Int(low.midpoint(*high))),
-        (Some(Constant::Float(low)), Some(Constant::Float(high))) => Some(Constant::Float((low + high) / 2.0)),
-        (Some(Constant::Time(low)), Some(Constant::Time(high))) => Some(Constant::Time(Time(low.0.midpoint(high.0)))),
+        (Some(Constant::Float(low)), Some(Constant::Float(high))) => {
+            Some(Constant::Float((low + high) / 2.0))
+        }
+        (Some(Constant::Time(low)), Some(Constant::Time(high))) => {
+            Some(Constant::Time(Time(low.0.midpoint(high.0))))
+        }
         _ => None,
     };
     let mut found: Vec<Constant> = middle.into_iter().collect();
@@ -326,7 +461,10 @@ fn settle_pairs<'c>(
 ) {
     let fixed = |id: VariableId| matches!(cell(id), Some(Cell::Value(_) | Cell::Absent));
     for (at, variable) in formulas.variables.iter().enumerate() {
-        let Some(own) = assignment.get(at).copied().flatten().and_then(|cell| variable.cells.get(cell)) else { continue };
+        let Some(own) = assignment.get(at).copied().flatten().and_then(|cell| variable.cells.get(cell))
+        else {
+            continue;
+        };
         let [Some(first), Some(second)] = formulas.sides(VariableId(at)) else { continue };
         if *own == Cell::Absent {
             let absent = |id: &VariableId| cell(*id).is_none_or(|of| *of == Cell::Absent);
@@ -348,7 +486,9 @@ fn settle_pairs<'c>(
         let moved = |up: bool| match &kept {
             Constant::Int(value) => Some(Constant::Int(value.saturating_add(if up { 1 } else { -1 }))),
             Constant::Float(value) => Some(Constant::Float(value + if up { 1.0 } else { -1.0 })),
-            Constant::Time(at) => Some(Constant::Time(Time(at.0.saturating_add(if up { 1_000_000 } else { -1_000_000 })))),
+            Constant::Time(at) => {
+                Some(Constant::Time(Time(at.0.saturating_add(if up { 1_000_000 } else { -1_000_000 }))))
+            }
             Constant::Bool(value) => Some(Constant::Bool(!value)),
             other => other.as_str().map(|text| Constant::text(format!("{text}-other"))),
         };

@@ -1,13 +1,17 @@
-//! `bayplan diff --kubernetes OLD..NEW`: which pending pods kube-scheduler of another version would treat otherwise, and by
-//! which changes of upstream. `compare` decides, here are arguments and reports.
+//! `bayplan diff`: what a change would do.
+//!
+//! `diff OLD NEW` compares policies: `policies`. `diff --kubernetes OLD..NEW` compares versions of kube-scheduler: which
+//! pending pods would be treated otherwise, and by which changes of upstream. `compare` decides, `report` prints.
 
 mod compare;
+mod policies;
 mod report;
 
 use super::progress::Progress;
 use super::{ExitStatus, Output, durations, setup};
 use crate::model::KubernetesVersion;
 use compare::Comparison;
+use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -33,18 +37,35 @@ impl FromStr for Versions {
     }
 }
 
-/// Shows what an upgrade of kube-scheduler would change for the pending pods of a cluster, live or from files.
+/// Shows what a change of policies means and does, or what an upgrade of kube-scheduler would do to pending pods.
 #[derive(clap::Args, Debug)]
-#[command(after_help = "Examples:
-  bayplan diff --kubernetes 1.36..1.37 --cluster cluster.yaml
-  bayplan diff --kubernetes 1.36..1.37 --exit-code -o markdown     a live cluster, as a comment on a change")]
+#[command(
+    override_usage = "bayplan diff OLD NEW [OPTIONS]\n       bayplan diff --kubernetes OLD..NEW [OPTIONS]",
+    after_help = "Examples:
+  bayplan diff main/policies policies                              which rules mean something else, with a witness
+  bayplan diff main/policies policies --cluster prod.json          and what that does to the pods of a cluster
+  bayplan diff old.bay new.bay --cluster prod.json -o markdown     as a comment on a change
+  bayplan diff old.bay new.bay --write-tests gpu.test.yaml         the witnesses as cases of `bayplan test`
+  bayplan diff --kubernetes 1.36..1.37 --cluster cluster.yaml      what another version of kube-scheduler decides
+  bayplan diff --kubernetes 1.36..1.37 --exit-code                 of a live cluster"
+)]
 pub(super) struct Args {
+    /// Policies before and after a change: a policy file, a file with ConfigMaps, or a folder of both.
+    #[arg(value_names = ["OLD", "NEW"], num_args = 2, required_unless_present = "kubernetes")]
+    paths: Vec<PathBuf>,
     /// The versions of kube-scheduler, the present one first: `1.36..1.37`.
-    #[arg(long, value_name = "OLD..NEW", required = true)]
+    #[arg(long, value_name = "OLD..NEW", conflicts_with_all = ["paths", "live", "write_tests"])]
     kubernetes: Option<Versions>,
+    /// Decide the pods of the live cluster by both, where policies are compared and no files are given.
+    #[cfg(feature = "cluster")]
+    #[arg(long, conflicts_with = "cluster", help_heading = "Live cluster")]
+    live: bool,
+    /// Write a case of `bayplan test` for each difference between policies that was shown. The file must not be there.
+    #[arg(long, value_name = "FILE")]
+    write_tests: Option<PathBuf>,
     #[command(flatten)]
     from: setup::From,
-    /// Exit with status 1 if a pod is decided otherwise.
+    /// Exit with status 1 if a pod is decided otherwise, or, without a cluster, if a rule means something else.
     #[arg(long)]
     exit_code: bool,
     /// Print all pods; otherwise a long list is cut and the rest is counted.
@@ -58,9 +79,19 @@ pub(super) struct Args {
     output: String,
 }
 
+impl Args {
+    /// Whether the pods of a live cluster are decided.
+    fn is_live(&self) -> bool {
+        #[cfg(feature = "cluster")]
+        return self.live || self.from.connection.is_given();
+        #[cfg(not(feature = "cluster"))]
+        return false;
+    }
+}
+
 /// Runs the command.
 pub(super) fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitStatus> {
-    let Some(Versions { old, new }) = args.kubernetes else { return Ok(ExitStatus::Failure) };
+    let Some(Versions { old, new }) = args.kubernetes else { return policies::run(args, out) };
     let progress = Progress::start(out, args.timeout);
     let Some(setup) = setup::read(&args.from, out)? else { return Ok(ExitStatus::Failure) };
     let comparison = Comparison::of(&setup, old, new, &progress)?;

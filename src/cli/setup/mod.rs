@@ -70,6 +70,9 @@ pub(super) struct From {
     /// The version of kube-scheduler, a flag of the commands that decide as one.
     #[arg(skip)]
     pub decides_as: DecidesAs,
+    /// Leave out the policies that files of the cluster hold, and those of a live cluster.
+    #[arg(skip)]
+    pub only_these_policies: bool,
 }
 
 /// Kinds of objects that policies look up.
@@ -124,6 +127,11 @@ impl Declared {
 }
 
 impl From {
+    /// The size that policies are compiled for.
+    pub(super) fn size(&self) -> Size {
+        self.declared.size()
+    }
+
     /// Whether a part of the input comes from stdin, so that the next command needs the same input again.
     pub(super) fn reads_stdin(&self) -> bool {
         let paths = self.cluster.iter().chain(&self.pods).chain(&self.policies).chain(&self.config);

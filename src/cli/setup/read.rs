@@ -126,6 +126,33 @@ pub(crate) fn load(
     })
 }
 
+impl Setup {
+    /// This cluster under other policies, which look up no kinds of objects; `None`: mistakes were printed.
+    pub(crate) fn under(&self, policies: Policies, out: &mut Output) -> anyhow::Result<Option<Setup>> {
+        let mut policies = Policies { decides: self.policies.decides, ..policies };
+        // The configuration is a text of its own; a mistake of it was reported before.
+        let config_source = policies.sources.add("the configuration", "");
+        match profiles(&self.config, config_source, &policies)? {
+            Ok((profiles, warnings)) => Ok(Some(Setup {
+                policies,
+                world: self.world.clone(),
+                namespace: self.namespace.clone(),
+                profiles,
+                makers: self.makers.clone(),
+                warnings,
+                not_understood: self.not_understood,
+                config: self.config.clone(),
+                config_source,
+            })),
+            Err(mistakes) => {
+                policies.diagnostics.extend(mistakes);
+                complain(&policies, out)?;
+                Ok(None)
+            }
+        }
+    }
+}
+
 /// Adds the objects that policies look up.
 fn look_up(
     kinds: &[Arc<ObjectKind>],
@@ -169,7 +196,7 @@ fn cluster(
     let cluster = policies.add_all(&from.cluster)?;
     let loaded = dry_run::load(&mut policies.sources, &cluster);
     policies.diagnostics.extend(loaded.diagnostics);
-    let fresh = |id: &SourceId| !already.contains(&file_of(policies, *id));
+    let fresh = |id: &SourceId| !from.only_these_policies && !already.contains(&file_of(policies, *id));
     let texts: Vec<SourceId> = loaded.policies.into_iter().filter(fresh).collect();
     policies.texts.extend(texts);
     let file = cluster.first().copied();

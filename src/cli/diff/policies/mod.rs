@@ -1,0 +1,212 @@
+//! `bayplan diff OLD NEW`: what a change of policies means, rule by rule, and what it does to the pods of a cluster.
+//! `crate::compare` proves, the dry run decides, here both are put together.
+
+mod effect;
+mod json;
+mod markdown;
+mod tests_file;
+mod text;
+
+use super::Args;
+use crate::cli::input::Policies;
+use crate::cli::progress::Progress;
+use crate::cli::setup::{self, Setup};
+use crate::cli::{ExitStatus, Output};
+use crate::compare::{Cluster, RuleDiff, Verdict, compare};
+use crate::diag::{Source, SourceMap, Span};
+use crate::lang::policy_set::place;
+use crate::lang::typed::Policy;
+use crate::model::{PodInfo, Time};
+use anyhow::bail;
+use effect::Effect;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// What a change means and does.
+struct Change {
+    /// Where the policies are, before and after.
+    paths: [String; 2],
+    old: Policies,
+    new: Policies,
+    /// The rules of all policies, in the order of their names.
+    rules: Vec<RuleDiff>,
+    /// What it does to a cluster.
+    effect: Option<Effect>,
+    /// The flags that name the cluster, for the next command.
+    flags: String,
+}
+
+/// How a rule reads beside what it means.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Reading {
+    /// Its text is as it was.
+    Untouched,
+    /// It means the same, and its text is another one.
+    Rewritten,
+    /// It means, or may mean, something else.
+    Changed,
+}
+
+impl Change {
+    /// How a rule reads.
+    fn reading(&self, rule: &RuleDiff) -> Reading {
+        if !matches!(rule.verdict, Verdict::Same) {
+            return Reading::Changed;
+        }
+        let texts = [text_of(&self.old.sources, rule.old), text_of(&self.new.sources, rule.new)];
+        let [before, after] = texts;
+        if before == after && rule.renamed_from.is_none() { Reading::Untouched } else { Reading::Rewritten }
+    }
+
+    /// The rules that read or mean something else.
+    fn shown(&self) -> impl Iterator<Item = &RuleDiff> {
+        self.rules.iter().filter(|rule| self.reading(rule) != Reading::Untouched)
+    }
+
+    fn count(&self, of: Reading) -> usize {
+        self.rules.iter().filter(|rule| self.reading(rule) == of).count()
+    }
+
+    /// Where a rule is written: now, or before if it is gone.
+    fn place(&self, rule: &RuleDiff) -> String {
+        match (rule.new, rule.old) {
+            (Some(span), _) => place(&self.new.sources, span),
+            (None, Some(span)) => place(&self.old.sources, span),
+            (None, None) => String::new(),
+        }
+    }
+
+    /// What the proof of a rule took as one value, as it is written.
+    fn written(&self, spans: &[(usize, Span)]) -> Vec<String> {
+        let mut texts: Vec<String> = Vec::new();
+        for (side, span) in spans {
+            let sources = if *side == 0 { &self.old.sources } else { &self.new.sources };
+            let text = text_of(sources, Some(*span)).unwrap_or_default();
+            if !text.is_empty() && !texts.contains(&text) {
+                texts.push(text);
+            }
+        }
+        texts
+    }
+}
+
+/// The text of a rule, without how it is broken into lines.
+fn text_of(sources: &SourceMap, span: Option<Span>) -> Option<String> {
+    let span = span?;
+    let source: &Source = sources.get(span.source)?;
+    let text = source.text().get(span.start as usize..span.end as usize)?;
+    Some(text.split_whitespace().collect::<Vec<_>>().join(" "))
+}
+
+/// Runs the command.
+pub(super) fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitStatus> {
+    let [old, new] = args.paths.as_slice() else {
+        bail!("give policies before and after: `bayplan diff OLD NEW`")
+    };
+    if !args.from.policies.is_empty() {
+        bail!(
+            "`--policies` has no meaning here: the policies are those of {} and {}",
+            old.display(),
+            new.display()
+        );
+    }
+    if args.write_tests.as_ref().is_some_and(|file| file.exists()) {
+        bail!("the file of `--write-tests` is there already: name another one");
+    }
+    let progress = Progress::start(out, args.timeout);
+    let with_cluster = !args.from.cluster.is_empty() || args.is_live();
+    let change = match with_cluster {
+        true => with_effect(args, (old, new), &progress, out)?,
+        false => {
+            let read = |path: &Path, out: &mut Output| side(args, path, out);
+            let (Some(before), Some(after)) = (read(old, out)?, read(new, out)?) else {
+                return Ok(ExitStatus::Failure);
+            };
+            let rules = meanings(&before, &after, None);
+            Some(change(args, (before, after), rules, None))
+        }
+    };
+    let Some(change) = change else { return Ok(ExitStatus::Failure) };
+    drop(progress);
+    match args.output.as_str() {
+        "json" => out.json(&json::report(&change))?,
+        "markdown" => markdown::write(&change, args.all, out)?,
+        _ => text::write(&change, args.all, out)?,
+    }
+    if let Some(file) = &args.write_tests {
+        let written = tests_file::write(&change, &args.from, file, out)?;
+        if !out.quiet {
+            let left_out = match written.left_out {
+                0 => String::new(),
+                count => format!(
+                    "; of {count} witnesses no test can be made: they are pods of the cluster, or another plugin decides"
+                ),
+            };
+            let to = if written.cases == 0 { String::new() } else { format!(" in {}", file.display()) };
+            writeln!(out.stderr(), "{}{to}{left_out}", text::counted(written.cases, "case"))?;
+        }
+    }
+    let differs = match &change.effect {
+        Some(effect) => effect.differs(),
+        None => change.count(Reading::Changed) > 0,
+    };
+    Ok(if args.exit_code && differs { ExitStatus::Findings } else { ExitStatus::Success })
+}
+
+fn change(
+    args: &Args,
+    (old, new): (Policies, Policies),
+    rules: Vec<RuleDiff>,
+    effect: Option<Effect>,
+) -> Change {
+    let path = |at: usize| args.paths.get(at).map(|path| path.display().to_string()).unwrap_or_default();
+    Change { paths: [path(0), path(1)], old, new, rules, effect, flags: args.from.flags() }
+}
+
+/// Reads and compiles the policies of a side; `None`: mistakes were printed.
+fn side(args: &Args, path: &Path, out: &mut Output) -> anyhow::Result<Option<Policies>> {
+    let mut policies = Policies { size: args.from.size(), ..Policies::default() };
+    policies.read_schemas(&args.from.kinds.schemas)?;
+    policies.read(std::slice::from_ref(&path.to_owned()))?;
+    policies.compile();
+    Ok((!setup::complain(&policies, out)?).then_some(policies))
+}
+
+/// Reads the cluster once, compares, and decides its pods by both sides.
+fn with_effect(
+    args: &Args,
+    (old, new): (&PathBuf, &PathBuf),
+    progress: &Progress,
+    out: &mut Output,
+) -> anyhow::Result<Option<Change>> {
+    let read = |path: &PathBuf, out: &mut Output| -> anyhow::Result<Option<Setup>> {
+        let from =
+            setup::From { policies: vec![path.clone()], only_these_policies: true, ..args.from.clone() };
+        setup::read(&from, out)
+    };
+    let Some(before) = read(old, out)? else { return Ok(None) };
+    let after = match side(args, new, out)? {
+        None => return Ok(None),
+        // What the policies look up must be among the objects.
+        Some(policies) if policies.kinds().is_empty() => before.under(policies, out)?,
+        Some(_) => read(new, out)?,
+    };
+    let Some(after) = after else { return Ok(None) };
+    let snapshot = effect::snapshot(&before);
+    let pods: Vec<Arc<PodInfo>> = snapshot.pods().map(|entry| entry.pod.clone()).collect();
+    let cluster =
+        Cluster { snapshot: &snapshot, pods: &pods, now: Time(jiff::Timestamp::now().as_microsecond()) };
+    let rules = meanings(&before.policies, &after.policies, Some(cluster));
+    let effect = Effect::of((&before, &after), &rules, snapshot, progress);
+    Ok(Some(change(args, (before.policies, after.policies), rules, Some(effect))))
+}
+
+/// Compares the policies of two sides by name.
+fn meanings(old: &Policies, new: &Policies, cluster: Option<Cluster<'_>>) -> Vec<RuleDiff> {
+    let names: BTreeSet<&str> = old.set.iter().chain(new.set.iter()).map(|policy| policy.name()).collect();
+    fn of<'p>(set: &'p Policies, name: &str) -> Option<&'p Policy> {
+        set.set.get(name).map(|compiled| &*compiled.policy)
+    }
+    names.into_iter().flat_map(|name| compare(of(old, name), of(new, name), cluster)).collect()
+}
