@@ -21,6 +21,7 @@ const ROOMS: &[&str] = &[
     "config",
     "dry_run",
     "explain",
+    "compare",
     "page",
     "reference",
     "cluster",

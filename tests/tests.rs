@@ -7,6 +7,7 @@ mod fuzz_corpus;
 mod support;
 
 mod cli;
+mod compare;
 mod config;
 mod diag;
 mod docs;

@@ -6,6 +6,8 @@
 //! if the reference evaluator of the language says that the rules differ about them. What was neither proved nor shown is
 //! unknown.
 
+#![deny(clippy::disallowed_methods, clippy::disallowed_types)]
+
 mod formula;
 mod groups;
 mod outcome;
@@ -31,7 +33,7 @@ use witness::{Differs, Leaves, of_assignment};
 
 /// How many assignments are tried as a witness.
 const MOST_ASSIGNMENTS: usize = 64;
-/// How many pairs of a pod and a node of a cluster are looked at for a witness.
+/// How many pairs of a pod and a node of a cluster are evaluated for a witness.
 const MOST_PAIRS: usize = 20_000;
 
 /// A cluster in which witnesses are looked for before they are made up.
@@ -273,6 +275,10 @@ impl Pair<'_> {
             (Looked::Impossible, Looked::NotShown) => {
                 Verdict::Unknown(Unproved::SameOrLooser(formulas.opaque()))
             }
+            (Looked::Shown(of), _) => {
+                Verdict::Unknown(Unproved::StricterOrIncomparable(of, formulas.opaque()))
+            }
+            (_, Looked::Shown(of)) => Verdict::Unknown(Unproved::LooserOrIncomparable(of, formulas.opaque())),
             (Looked::TooLong, _) | (_, Looked::TooLong) => Verdict::Unknown(Unproved::TooLong),
             _ => Verdict::Unknown(Unproved::NoWitness(formulas.opaque())),
         }

@@ -1,6 +1,6 @@
 //! [`Place`]: where the value of an expression is in the objects of a witness, so that it can be given a value.
 
-use bayplan_lang::analysis::shape::constant;
+use bayplan_lang::analysis::shape::{constant, is_count_of_node_pods};
 use bayplan_lang::language::fields::Meaning;
 use bayplan_lang::typed::{Expr, ExprKind, Policy, Root, SlotId};
 use bayplan_lang::types::Type;
@@ -19,17 +19,24 @@ pub(crate) enum Of {
 
 /// How a value is written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Form {
+pub(crate) enum Form {
+    /// As JSON has it.
     Plain,
+    /// A quantity of millicores.
     Millicores,
+    /// A quantity of bytes or pieces.
     Whole,
+    /// A text that the policy reads as a value of another type.
+    Text,
+    /// A text that the policy reads as a duration.
+    Duration,
 }
 
 /// Where a value is.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Place {
     /// A field of an object.
-    Field(Of, Vec<String>, bool),
+    Field(Of, Vec<String>, Form),
     /// The instant of the evaluation.
     Now,
     /// How many pods are on the node.
@@ -41,46 +48,48 @@ impl Place {
     pub(crate) fn of(policy: &Policy, expr: &Expr, victim: Option<SlotId>) -> Option<Self> {
         match &expr.kind {
             ExprKind::Now => Some(Self::Now),
-            ExprKind::Call(function, args, _) if function.def().counts_elements => match args.as_slice() {
-                [pods] if is_pods_of_node(policy, pods) => Some(Self::PodsOnNode),
+            _ if is_count_of_node_pods(policy, expr) => Some(Self::PodsOnNode),
+            // A text that is read as another type: `int(pod.labels["n"])`.
+            ExprKind::Call(_, args, _) => match args.as_slice() {
+                [text] if *text.ty.present() == Type::String => {
+                    let (of, path) = path(policy, text, victim)?;
+                    let is_duration = *expr.ty.present() == Type::Duration;
+                    Some(Self::Field(of, path, if is_duration { Form::Duration } else { Form::Text }))
+                }
                 _ => None,
             },
             _ => {
                 let (of, path) = path(policy, expr, victim)?;
-                let millicores = matches!(expr.ty.present(), Type::Cpu);
-                Some(Self::Field(of, path, millicores))
+                let quantities = ["requests", "limits", "allocatable", "capacity"];
+                let form = match path.iter().any(|step| quantities.contains(&step.as_str())) {
+                    true if *expr.ty.present() == Type::Cpu => Form::Millicores,
+                    true => Form::Whole,
+                    false => Form::Plain,
+                };
+                Some(Self::Field(of, path, form))
             }
         }
     }
 
     /// A value as it is written there; `None`: it cannot be.
     pub(crate) fn written(&self, value: &Constant) -> Option<Value> {
-        let Self::Field(_, path, millicores) = self else { return None };
-        let quantity = path
-            .iter()
-            .any(|step| ["requests", "limits", "allocatable", "capacity"].contains(&step.as_str()));
-        let form = match (quantity, millicores) {
-            (true, true) => Form::Millicores,
-            (true, false) => Form::Whole,
-            (false, _) => Form::Plain,
-        };
+        let Self::Field(_, _, form) = self else { return None };
         Some(match (value, form) {
             (Constant::Int(of), Form::Millicores) => json!(format!("{of}m")),
-            (Constant::Int(of), Form::Whole) => json!(of.to_string()),
+            (Constant::Int(of), Form::Whole | Form::Text) => json!(of.to_string()),
             (Constant::Int(of), Form::Plain) => json!(of),
+            (Constant::Int(of), Form::Duration) => json!(format!("{}s", of / 1_000_000)),
+            (Constant::Uint(of), Form::Text) => json!(of.to_string()),
             (Constant::Uint(of), _) => json!(of),
+            (Constant::Float(of), Form::Text) => json!(of.to_string()),
             (Constant::Float(of), _) => json!(of),
+            (Constant::Bool(of), Form::Text) => json!(of.to_string()),
             (Constant::Bool(of), _) => json!(of),
             (Constant::Time(at), _) => json!(at.to_rfc3339_exactly()),
             (Constant::String(text), _) => json!(text.as_str()),
             _ => return None,
         })
     }
-}
-
-fn is_pods_of_node(policy: &Policy, expr: &Expr) -> bool {
-    let ExprKind::Field(node, field) = &resolved(policy, expr).kind else { return false };
-    matches!(resolved(policy, node).kind, ExprKind::Root(Root::Node)) && field.def().name == "pods"
 }
 
 fn resolved<'p>(policy: &'p Policy, expr: &'p Expr) -> &'p Expr {

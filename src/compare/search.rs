@@ -4,6 +4,7 @@
 use crate::formula::{Formula, Formulas};
 use crate::outcome::{Outcome, Outcomes};
 use crate::variables::{Cell, Pattern, Variable, VariableId};
+use bayplan_lang::language::functions::LooksFor;
 use bayplan_lang::typed::ExprKind;
 use bayplan_lang::types::value::Constant;
 use std::cmp::Ordering;
@@ -169,25 +170,13 @@ pub(crate) fn matches(
 /// A pattern that is a literal text.
 struct Literal {
     text: String,
-    form: LiteralForm,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum LiteralForm {
-    Begins,
-    Ends,
-    Contains,
+    form: LooksFor,
 }
 
 impl Literal {
     fn of(formulas: &Formulas<'_>, variable: &Variable, pattern: &Pattern) -> Option<Self> {
         let ExprKind::Call(function, args, _) = &pattern.call.kind else { return None };
-        let form = match function.def().name {
-            "startsWith" => LiteralForm::Begins,
-            "endsWith" => LiteralForm::Ends,
-            "contains" => LiteralForm::Contains,
-            _ => return None,
-        };
+        let form = function.def().looks_for?;
         let policy = formulas.policies.get(variable.of.first()?.0)?;
         let text = bayplan_lang::analysis::shape::constant(policy, args.get(1)?)?;
         Some(Self { text: text.as_str()?.to_owned(), form })
@@ -196,9 +185,9 @@ impl Literal {
     /// Whether each text that matches this one matches the other.
     fn implies(&self, other: &Self) -> bool {
         match (self.form, other.form) {
-            (LiteralForm::Begins, LiteralForm::Begins) => self.text.starts_with(&other.text),
-            (LiteralForm::Ends, LiteralForm::Ends) => self.text.ends_with(&other.text),
-            (_, LiteralForm::Contains) => self.text.contains(&other.text),
+            (LooksFor::Beginning, LooksFor::Beginning) => self.text.starts_with(&other.text),
+            (LooksFor::End, LooksFor::End) => self.text.ends_with(&other.text),
+            (_, LooksFor::Anywhere) => self.text.contains(&other.text),
             _ => false,
         }
     }
@@ -206,7 +195,7 @@ impl Literal {
     /// Whether no text matches both.
     fn excludes(&self, other: &Self) -> bool {
         match (self.form, other.form) {
-            (LiteralForm::Begins, LiteralForm::Begins) | (LiteralForm::Ends, LiteralForm::Ends) => {
+            (LooksFor::Beginning, LooksFor::Beginning) | (LooksFor::End, LooksFor::End) => {
                 !self.implies(other) && !other.implies(self)
             }
             _ => false,

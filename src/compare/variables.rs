@@ -277,7 +277,7 @@ fn is_possible(cell: &Cell, range: Range) -> bool {
         Cell::Between(below, above) => {
             let least = below.as_ref().map(|of| whole(of).map(|of| of + 1));
             let most = above.as_ref().map(|of| whole(of).map(|of| of - 1));
-            // A constant that is no whole number: nothing is known.
+            // Nothing is known of a constant that is not a whole number.
             if least == Some(None) || most == Some(None) {
                 return true;
             }

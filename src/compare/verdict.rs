@@ -44,6 +44,10 @@ pub enum Unproved {
     SameOrStricter(Vec<(usize, Span)>),
     /// It is proved that it is not stricter; a pod that passes now was not found.
     SameOrLooser(Vec<(usize, Span)>),
+    /// The witness passed and is refused now. It is not known whether another one passes now.
+    StricterOrIncomparable(Box<Witness>, Vec<(usize, Span)>),
+    /// The witness was refused and passes now. It is not known whether another one is refused now.
+    LooserOrIncomparable(Box<Witness>, Vec<(usize, Span)>),
     /// What the rule writes, orders or counts is not compared.
     NotCompared,
 }
@@ -70,6 +74,8 @@ impl Verdict {
                 vec![(Effect::Refused, refused), (Effect::Passes, passes)]
             }
             Self::Different(of) => vec![(Effect::Scored, of)],
+            Self::Unknown(Unproved::StricterOrIncomparable(of, _)) => vec![(Effect::Refused, of)],
+            Self::Unknown(Unproved::LooserOrIncomparable(of, _)) => vec![(Effect::Passes, of)],
             Self::Same | Self::Changed | Self::Unknown(_) => Vec::new(),
         }
     }

@@ -39,6 +39,8 @@ pub(crate) type Differs<'d> = dyn Fn(EvalContext<'_>, Option<&Arc<PodInfo>>) -> 
 const NOW: Time = Time(1_893_456_000_000_000);
 /// How many values are tried for an assignment.
 const TRIES: usize = 24;
+/// How many where fields are tried that the proof does not look into.
+const TRIES_OF_LEAVES: usize = 64;
 /// The most pods that are put onto a node.
 const MOST_PODS: i64 = 256;
 
@@ -197,7 +199,11 @@ impl Objects {
 }
 
 /// Fields that the proof does not look into: they are parts of what it takes as one value.
-pub(crate) struct Leaves(Vec<(Place, Type)>);
+pub(crate) struct Leaves {
+    fields: Vec<(Place, Type)>,
+    /// Texts that the expressions name.
+    texts: Vec<String>,
+}
 
 impl Leaves {
     /// Of the variables that have no place of their own, and of further expressions with their sides.
@@ -206,7 +212,7 @@ impl Leaves {
         victims: [Option<SlotId>; 2],
         more: impl IntoIterator<Item = (usize, &'e Expr)>,
     ) -> Self {
-        let mut leaves = Self(Vec::new());
+        let mut leaves = Self { fields: Vec::new(), texts: Vec::new() };
         let of_variables = formulas.variables.iter().filter(|variable| !variable.is_pair());
         let of_variables =
             of_variables.filter_map(|variable| variable.of.first().map(|(side, expr)| (*side, expr)));
@@ -222,7 +228,7 @@ impl Leaves {
                 Place::of(formulas.policies.get(*side)?, expr, victims.get(*side).copied().flatten())
             })
             .collect();
-        leaves.0.retain(|(place, _)| !own.contains(place));
+        leaves.fields.retain(|(place, _)| !own.contains(place));
         leaves
     }
 
@@ -230,15 +236,17 @@ impl Leaves {
         let ty = expr.ty.present();
         let is_plain = Range::of(ty).ends().is_some() || matches!(ty, Type::String | Type::Bool | Type::Time);
         if let Some(place) = Place::of(policy, expr, victim).filter(|_| is_plain) {
-            if !self.0.iter().any(|(known, _)| *known == place) {
-                self.0.push((place, ty.clone()));
+            if !self.fields.iter().any(|(known, _)| *known == place) {
+                self.fields.push((place, ty.clone()));
             }
             return;
         }
-        if depth > DEEPEST || self.0.len() >= MOST_LEAVES {
+        if depth > DEEPEST || self.fields.len() >= MOST_LEAVES {
             return;
         }
         let defined = match &expr.kind {
+            ExprKind::Constant(value) => return self.add_texts(value),
+            ExprKind::Param(id) => return self.add_texts(&policy[*id].value),
             ExprKind::Let(id) => Some(&policy[*id].value),
             ExprKind::CallDef(id, _) => Some(&policy[*id].body),
             _ => None,
@@ -247,27 +255,46 @@ impl Leaves {
         defined.into_iter().for_each(&mut add);
         parts(expr).into_iter().for_each(add);
     }
+
+    fn add_texts(&mut self, value: &Constant) {
+        if let Some(text) = value.as_str() {
+            if self.texts.len() < MOST_LEAVES && !self.texts.iter().any(|known| known == text) {
+                self.texts.push(text.to_owned());
+            }
+        } else if let Constant::List(items) = value {
+            items.iter().for_each(|item| self.add_texts(item));
+        }
+    }
+
+    /// Some values of a type; amounts in base units.
+    fn sample(&self, ty: &Type, at: usize) -> Constant {
+        let number = |of: &[i64]| of.get(at % of.len().max(1)).copied().unwrap_or_default();
+        match ty {
+            Type::Cpu => Constant::Int(number(&[4_000, 500, 16_000, 2_000, 64_000])),
+            Type::Bytes => Constant::Int(number(&[8 << 30, 1 << 30, 64 << 30, 1 << 20])),
+            Type::Float => Constant::Float(number(&[1, 50, 0, 3, 100]) as f64),
+            Type::Uint => Constant::Uint(number(&[1, 2, 0, 5]).unsigned_abs()),
+            Type::Duration => Constant::Int(number(&[3_600, 60, 86_400, 18_000]) * 1_000_000),
+            Type::Bool => Constant::Bool(at.is_multiple_of(2)),
+            Type::Time => Constant::Time(Time(
+                NOW.0 - number(&[3_600, 60, 86_400, -3_600, 18_000, 604_800]) * 1_000_000,
+            )),
+            Type::String => {
+                let usual = ["x", "2", "y", "0.5", "a", "0", "-1"];
+                let all = self.texts.len() + usual.len();
+                let named = self.texts.get(at % all).map(String::as_str);
+                let text = named.or_else(|| usual.get(at % all - self.texts.len()).copied());
+                Constant::text(text.unwrap_or_default())
+            }
+            _ => Constant::Int(number(&[2, 1, 8, 0, 4])),
+        }
+    }
 }
 
 /// How far below an expression its fields are looked for.
 const DEEPEST: usize = 24;
 /// The most fields.
 const MOST_LEAVES: usize = 24;
-
-/// Some values of a type; amounts in base units.
-fn sample(ty: &Type, at: usize) -> Constant {
-    let number = |of: &[i64]| of.get(at % of.len().max(1)).copied().unwrap_or_default();
-    match ty {
-        Type::Cpu => Constant::Int(number(&[4_000, 500, 16_000, 2_000, 64_000])),
-        Type::Bytes => Constant::Int(number(&[8 << 30, 1 << 30, 64 << 30, 1 << 20])),
-        Type::Float => Constant::Float(number(&[1, 50, 0, 3, 100]) as f64),
-        Type::Uint => Constant::Uint(number(&[1, 2, 0, 5]).unsigned_abs()),
-        Type::Bool => Constant::Bool(at.is_multiple_of(2)),
-        Type::Time => Constant::Time(Time(NOW.0 - number(&[3_600, 60, 86_400, 604_800]) * 1_000_000)),
-        Type::String => Constant::text(["x", "2", "y", "0.5", "a"].get(at % 5).copied().unwrap_or_default()),
-        _ => Constant::Int(number(&[2, 1, 8, 0, 4])),
-    }
-}
 
 /// Makes a witness of an assignment: values for the variables that have a place in an object, tried in several ways.
 pub(crate) fn of_assignment(
@@ -293,7 +320,7 @@ pub(crate) fn of_assignment(
         formulas.variables.get(id.0)?.cells.get(at)
     };
     let mut seen = Vec::new();
-    for attempt in 0..TRIES {
+    for attempt in 0..if leaves.fields.is_empty() { TRIES } else { TRIES_OF_LEAVES } {
         let mut values: BTreeMap<VariableId, Constant> = BTreeMap::new();
         for (at, (id, _)) in placed.iter().enumerate() {
             let candidates = candidates(formulas, assignment, *id, cell(*id));
@@ -306,9 +333,12 @@ pub(crate) fn of_assignment(
         let mut puts: Vec<(&Place, Constant)> = Vec::new();
         puts.extend(placed.iter().filter_map(|(id, place)| Some((place, values.get(id)?.clone()))));
         // The first attempt leaves them as they are.
-        for (at, (place, ty)) in leaves.0.iter().enumerate().filter(|_| attempt > 0) {
+        for (at, (place, ty)) in leaves.fields.iter().enumerate().filter(|_| attempt > 0) {
             let chosen = attempt.wrapping_mul(2_654_435_761).wrapping_add(at.wrapping_mul(40_503)) >> 7;
-            puts.push((place, sample(ty, chosen)));
+            // Some stay as they are: what is absent may matter.
+            if chosen % 3 > 0 {
+                puts.push((place, leaves.sample(ty, chosen / 3)));
+            }
         }
         let Some(objects) = Objects::with(&puts) else { continue };
         if seen.contains(&objects.because) {
@@ -438,7 +468,11 @@ fn between(below: Option<&Constant>, above: Option<&Constant>, ty: Option<&Type>
     }
     match (below, above, ty) {
         (None, None, Some(Type::Float)) => found.extend([1.0, 2.0].map(Constant::Float)),
-        (None, None, Some(Type::Time)) => found.push(Constant::Time(NOW)),
+        (None, None, Some(Type::Time)) => {
+            let hours =
+                [0, -5, 1, -1, -30, 30].map(|hours| Constant::Time(Time(NOW.0 + hours * 3_600_000_000)));
+            found.extend(hours);
+        }
         (None, None, Some(Type::String)) => found.extend(["m", "x"].map(Constant::text)),
         (None, None, Some(Type::Uint)) => found.extend([1, 2].map(Constant::Uint)),
         (None, None, _) => found.extend([1, 2, 0, 1_000, 2_000].map(Constant::Int)),

@@ -45,8 +45,8 @@ pub static EXIT_STATUSES: &[ExitRow] = &[
     },
     ExitRow {
         command: "diff",
-        success: "both versions were compared",
-        findings: "with `--exit-code`: a pod is decided otherwise",
+        success: "both sides were compared",
+        findings: "with `--exit-code`: a pod is decided otherwise; without a cluster, a rule means something else",
         failure: "a file could not be read, or a policy or the configuration has an error",
     },
     ExitRow {

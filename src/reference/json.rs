@@ -292,6 +292,12 @@ shapes! {
         "value" "string" "its value as the language writes it"
         "tree" "Condition" "the expression with the values of its parts"
     }
+    PolicyDiff "diff OLD NEW -o json" {
+        "old" "string" "where the policies before the change are"
+        "new" "string" "where those after it are"
+        "rules" "[RuleDiff]" "every rule of either, by policy and in the order of the scheduling cycle; rules without names of their own are one"
+        "effect" "PolicyEffect?" "what the change does to the pods of a cluster; null without one"
+    }
     VersionDiff "diff --kubernetes OLD..NEW -o json" {
         "from" "string" "the present version of kube-scheduler"
         "to" "string" "the version to be"
@@ -713,6 +719,68 @@ shapes! {
         "autoscalerKnows" "bool?" "whether an autoscaler can foresee it"
         "wakesOn" "[string]?" "events that wake a pod that it refused"
         "mode" "string?" "how far it may go, if it does not decide: `warn`, `audit` or `off`"
+    }
+    RuleDiff {
+        "policy" "string" "its policy"
+        "rule" "string" "its name, else the word of its statement"
+        "renamedFrom" "string?" "its name before, if it had another one"
+        "place" "string" "where it is written: after the change, or before if it is gone"
+        "verdict" "string" "`same`, `stricter`, `looser` or `incomparable`, which are proved; `different` of what gives scores or writes; `unknown`"
+        "textChanged" "bool" "whether it reads or means something else"
+        "onlyCounts" "bool" "whether it decides neither before nor after the change"
+        "witnesses" "[RuleWitness]" "a pod and a node that show the verdict; two where it is `incomparable`"
+        "unknownBecause" "string?" "why it is unknown"
+        "notes" "[string]" "what changes beside its condition"
+    }
+    RuleWitness {
+        "effect" "string" "`refused` or `passes` after the change, or `scored` otherwise"
+        "invented" "bool" "whether it is made up; else it is of the cluster"
+        "pod" "string" "namespace and name of the pod"
+        "node" "string" "the name of the node"
+        "because" "[string]" "the fields of the pod and the node that matter, if it is made up"
+        "objects" "WitnessObjects?" "the objects, if it is made up"
+        "scoreBefore" "string?" "the value that the old rule gives"
+        "scoreAfter" "string?" "the value that the new rule gives"
+    }
+    WitnessObjects {
+        "pod" "any" "the Pod"
+        "node" "any" "the Node"
+        "namespace" "any" "the Namespace of the pod"
+        "victim" "any" "the Pod that may be evicted, of a rule about victims; else null"
+        "podsOnNode" "int" "how many pods are on the node"
+    }
+    PolicyEffect {
+        "nodes" "int" "how many nodes there are"
+        "running" "int" "how many pods have a node"
+        "pending" "int" "how many pods have none"
+        "wait" "int" "pending pods that wait before and after"
+        "placed" "int" "pending pods that get a node before and after"
+        "moved" "int" "how many of those get another node"
+        "beginToWait" "int" "pending pods that wait after the change alone"
+        "beginToRun" "int" "pending pods that wait before the change alone"
+        "appliesToRunning" "int" "running pods that the policy of a rule which changed applies to"
+        "mayStay" "int" "how many of these no such rule refuses where they are"
+        "refusedAsBefore" "int" "how many are refused where they are, before and after"
+        "pods" "[PolicyDiffPod]" "pending pods with another node than before, or with none"
+        "refusedWhereTheyAre" "[RefusedPod]" "running pods that a rule refuses where they are, after the change alone"
+    }
+    PolicyDiffPod {
+        "pod" "string" "namespace and name"
+        "before" "PolicyOutcome" "what the old policies make of it"
+        "after" "PolicyOutcome" "what the new policies make of it"
+        "rules" "[string]" "of a pod that begins to wait, the rules that changed and refuse it on some node"
+    }
+    PolicyOutcome {
+        "node" "string?" "its node; null while it waits"
+        "score" "int?" "the sum of scores of the node; null where one node alone was left"
+        "message" "string" "why it waits"
+        "evicts" "[string]" "the pods that are evicted for it"
+    }
+    RefusedPod {
+        "pod" "string" "namespace and name"
+        "node" "string" "where it runs"
+        "rule" "string" "the rule that refuses it"
+        "restartedOn" "string?" "its node once it is made anew together with the others; null: it waits"
     }
     VersionDiffPod {
         "pod" "string" "namespace and name"

@@ -157,6 +157,12 @@ pub static TOPICS: &[Topic] = &[
         include_str!("../../docs/install.md"),
     ),
     guide(
+        "changes",
+        "what a change of policies means, and what it does to a cluster",
+        "changes.md",
+        include_str!("../../docs/changes.md"),
+    ),
+    guide(
         "page",
         "the bay plan: a cluster as a page to look at",
         "page.md",

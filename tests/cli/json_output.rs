@@ -34,6 +34,9 @@ const COMMANDS: &[&str] = &[
     "explain train-c {first} -o bay-plan",
     "explain {gang} -o bay-plan",
     "diff --kubernetes 1.36..1.37 {first} -o json",
+    "diff examples/first/gpu.bay policies/patterns/gpu-placement.bay -o json",
+    "diff examples/rollout/1-audit examples/rollout/3-enforce --cluster examples/rollout/cluster.yaml --pods \
+     examples/rollout/pods.yaml -o json",
     "test examples -o json",
     "test examples/first/gpu.test.yaml --explain -o json",
     "plan --schema policies/schemas policies -o json",

@@ -16,6 +16,7 @@ mod nodes;
 mod page;
 mod patches;
 mod plan;
+mod policy_changes;
 #[cfg(feature = "cluster")]
 mod rbac;
 mod rights;

@@ -81,7 +81,7 @@ pub(crate) fn is_node_unschedulable(policy: &Policy, expr: &Expr) -> bool {
 }
 
 /// `node.pods.count()` and `size(node.pods)`
-pub(crate) fn is_count_of_node_pods(policy: &Policy, expr: &Expr) -> bool {
+pub fn is_count_of_node_pods(policy: &Policy, expr: &Expr) -> bool {
     let ExprKind::Call(function, args, _) = &expr.kind else { return false };
     let [pods] = &args[..] else { return false };
     function.def().counts_elements

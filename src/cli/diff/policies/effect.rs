@@ -1,7 +1,7 @@
 //! [`Effect`]: what a change of policies does to the pods of a cluster.
 //!
-//! Pending pods are decided by both sides, with the first of equal nodes. A running pod is asked whether a rule that changed
-//! refuses it where it is, as if it were not there yet. The ones that are refused now are then decided once more, all of
+//! Pending pods are decided by both sides, with the first of equal nodes. Rules that changed are evaluated for each
+//! running pod on its node, as if it were not there yet. The ones that are refused now are then decided once more, all of
 //! them restarted.
 
 use crate::cli::dry_run::schedule_by;
@@ -114,6 +114,8 @@ impl Effect {
             }
             snapshot.apply(Change::PodPlaced { pod: pod.clone(), node: placed, how });
         }
+        refused
+            .sort_by(|a: &Refused, b| (&a.pod.namespace, &a.pod.name).cmp(&(&b.pod.namespace, &b.pod.name)));
         if !refused.is_empty() {
             restart(after, &mut refused, progress);
         }

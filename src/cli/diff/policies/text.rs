@@ -58,7 +58,7 @@ pub(super) fn shown(witness: &Witness) -> String {
     }
 }
 
-/// What is said about a rule: its witnesses, why it is unknown, and what changes beside its condition.
+/// The lines about a rule: its witnesses, why it is unknown, and what changes beside its condition.
 pub(super) fn said(change: &Change, rule: &RuleDiff) -> Vec<String> {
     let mut lines = Vec::new();
     for (effect, witness) in rule.verdict.witnesses() {
@@ -105,6 +105,12 @@ pub(super) fn unknown(change: &Change, why: &Unproved) -> String {
         }
         Unproved::SameOrLooser(spans) => {
             format!("the same or looser: no pod that passes now was found{}", of(spans))
+        }
+        Unproved::StricterOrIncomparable(_, spans) => {
+            format!("stricter at least; it is not ruled out that another pod passes now{}", of(spans))
+        }
+        Unproved::LooserOrIncomparable(_, spans) => {
+            format!("looser at least; it is not ruled out that another pod is refused now{}", of(spans))
         }
         Unproved::NotCompared => "what it writes, orders or counts is not compared".to_owned(),
     }

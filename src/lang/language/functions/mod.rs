@@ -35,8 +35,8 @@ pub(crate) use notation::set_amount;
 pub(crate) use optionals::WRAP;
 pub use row::{
     Absence, Body, Conversion, Demand, Dialects, Examples, FUNCTIONS, FunctionDef, FunctionId, Grows,
-    Influence, Make, NOT_BUILT, Prepare, Prepared, Presence, Vector, Work, any, named, named_in_kubernetes,
-    names, of_policies, ty_text,
+    Influence, LooksFor, Make, NOT_BUILT, Prepare, Prepared, Presence, Vector, Work, any, named,
+    named_in_kubernetes, names, of_policies, ty_text,
 };
 pub(crate) use row::{named_in_devices, with_presence};
 pub use windows::Windows;

@@ -108,6 +108,8 @@ pub struct FunctionDef {
     /// What it has to do with values that may be absent, and with optionals of CEL; `None` where that shows in its
     /// types.
     pub presence: Option<Presence>,
+    /// Where it looks for the text of its last argument in its first one, if that is all it does.
+    pub looks_for: Option<LooksFor>,
     /// It makes a value of the type of its result, which it is called after, of its only argument: `int`, `quantity`.
     pub converts: bool,
     /// The argument by whose size cel-go counts what a call costs, where it can tell the overload; it stops where that
@@ -227,6 +229,17 @@ pub enum Vector {
     Share,
 }
 
+/// Where a text is looked for in another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LooksFor {
+    /// At its beginning.
+    Beginning,
+    /// At its end.
+    End,
+    /// Anywhere.
+    Anywhere,
+}
+
 /// How long a function takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
@@ -344,6 +357,7 @@ impl FunctionDef {
         sums: false,
         counts_elements: false,
         presence: None,
+        looks_for: None,
         converts: false,
         counted_by: None,
         checks_elements: false,

@@ -1,7 +1,7 @@
 //! Strings: CEL's string functions but those with patterns, for both languages. Indexes count code points.
 
 use super::notation::text;
-use super::{Absence, Dialects, FunctionDef, Grows, Influence, Prepared};
+use super::{Absence, Dialects, FunctionDef, Grows, Influence, LooksFor, Prepared};
 use crate::types::Ty;
 use crate::types::range::Range;
 use crate::types::value::{FaultKind, Value};
@@ -40,6 +40,7 @@ pub(crate) static FUNCTIONS: &[FunctionDef] = &[
         names: &["text", "part"],
         result: Ty::Bool,
         body: |args, _| both(args, |a, b| Value::Bool(a.contains(b))),
+        looks_for: Some(LooksFor::Anywhere),
         doc: "true if the string contains `part`",
         examples: &[("\"abc\".contains(\"b\")", "true"), ("\"abc\".contains(\"x\")", "false")],
         ..BASE
@@ -50,6 +51,7 @@ pub(crate) static FUNCTIONS: &[FunctionDef] = &[
         names: &["text", "prefix"],
         result: Ty::Bool,
         body: |args, _| both(args, |a, b| Value::Bool(a.starts_with(b))),
+        looks_for: Some(LooksFor::Beginning),
         doc: "true if the string starts with `prefix`",
         examples: &[("\"abc\".startsWith(\"ab\")", "true")],
         ..BASE
@@ -60,6 +62,7 @@ pub(crate) static FUNCTIONS: &[FunctionDef] = &[
         names: &["text", "suffix"],
         result: Ty::Bool,
         body: |args, _| both(args, |a, b| Value::Bool(a.ends_with(b))),
+        looks_for: Some(LooksFor::End),
         doc: "true if the string ends with `suffix`",
         examples: &[("\"abc\".endsWith(\"bc\")", "true")],
         ..BASE

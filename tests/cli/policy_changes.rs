@@ -1,0 +1,157 @@
+//! `bayplan diff OLD NEW`: what it prints, what it says of a cluster, and what it does with bad input.
+
+use crate::support::command::{Ended, bayplan, bayplan_in, folder};
+use crate::support::repository;
+use serde_json::{Value, json};
+
+const OLD: &str =
+    "policy p {\n  filter zone {\n    reject \"no\" when node.labels[\"zone\"] == \"a\"\n  }\n}\n";
+
+fn new() -> String {
+    OLD.replace("== \"a\"", "in [\"a\", \"b\"]")
+}
+
+fn node(name: &str, zone: &str) -> Value {
+    json!({"apiVersion": "v1", "kind": "Node",
+        "metadata": {"name": name, "labels": {"kubernetes.io/hostname": name, "zone": zone}},
+        "status": {"allocatable": {"cpu": "4", "memory": "16Gi", "pods": "20"}}})
+}
+
+fn pod(name: &str, node: Option<&str>, cpu: &str) -> Value {
+    json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": "default"},
+        "spec": {"nodeName": node, "containers": [{"name": "c", "image": "i", "resources": {"requests": {"cpu": cpu}}}]},
+        "status": {"phase": if node.is_some() { "Running" } else { "Pending" }}})
+}
+
+fn cluster(items: &[Value]) -> String {
+    json!({"apiVersion": "v1", "kind": "List", "items": items}).to_string()
+}
+
+#[test]
+fn the_page_shows_what_the_command_prints() {
+    let path = repository("docs/changes.md");
+    let page = std::fs::read_to_string(&path).unwrap();
+    let mut made = String::new();
+    let mut rest = page.as_str();
+    let mut shown = 0;
+    // Each example is a command and its output, in one block.
+    while let Some((before, block)) = rest.split_once("```text\n$ ") {
+        let (block, after) = block.split_once("```").unwrap();
+        let command = block.lines().next().unwrap();
+        let words: Vec<&str> = command.split_whitespace().skip(1).collect();
+        let Ended { status, out, err } = bayplan(&words);
+        assert_eq!((status, err.as_str()), (0, ""), "{command}");
+        made += &format!("{before}```text\n$ {command}\n{out}```");
+        rest = after;
+        shown += 1;
+    }
+    made += rest;
+    assert!(shown >= 2);
+    if std::env::var("BAYPLAN_GOLDEN").is_ok_and(|mode| mode == "write") {
+        std::fs::write(&path, &made).unwrap();
+    }
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), made, "run `make golden`");
+}
+
+#[test]
+fn sums_of_the_effect_add_up() {
+    let objects = [
+        node("n1", "a"),
+        node("n2", "b"),
+        node("n3", "c"),
+        pod("runs-1", Some("n2"), "3"),
+        pod("runs-2", Some("n2"), "1"),
+        pod("runs-3", Some("n3"), "3"),
+        pod("waits", None, "3"),
+        pod("big", None, "9"),
+        pod("small", None, "1"),
+    ];
+    let here = folder(&[("old.bay", OLD), ("new.bay", &new()), ("c.json", &cluster(&objects))]);
+    let line = ["diff", "old.bay", "new.bay", "--cluster", "c.json", "-o", "json", "--exit-code"];
+    let Ended { status, out, err } = bayplan_in(&here, &line);
+    let said: Value = serde_json::from_str(&out).unwrap_or_else(|error| panic!("{error}: {err}"));
+    let effect = &said["effect"];
+    let number = |name: &str| effect[name].as_i64().unwrap_or_else(|| panic!("{name}: {effect}"));
+    assert_eq!(
+        number("pending"),
+        number("wait") + number("placed") + number("beginToWait") + number("beginToRun")
+    );
+    let refused = effect["refusedWhereTheyAre"].as_array().unwrap();
+    assert_eq!(
+        number("appliesToRunning"),
+        number("mayStay") + number("refusedAsBefore") + refused.len() as i64
+    );
+    let names: Vec<(&str, bool)> =
+        refused.iter().map(|of| (of["pod"].as_str().unwrap(), of["restartedOn"].is_null())).collect();
+    assert_eq!(names, [("default/runs-1", true), ("default/runs-2", false)]);
+    assert_eq!(status, 1);
+    // A witness is a pod of the cluster where one shows it.
+    assert_eq!(said["rules"][0]["verdict"], "stricter");
+    assert_eq!(said["rules"][0]["witnesses"][0]["invented"], false);
+    // Nothing changes, nothing differs.
+    let line = ["diff", "old.bay", "old.bay", "--cluster", "c.json", "--exit-code"];
+    assert_eq!(bayplan_in(&here, &line).status, 0);
+}
+
+#[test]
+fn policies_come_and_go() {
+    let other = "policy q { filter f { reject \"no\" when node.unschedulable } }";
+    let here = folder(&[("old.bay", OLD), ("new.bay", other)]);
+    let Ended { out, .. } = bayplan_in(&here, &["diff", "old.bay", "new.bay", "-o", "json"]);
+    let said: Value = serde_json::from_str(&out).unwrap();
+    let verdicts: Vec<(&str, &str)> = said["rules"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|rule| (rule["policy"].as_str().unwrap(), rule["verdict"].as_str().unwrap()))
+        .collect();
+    assert_eq!(verdicts, [("p", "looser"), ("q", "stricter")]);
+}
+
+#[test]
+fn witnesses_become_tests_that_pass() {
+    let here = folder(&[("old.bay", OLD), ("new.bay", &new())]);
+    let line = ["diff", "old.bay", "new.bay", "--write-tests", "made.test.yaml"];
+    let Ended { status, err, .. } = bayplan_in(&here, &line);
+    assert_eq!((status, err.trim()), (0, "1 case in made.test.yaml"));
+    let tested = bayplan_in(&here, &["test", "made.test.yaml"]);
+    assert_eq!(tested.status, 0, "{}{}", tested.out, tested.err);
+    // Under the old text the case fails: it shows the change.
+    std::fs::write(here.join("new.bay"), OLD).unwrap();
+    assert_eq!(bayplan_in(&here, &["test", "made.test.yaml"]).status, 1);
+    // A file is never overwritten.
+    let again = bayplan_in(&here, &line);
+    assert_eq!(again.status, 2);
+    assert!(again.err.contains("is there already"), "{}", again.err);
+}
+
+#[test]
+fn markdown_has_no_markup_of_names() {
+    let hostile = OLD.replace("filter zone", "filter zone").replace("\"a\"", "\"a|b<img>\"");
+    let here = folder(&[("old.bay", OLD), ("new.bay", &hostile)]);
+    let Ended { out, .. } = bayplan_in(&here, &["diff", "old.bay", "new.bay", "-o", "markdown"]);
+    assert!(out.starts_with("### 1 rule compared: 1 means something else"), "{out}");
+    assert!(!out.contains("<img") && out.contains("a\\|b&lt;img>"), "{out}");
+}
+
+#[test]
+fn bad_input_is_a_sentence() {
+    let here =
+        folder(&[("old.bay", OLD), ("new.bay", "policy p { filter f { reject } }"), ("text.txt", "hello")]);
+    std::fs::write(here.join("bytes.bay"), [0xff, 0xfe, 0x00]).unwrap();
+    let cases: &[(&[&str], &str)] = &[
+        (&["diff", "old.bay"], "2 values required"),
+        (&["diff", "old.bay", "nothing.bay"], "nothing.bay"),
+        (&["diff", "old.bay", "new.bay"], "nothing was decided"),
+        (&["diff", "old.bay", "bytes.bay"], "UTF-8"),
+        (&["diff", "old.bay", "old.bay", "--policies", "old.bay"], "`--policies` has no meaning here"),
+        (&["diff", "old.bay", "old.bay", "--kubernetes", "1.36..1.37"], "cannot be used with"),
+        (&["diff", "old.bay", "old.bay", "--cluster", "nothing.json"], "nothing.json"),
+        (&["diff"], "required"),
+    ];
+    for (line, words) in cases {
+        let Ended { status, err, .. } = bayplan_in(&here, line);
+        assert_eq!(status, 2, "{line:?}: {err}");
+        assert!(err.contains(words), "{line:?}: {err}");
+    }
+}
