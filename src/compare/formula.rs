@@ -6,14 +6,15 @@
 use crate::outcome::{Outcome, Outcomes};
 use crate::places::Place;
 use crate::search::matches;
-use crate::variables::{Atom, Cell, Key, Pattern, Test, Variable, VariableId};
+use crate::variables::{Atom, Cell, Key, Offset, Pattern, Test, Variable, VariableId};
 use bayplan_diag::Span;
 use bayplan_lang::analysis::faults;
 use bayplan_lang::eval::meaning::Meaning;
 use bayplan_lang::language::fields::{FIELDS, FieldDef, FieldId, ObjectType};
 use bayplan_lang::typed::walk::{any, each_part_mut, mentions};
 use bayplan_lang::typed::{
-    CompareOp, DefId, Does, Expr, ExprKind, GroupId, Operation, Policy, ReasonPart, Root, SlotId, Target,
+    ArithmeticOp, CompareOp, DefId, Does, Expr, ExprKind, GroupId, Operation, Policy, ReasonPart, Root,
+    SlotId, Target,
 };
 use bayplan_lang::types::Type;
 use bayplan_lang::types::range::Range;
@@ -495,11 +496,44 @@ impl<'p> Formulas<'p> {
         let failing = (failing.0 || other.0, failing.1 || other.1);
         let of = vec![(side, first.clone()), (side, second.clone())];
         let variable = self.known(key, of, failing);
+        let offsets = [first, second].map(|expr| self.offset(side, expr));
+        if let Some(of) = self.variables.get_mut(variable.0) {
+            of.offsets = offsets;
+        }
         // Each side is a variable too: what is known of it alone must fit.
         for expr in [first, second] {
             self.variable(side, expr);
         }
         self.atom(variable, test, absent)
+    }
+
+    /// A whole number as another value and a constant; `None`: it is another kind of value.
+    fn offset(&mut self, side: usize, expr: &Expr) -> Option<Offset> {
+        let policy = self.policy(side);
+        let expr = bayplan_lang::analysis::shape::resolve_alias(policy, expr);
+        if !matches!(Range::of(&expr.ty), Range::Whole { .. }) && *expr.ty.present() != Type::Time {
+            return None;
+        }
+        let whole = |expr: &Expr| match self.constant(side, expr) {
+            Some(Constant::Int(by)) => Some(i128::from(by)),
+            _ => None,
+        };
+        let (base, by) = match &expr.kind {
+            ExprKind::Arithmetic(ArithmeticOp::Add, left, right) => match (whole(left), whole(right)) {
+                (None, Some(by)) => (&**left, by),
+                (Some(by), None) => (&**right, by),
+                _ => (expr, 0),
+            },
+            ExprKind::Arithmetic(ArithmeticOp::Subtract, left, right) => match whole(right) {
+                Some(by) => (&**left, -by),
+                None => (expr, 0),
+            },
+            _ => (expr, 0),
+        };
+        // A sum that may be a fault is none at all.
+        let base = if faults::may_fail(policy, expr) { expr } else { base };
+        let by = if std::ptr::eq(base, expr) { 0 } else { by };
+        Some(Offset { base: self.meaning(side, base), by })
     }
 
     fn atom(&mut self, variable: VariableId, test: Test, absent: Outcome) -> Formula {

@@ -29,7 +29,7 @@ use formula::{Formula, Formulas};
 use groups::{Group, Side};
 use search::{End, Search};
 use std::sync::Arc;
-use witness::{Differs, Leaves, of_assignment};
+use witness::{Differs, Leaves, of_assignments};
 
 /// How many assignments are tried as a witness.
 const MOST_ASSIGNMENTS: usize = 64;
@@ -248,16 +248,11 @@ impl Pair<'_> {
                 refuses(old, context, victim) == was && refuses(new, context, victim) == is
             };
             let search = Search::new(&formulas, &before, &after);
-            let (mut witness, mut left, mut possible) = (None, MOST_ASSIGNMENTS, false);
-            let end = search.each((was.into(), is.into()), &mut |assignment| {
-                possible = true;
-                witness = of_assignment(&formulas, assignment, (victims, &leaves), &differs);
-                left -= 1;
-                witness.is_some() || left == 0
-            });
-            if end == End::Complete && !possible {
+            let (end, assignments) = search.some((was.into(), is.into()), MOST_ASSIGNMENTS);
+            if end == End::Complete && assignments.is_empty() {
                 return Looked::Impossible;
             }
+            let witness = of_assignments(&formulas, &assignments, (victims, &leaves), &differs);
             match in_cluster(cluster, about_victims, &differs).or(witness) {
                 Some(witness) => Looked::Shown(Box::new(witness)),
                 None if end == End::TooLong => Looked::TooLong,

@@ -5,7 +5,7 @@ use crate::groups::Group;
 use crate::outcome::Outcome;
 use crate::search::{End, Search};
 use crate::verdict::{Unproved, Verdict};
-use crate::witness::{Differs, Leaves, Witness, of_assignment};
+use crate::witness::{Differs, Leaves, Witness, of_assignments};
 use bayplan_lang::eval::context::EvalContext;
 use bayplan_lang::eval::interpret::Evaluator;
 use bayplan_lang::syntax::ast::OnError;
@@ -59,19 +59,13 @@ pub(crate) fn compare(
                 continue;
             }
             let search = Search::new(formulas, &old_given.when, &new_given.when);
-            let (mut witness, mut left) = (None, MOST_ASSIGNMENTS);
-            let mut possible = false;
-            let end = search.each((Outcome::True, Outcome::True), &mut |assignment| {
-                possible = true;
-                witness = of_assignment(formulas, assignment, ([None, None], &leaves), &differs);
-                left -= 1;
-                witness.is_some() || left == 0
-            });
+            let (end, assignments) = search.some((Outcome::True, Outcome::True), MOST_ASSIGNMENTS);
+            let witness = of_assignments(formulas, &assignments, ([None, None], &leaves), &differs);
             if let Some(witness) = witness {
                 let witness = real(&differs).unwrap_or(witness);
                 return Verdict::Different(Box::new(witness));
             }
-            proved &= end == End::Complete && !possible;
+            proved &= end == End::Complete && assignments.is_empty();
         }
     }
     match (proved, proved.then_some(()).map_or_else(|| real(&differs), |()| None)) {

@@ -55,8 +55,18 @@ impl<'f, 'p> Search<'f, 'p> {
         Self { formulas, old, new, order: order.into_iter().map(VariableId).collect(), tests: tests.max(1) }
     }
 
+    /// Some assignments under which both have these outcomes; [`End::Complete`]: all of them.
+    pub(crate) fn some(&self, wanted: (Outcome, Outcome), most: usize) -> (End, Vec<Assignment>) {
+        let mut found = Vec::new();
+        let end = self.each(wanted, &mut |assignment| {
+            found.push(assignment.clone());
+            found.len() == most
+        });
+        (end, found)
+    }
+
     /// Calls `found` for assignments under which both have these outcomes, until it returns `true`.
-    pub(crate) fn each(&self, wanted: (Outcome, Outcome), found: &mut dyn FnMut(&Assignment) -> bool) -> End {
+    fn each(&self, wanted: (Outcome, Outcome), found: &mut dyn FnMut(&Assignment) -> bool) -> End {
         let mut assignment = vec![None; self.formulas.variables.len()];
         let mut left = MOST_TESTS;
         self.descend(wanted, 0, &mut assignment, &mut left, found)
@@ -146,6 +156,17 @@ fn is_consistent(formulas: &Formulas<'_>, assignment: &Assignment) -> bool {
         if !variable.is_pair() {
             return true;
         }
+        let others = formulas.variables.iter().enumerate().take(at).all(|(before, other)| {
+            match (own, cell(VariableId(before))) {
+                (Cell::Order(own), Some(Cell::Order(of_other))) => {
+                    are_orders_consistent((variable, *own), (other, *of_other))
+                }
+                _ => true,
+            }
+        });
+        if !others {
+            return false;
+        }
         let sides = formulas.sides(VariableId(at));
         let [first, second] = sides.map(|of| of.and_then(cell));
         is_pair_consistent(own, first, second)
@@ -211,6 +232,24 @@ fn can_both_be(one: &(Literal, bool), other: &(Literal, bool)) -> bool {
         (false, true) => !other.0.implies(&one.0),
         (false, false) => true,
     }
+}
+
+/// Whether two pairs of values that differ by constants alone can compare so: where the first value grows and the second does
+/// not, the first does not become smaller than the second. Sums stop at the ends of their range, which keeps the order.
+fn are_orders_consistent(
+    (one, order): (&Variable, Ordering),
+    (other, of_other): (&Variable, Ordering),
+) -> bool {
+    let ([Some(a), Some(b)], [Some(c), Some(d)]) = (&one.offsets, &other.offsets) else { return true };
+    if a.base != c.base || b.base != d.base {
+        return true;
+    }
+    let first = a.by.cmp(&c.by);
+    let second = b.by.cmp(&d.by);
+    // `other` compares at least as much as `one` does, or at most.
+    let rises = first.is_le() && second.is_ge();
+    let falls = first.is_ge() && second.is_le();
+    (!rises || of_other >= order) && (!falls || of_other <= order)
 }
 
 /// Whether the cell of a pair fits the cells of its sides, as far as these are known.

@@ -1,6 +1,6 @@
 //! Verdicts about pairs of rules, and a slow oracle: every pod and node of a small domain, by the reference evaluator.
 
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::disallowed_methods)]
 
 use super::*;
 use bayplan_diag::SourceMap;

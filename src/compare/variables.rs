@@ -46,8 +46,19 @@ pub(crate) struct Variable {
     ordered: bool,
     /// The text whose pattern it is, with what tells of a constant whether it holds.
     pub(crate) pattern: Option<Pattern>,
+    /// Of a pair whose sides are whole numbers: each side as another value and a constant.
+    pub(crate) offsets: [Option<Offset>; 2],
     /// What its tests tell apart; filled by [`Variable::divide`].
     pub(crate) cells: Vec<Cell>,
+}
+
+/// A whole number as another one plus a constant.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Offset {
+    /// What the other one means.
+    pub(crate) base: u64,
+    /// The constant.
+    pub(crate) by: i128,
 }
 
 /// A test of a text against a constant pattern.
@@ -127,6 +138,7 @@ impl Variable {
             constants: Vec::new(),
             ordered: false,
             pattern: None,
+            offsets: [None, None],
             cells: Vec::new(),
         }
     }

@@ -9,12 +9,13 @@ use bayplan_lang::eval::context::EvalContext;
 use bayplan_lang::typed::walk::parts;
 use bayplan_lang::typed::{Expr, ExprKind, Policy, SlotId};
 use bayplan_lang::types::Type;
-use bayplan_lang::types::range::Range;
+use bayplan_lang::types::range::Range as NumberRange;
 use bayplan_lang::types::value::Constant;
 use bayplan_model::{Change, Namespace, Node, Placement, PodInfo, Snapshot, Symbol, Time};
 use serde_json::{Value, json};
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// A pod and a node about which two rules differ.
@@ -37,6 +38,9 @@ pub(crate) type Differs<'d> = dyn Fn(EvalContext<'_>, Option<&Arc<PodInfo>>) -> 
 
 /// The instant at which witnesses are evaluated unless a rule compares the clock: 2030-01-01.
 const NOW: Time = Time(1_893_456_000_000_000);
+/// How many ways are tried for each assignment, and for how many of them more ways.
+const FEW_TRIES: usize = 3;
+const FEW_ASSIGNMENTS: usize = 8;
 /// How many values are tried for an assignment.
 const TRIES: usize = 24;
 /// How many where fields are tried that the proof does not look into.
@@ -234,7 +238,8 @@ impl Leaves {
 
     fn add(&mut self, policy: &Policy, expr: &Expr, victim: Option<SlotId>, depth: usize) {
         let ty = expr.ty.present();
-        let is_plain = Range::of(ty).ends().is_some() || matches!(ty, Type::String | Type::Bool | Type::Time);
+        let is_plain =
+            NumberRange::of(ty).ends().is_some() || matches!(ty, Type::String | Type::Bool | Type::Time);
         if let Some(place) = Place::of(policy, expr, victim).filter(|_| is_plain) {
             if !self.fields.iter().any(|(known, _)| *known == place) {
                 self.fields.push((place, ty.clone()));
@@ -296,10 +301,24 @@ const DEEPEST: usize = 24;
 /// The most fields.
 const MOST_LEAVES: usize = 24;
 
-/// Makes a witness of an assignment: values for the variables that have a place in an object, tried in several ways.
-pub(crate) fn of_assignment(
+/// Makes a witness of one of these assignments: first of any of them in few ways, then of a few in many.
+pub(crate) fn of_assignments(
     formulas: &Formulas<'_>,
-    assignment: &Assignment,
+    assignments: &[Assignment],
+    about: ([Option<SlotId>; 2], &Leaves),
+    differs: &Differs<'_>,
+) -> Option<Witness> {
+    let most = if about.1.fields.is_empty() { TRIES } else { TRIES_OF_LEAVES };
+    let few = assignments.iter().map(|of| (of, 0..FEW_TRIES));
+    let many = assignments.iter().take(FEW_ASSIGNMENTS).map(|of| (of, FEW_TRIES..most));
+    few.chain(many)
+        .find_map(|(assignment, tries)| of_assignment(formulas, (assignment, tries), about, differs))
+}
+
+/// Makes a witness of an assignment: values for the variables that have a place in an object, tried in several ways.
+fn of_assignment(
+    formulas: &Formulas<'_>,
+    (assignment, tries): (&Assignment, Range<usize>),
     (victims, leaves): ([Option<SlotId>; 2], &Leaves),
     differs: &Differs<'_>,
 ) -> Option<Witness> {
@@ -320,7 +339,7 @@ pub(crate) fn of_assignment(
         formulas.variables.get(id.0)?.cells.get(at)
     };
     let mut seen = Vec::new();
-    for attempt in 0..if leaves.fields.is_empty() { TRIES } else { TRIES_OF_LEAVES } {
+    for attempt in tries {
         let mut values: BTreeMap<VariableId, Constant> = BTreeMap::new();
         for (at, (id, _)) in placed.iter().enumerate() {
             let candidates = candidates(formulas, assignment, *id, cell(*id));

@@ -150,7 +150,7 @@ fn changes_of_the_library_have_their_recorded_verdicts() {
     let mut lines = String::new();
     for (name, [old, new]) in &pairs {
         let texts = [old, new].map(|path| std::fs::read_to_string(path).unwrap());
-        let names = [old, new].map(|path| format!("{}", path.file_name().unwrap().to_str().unwrap()));
+        let names = [old, new].map(|path| path.file_name().unwrap().to_str().unwrap().to_owned());
         let said = diff((&names[0], &texts[0]), (&names[1], &texts[1]));
         check_witnesses(&said, (&names[0], &texts[0]), (&names[1], &texts[1]));
         for rule in said["rules"].as_array().unwrap().iter().filter(|rule| rule["textChanged"] == true) {
