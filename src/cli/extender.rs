@@ -5,13 +5,13 @@ use super::run::{Configured, check_rights, on_invalid, own_namespace, profiles, 
 use super::run_args::{ApiServerArgs, LoggingArgs, PolicyArgs};
 use super::{ExitStatus, Output, live};
 use crate::cluster::api::client::Target;
-use crate::cluster::extender::listen::Listen;
 use crate::cluster::extender::server;
 use crate::cluster::policies::account::PolicyAccount;
 use crate::cluster::policies::source;
+use crate::cluster::port::listen::Listen;
 use crate::cluster::port::pages::Started;
 use crate::cluster::port::zpages::ZPages;
-use crate::cluster::port::{access, connections, serve, tls};
+use crate::cluster::port::{access, connections, questions, serve, tls};
 use crate::cluster::process::leader;
 use crate::cluster::process::run as cluster_run;
 use crate::config::SchedulerConfig;
@@ -138,11 +138,15 @@ pub(super) fn options(args: &Args) -> anyhow::Result<cluster_run::Options> {
         needs: Vec::new(),
         plugins: Vec::new(),
         answering: Some(server::Settings {
-            at: args.listen.clone(),
-            certificate: args.tls_cert_file.clone().zip(args.tls_private_key_file.clone()),
-            client_authority: args.client_ca_file.clone(),
+            port: questions::Settings {
+                at: args.listen.clone(),
+                certificate: args.tls_cert_file.clone().zip(args.tls_private_key_file.clone()),
+                client_authority: args.client_ca_file.clone(),
+            },
             binds: args.bind,
         }),
+        admission: None,
+        judges_alone: false,
         scheduler: crate::scheduler::Options::default(),
         profiles: Box::new(move |policies| profiles(policies, &configured, size, &exempt)),
         shown: Started {
@@ -203,7 +207,7 @@ mod tests {
 
     #[test]
     fn only_this_host_is_answered_without_tls_and_only_certificates_may_bind_from_others() {
-        assert!(!given(&[]).unwrap().answering.unwrap().at.is_remote());
+        assert!(!given(&[]).unwrap().answering.unwrap().port.at.is_remote());
         // Every process of the host reaches its loopback address.
         let open = given(&["--bind"]).err().unwrap().to_string();
         assert!(open.contains("`--client-ca-file`") && open.contains("--listen unix:"), "{open}");

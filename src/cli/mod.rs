@@ -21,6 +21,8 @@ mod dry_run;
 mod explain;
 mod page;
 mod version;
+#[cfg(feature = "cluster")]
+mod webhook;
 mod completions;
 mod man;
 mod convert;
@@ -113,11 +115,14 @@ enum Command {
     /// Answers an unmodified kube-scheduler as its extender, by the policies.
     #[cfg(feature = "cluster")]
     Extender(Box<extender::Args>),
+    /// Judges changes of policies for the API server before they act.
+    #[cfg(feature = "cluster")]
+    Webhook(Box<webhook::Args>),
     /// Makes a repository of policies: a first one with its test, and what checks each change.
     Init(init::Args),
     /// Schedules the pending pods of a cluster, live or given as files; binds nothing.
     DryRun(dry_run::Args),
-    /// Shows what an upgrade of kube-scheduler would change for the pending pods of a cluster.
+    /// Shows what a change of policies means and does, or what an upgrade of kube-scheduler would do.
     Diff(diff::Args),
     /// Explains why a pod waits and what would help, or why it is where it is.
     Explain(explain::Args),
@@ -216,6 +221,8 @@ pub fn main(arguments: impl IntoIterator<Item = std::ffi::OsString>) -> ExitStat
         Command::Run(args) => run::run(&args, &mut out),
         #[cfg(feature = "cluster")]
         Command::Extender(args) => extender::run(&args, &mut out),
+        #[cfg(feature = "cluster")]
+        Command::Webhook(args) => webhook::run(&args, &mut out),
         Command::Init(args) => init::run(&args, &mut out),
         Command::DryRun(args) => dry_run::run(&args.with_version(), &mut out),
         Command::Diff(args) => diff::run(&args, &mut out),

@@ -313,11 +313,7 @@ pub(super) fn options_of(
         if named.is_empty() && args.policies.files.is_some() { Vec::new() } else { live::namespaces(named) };
     let size = args.policies.declared.size();
     let exempt = args.policies.exempt(own.clone());
-    // Without policies the profiles show mistakes of the configuration, which end the program now.
-    let (needs, plugins) = match profiles(&[], &configured, size, &exempt) {
-        Ok(made) => (made.needs(), plugins_of(&made)),
-        Err(said) => bail!(Lines(format!("the configuration cannot be used\n{said}"))),
-    };
+    let (needs, plugins) = in_profiles(&configured, size, &exempt)?;
     let extenders = config.shared_extenders();
     let may_write = args.policy_writes.clone();
     let of_lease = match &election {
@@ -356,6 +352,8 @@ pub(super) fn options_of(
         plugins,
         extenders: config.extenders_in_order().iter().map(ask::Settings::of).collect(),
         gates: configured.gates.all().map(|(name, stage, on)| (name, stage.word(), on)).collect(),
+        admission: args.admission.settings(),
+        judges_alone: false,
         scheduler: crate::scheduler::Options {
             initial_backoff: config.pod_initial_backoff,
             max_backoff: config.pod_max_backoff,
@@ -375,6 +373,19 @@ pub(super) fn options_of(
             Ok(made)
         }),
     })
+}
+
+/// What the profiles of a configuration need, and the names of their plugins. Without policies they show mistakes of the
+/// configuration, which end the program now.
+pub(super) fn in_profiles(
+    configured: &Configured,
+    size: Size,
+    exempt: &ExemptPods,
+) -> anyhow::Result<(Vec<crate::framework::Need>, Vec<String>)> {
+    match profiles(&[], configured, size, exempt) {
+        Ok(made) => Ok((made.needs(), plugins_of(&made))),
+        Err(said) => bail!(Lines(format!("the configuration cannot be used\n{said}"))),
+    }
 }
 
 /// What `/flagz` and `/statusz` show. A flag that is not given has the value of the configuration, if there is one.

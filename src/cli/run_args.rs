@@ -2,6 +2,7 @@
 //! their meaning; `run_flags` parses single values.
 
 use super::setup::{DecidesAs, Declared};
+use super::webhook::AdmissionArgs;
 use super::{durations, run_flags};
 use crate::cluster::policies::account::PolicyAccount;
 use crate::cluster::process::logs;
@@ -78,6 +79,8 @@ pub(super) struct Args {
         help_heading = "Policies"
     )]
     pub(super) policy_writes: Vec<String>,
+    #[command(flatten, next_help_heading = "Admission of policies")]
+    pub(super) admission: AdmissionArgs,
     #[command(flatten, next_help_heading = "API server")]
     pub(super) api_server: ApiServerArgs,
     #[command(flatten, next_help_heading = "Leader election")]

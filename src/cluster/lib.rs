@@ -8,6 +8,7 @@ pub mod process;
 pub mod writes;
 pub mod policies;
 pub mod extender;
+pub mod admission;
 pub mod port;
 pub mod rights;
 pub mod doctor;

@@ -82,6 +82,11 @@ impl GroupKind {
         !matches!(self, Self::Ledger | Self::Queue | Self::Preempt | Self::Score | Self::Acts)
     }
 
+    /// Whether it refuses pods before a node is chosen.
+    pub fn refuses_pods(self) -> bool {
+        matches!(self, Self::Applies | Self::Missing | Self::Gate | Self::Prefilter | Self::Filter)
+    }
+
     /// Whether what is refused is a victim and not the pod.
     pub fn is_about_victims(self) -> bool {
         matches!(self, Self::Victim | Self::Protect)

@@ -32,6 +32,12 @@ pub static EXIT_STATUSES: &[ExitRow] = &[
         failure: "it did not start: flags or policies are wrong, or the port is in use",
     },
     ExitRow {
+        command: "webhook",
+        success: "a signal (SIGTERM, SIGINT) ended it",
+        findings: "it could not go on: its credentials were refused for too long, or a task of it ended",
+        failure: "it did not start: flags, configuration or policies are wrong, or the port is in use",
+    },
+    ExitRow {
         command: "init",
         success: "the repository was written",
         findings: "",

@@ -222,7 +222,12 @@ fn an_extender_that_hangs_lies_or_returns_garbage_fails_single_attempts_and_noth
 }
 
 /// A certificate with its key, signed by an authority, in files.
-fn certificate(folder: &Folder, name: &str, client: bool, issuer: &rcgen::Issuer<'_, rcgen::KeyPair>) {
+pub(crate) fn certificate(
+    folder: &Folder,
+    name: &str,
+    client: bool,
+    issuer: &rcgen::Issuer<'_, rcgen::KeyPair>,
+) {
     let mut params = rcgen::CertificateParams::new(vec![String::from("127.0.0.1")]).unwrap();
     params.distinguished_name.push(rcgen::DnType::CommonName, name);
     let usage = match client {
@@ -236,7 +241,7 @@ fn certificate(folder: &Folder, name: &str, client: bool, issuer: &rcgen::Issuer
     std::fs::write(folder.join(format!("{name}.key")), key.serialize_pem()).unwrap();
 }
 
-fn authority(folder: &Folder) -> rcgen::Issuer<'static, rcgen::KeyPair> {
+pub(crate) fn authority(folder: &Folder) -> rcgen::Issuer<'static, rcgen::KeyPair> {
     let mut params = rcgen::CertificateParams::new(Vec::new()).unwrap();
     params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
     let key = rcgen::KeyPair::generate().unwrap();

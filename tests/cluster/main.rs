@@ -54,6 +54,7 @@ mod upstream_metrics;
 mod volumes;
 mod walk_throughs;
 mod watches;
+mod webhook;
 mod writes;
 
 // The same outcomes as kube-scheduler.

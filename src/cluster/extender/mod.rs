@@ -1,7 +1,7 @@
 //! The extender protocol in both directions: `ask` asks extenders, `server` answers a kube-scheduler.
 
 pub(crate) mod objects;
-pub mod listen;
+
 pub(crate) mod binds;
 pub mod server;
 pub mod wire;

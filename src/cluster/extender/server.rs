@@ -5,14 +5,12 @@
 //! kube-scheduler's assumptions are not in the fork, only pods that it has bound.
 
 use super::binds::{self, UNKNOWN_NODE, UnderWay};
-use super::listen::{Listen, Listener};
 use super::wire::{self as wire, Writer};
 use crate::api::client::Api;
 use crate::inputs::informers::Informers;
 use crate::inputs::kinds::KnownResources;
-use crate::port::connections::{Connection, Connections, Limits};
 use crate::port::metrics::Metrics;
-use crate::port::tls::{self, CertificateError, CurrentTls};
+use crate::port::questions::{self, Port, ServerError, text};
 use crate::process::driver::Driver;
 use crate::writes::calls;
 use axum::Router;
@@ -27,45 +25,19 @@ use bayplan_framework::{
 };
 use bayplan_model::{Kind, NodeId, NodeSet, ObjectKey, PodInfo, PodKey, Snapshot, Symbol, Time};
 use bayplan_scheduler::Scheduler;
-use futures::FutureExt;
-use futures::future::BoxFuture;
-use futures::stream::{FuturesUnordered, StreamExt};
 use http::{HeaderValue, StatusCode, header};
 use serde_json::Value;
-use std::panic::AssertUnwindSafe;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Mutex;
 
 /// How questions are received.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Where.
-    pub at: Listen,
-    /// Certificate and key for HTTPS; `None`: HTTP.
-    pub certificate: Option<(PathBuf, PathBuf)>,
-    /// The authorities of client certificates, one of which every question must show.
-    pub client_authority: Option<PathBuf>,
+    /// Where, and from whom.
+    pub port: questions::Settings,
     /// Whether it binds pods.
     pub binds: bool,
-}
-
-/// Why questions cannot be received.
-#[derive(Debug, thiserror::Error)]
-pub enum ServerError {
-    /// The address cannot be listened on.
-    #[error("cannot listen on {at}: {why}")]
-    Listen {
-        /// The place.
-        at: Listen,
-        /// The system's message.
-        why: std::io::Error,
-    },
-    /// Certificate, key or authorities cannot be used.
-    #[error(transparent)]
-    Certificate(#[from] CertificateError),
 }
 
 /// The longest body of a question, in bytes: 5,000 nodes of 20 KB.
@@ -74,16 +46,13 @@ const BODY: usize = 128 * 1024 * 1024;
 const ARRIVAL: Duration = Duration::from_secs(15);
 /// The time limit of the API server for a bind.
 const BIND: Duration = Duration::from_secs(4);
-/// How often the files of certificates are read again.
-const LOOK: Duration = Duration::from_secs(5);
 /// The highest score of an extender.
 const MOST: i64 = 10;
 
 /// A bound port or socket.
 pub(crate) struct Server {
-    listener: Listener,
-    tls: Option<Arc<CurrentTls>>,
-    settings: Settings,
+    port: Port,
+    binds: bool,
 }
 
 /// What answers questions.
@@ -111,28 +80,18 @@ struct Shared {
 impl Server {
     /// Binds the port, or makes the socket.
     pub(crate) async fn bind(settings: &Settings) -> Result<Self, ServerError> {
-        let tls = match &settings.certificate {
-            Some(certificate) => Some(Arc::new(CurrentTls::load(&tls::Settings {
-                certificate: Some(certificate.clone()),
-                client_authority: settings.client_authority.clone(),
-                ..tls::Settings::default()
-            })?)),
-            None => None,
-        };
-        let failed = |why| ServerError::Listen { at: settings.at.clone(), why };
-        let listener = Listener::bind(&settings.at).await.map_err(failed)?;
-        Ok(Self { listener, tls, settings: settings.clone() })
+        Ok(Self { port: Port::bind(&settings.port).await?, binds: settings.binds })
     }
 
     /// The bound port.
     pub(crate) fn port(&self) -> Option<u16> {
-        self.listener.port()
+        self.port.port()
     }
 
     /// Answers questions until the process ends.
     pub(crate) async fn serve(self, policies: Policies) {
         let metrics = Arc::clone(&policies.metrics);
-        let shared = Arc::new(Shared { policies, binds: self.settings.binds, under_way: Mutex::default() });
+        let shared = Arc::new(Shared { policies, binds: self.binds, under_way: Mutex::default() });
         let app = Router::new()
             .route("/filter", post(filter))
             .route("/prioritize", post(prioritize))
@@ -141,18 +100,7 @@ impl Server {
             .route("/readyz", get(ready))
             .with_state(shared)
             .layer(middleware::from_fn_with_state(metrics, count));
-        let certified = self.settings.client_authority.is_some();
-        let tls = self.tls.clone();
-        let reload = async {
-            match &self.tls {
-                Some(tls) => tls.reload(LOOK).await,
-                None => std::future::pending().await,
-            }
-        };
-        tokio::select! {
-            () = accept(&self.listener, tls, certified, app) => {}
-            () = reload => {}
-        }
+        self.port.serve(app).await;
     }
 }
 
@@ -166,62 +114,6 @@ async fn count(State(metrics): State<Arc<Metrics>>, request: Request, next: Next
         metrics.questions.with([verb, response.status().as_str()]).inc();
         metrics.question_duration.with([verb]).observe(since.elapsed().as_secs_f64());
     }
-    response
-}
-
-async fn accept(listener: &Listener, tls: Option<Arc<CurrentTls>>, certified: bool, app: Router) {
-    let connections = Connections::new(Limits::default());
-    let mut open: FuturesUnordered<BoxFuture<'static, ()>> = FuturesUnordered::new();
-    loop {
-        let accepted = tokio::select! {
-            accepted = listener.accept() => accepted,
-            Some(()) = open.next() => continue,
-        };
-        let stream = match accepted {
-            Ok(stream) => stream,
-            Err(error) => {
-                tracing::warn!(%error, "cannot accept a connection");
-                tokio::time::sleep(Duration::from_millis(100)).await;
-                continue;
-            }
-        };
-        let Some(connection) = connections.admit() else { continue };
-        let (tls, app) = (tls.clone(), app.clone());
-        let served = async move {
-            let Some(tls) = tls else {
-                return connection.within(serve_one(&connection, stream, app)).await;
-            };
-            let secure = async {
-                let Ok(stream) = tls.acceptor().accept(stream).await else { return };
-                // A certificate was verified if one was shown.
-                let shown = stream.get_ref().1.peer_certificates().is_some_and(|chain| tls.trusts(chain));
-                let app = if certified && !shown { refusing() } else { app };
-                serve_one(&connection, stream, app).await;
-            };
-            connection.within(secure).await;
-        };
-        // A question on which a policy panics ends its connection alone.
-        open.push(Box::pin(AssertUnwindSafe(served).catch_unwind().map(drop)));
-    }
-}
-
-async fn serve_one<S>(connection: &Arc<Connection>, stream: S, app: Router)
-where
-    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-{
-    connection.serve(stream, app).await;
-}
-
-/// Answers clients without a certificate.
-fn refusing() -> Router {
-    Router::new().fallback(|| async {
-        text(StatusCode::UNAUTHORIZED, String::from("a client certificate is required\n"))
-    })
-}
-
-fn text(status: StatusCode, body: String) -> Response {
-    let mut response = Response::new(Body::from(body));
-    *response.status_mut() = status;
     response
 }
 

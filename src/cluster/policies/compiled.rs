@@ -2,12 +2,12 @@
 //! stand-ins for those that cannot serve, and finds out what a policy needs from the watches and
 //! what it costs.
 
-use super::exceptions::{self, ExceptionTexts};
+use super::exceptions::{self, ExceptionTexts, SharedExceptions};
 use super::store::{Compiled, Standing};
 use super::verdict::{Problem, Texts, hash};
 use crate::inputs::informers::Needs;
 use crate::inputs::kinds;
-use bayplan_diag::{Diagnostic, Form, Source, SourceId, SourceMap, codes};
+use bayplan_diag::{Diagnostic, Form, Severity, Source, SourceId, SourceMap, codes};
 use bayplan_lang::analysis::claims::claims;
 use bayplan_lang::analysis::cost::Size;
 use bayplan_lang::analysis::load::Load;
@@ -22,7 +22,7 @@ use bayplan_lang::typed::Expr;
 use bayplan_lang::typed::walk;
 use bayplan_lang::types::Type;
 use bayplan_lang::{Given, compile_for, compile_given, uses};
-use std::sync::{Arc, RwLock};
+use std::sync::{Arc, PoisonError, RwLock};
 
 /// The kinds that the API server has beside those of Kubernetes, as far as policies look them up.
 pub(crate) type SharedSchemas = Arc<RwLock<Arc<Schemas>>>;
@@ -48,7 +48,27 @@ pub(super) fn heaviest(policy: &Policy, load: Load, size: Size) -> String {
     rule.map_or_else(String::new, |rule| format!(", and in it `{}`", rule.name()))
 }
 
-/// Compiles the texts of an object for a cluster of a size. An error in one text refuses all of
+/// The policies of texts, and warnings about them.
+pub(crate) type CompiledTexts = (Vec<Compiled<Policy>>, Vec<Problem>);
+
+/// Compiles texts as the loader does, with the kinds and exceptions that it knows at the time.
+#[derive(Clone)]
+pub(crate) struct Compiler {
+    pub(super) size: Size,
+    pub(super) schemas: SharedSchemas,
+    pub(super) exceptions: SharedExceptions,
+}
+
+impl Compiler {
+    /// The policies of an object with warnings about them, or what is wrong with them.
+    pub(crate) fn compile(&self, object: &str, texts: &Texts) -> Result<CompiledTexts, Vec<Problem>> {
+        let schemas = Arc::clone(&self.schemas.read().unwrap_or_else(PoisonError::into_inner));
+        let exceptions = Arc::clone(&self.exceptions.read().unwrap_or_else(PoisonError::into_inner));
+        compile(object, texts, self.size, &schemas, &exceptions)
+    }
+}
+
+/// Compiles the texts of an object for a cluster of a size, with warnings about them. An error in one text refuses all of
 /// them.
 pub(crate) fn compile(
     object: &str,
@@ -56,7 +76,7 @@ pub(crate) fn compile(
     size: Size,
     schemas: &Arc<Schemas>,
     exceptions: &ExceptionTexts,
-) -> Result<Vec<Compiled<Policy>>, Vec<Problem>> {
+) -> Result<CompiledTexts, Vec<Problem>> {
     if texts.is_empty() {
         return Err(vec![Problem {
             code: String::new(),
@@ -69,7 +89,7 @@ pub(crate) fn compile(
     }
     let mut sources = SourceMap::new();
     let mut compiled = Vec::new();
-    let mut problems = Vec::new();
+    let (mut problems, mut warnings) = (Vec::new(), Vec::new());
     let ids: Vec<_> =
         texts.iter().map(|(key, text)| (key, sources.add(key.as_str(), text.as_str()))).collect();
     let own: Vec<SourceId> = ids.iter().map(|(_, id)| *id).collect();
@@ -85,6 +105,8 @@ pub(crate) fn compile(
         };
         let (policies, diagnostics) = compile_given(source, given);
         problems.extend(diagnostics.iter().filter(|it| it.is_error()).map(|it| problem(&sources, key, it)));
+        let warns = diagnostics.iter().filter(|it| it.severity == Severity::Warning);
+        warnings.extend(warns.map(|it| problem(&sources, key, it)));
         // What a policy is made of: its text, and those that it uses.
         let own = std::iter::once(source).chain(uses::reached(&sources, source));
         let own = own.map(|source| (source.name().to_owned(), source.text().to_owned()));
@@ -110,7 +132,7 @@ pub(crate) fn compile(
     });
     let compiled = compiled.collect();
     match (problems.is_empty(), without_kind(object, texts, schemas)) {
-        (true, _) => Ok(compiled),
+        (true, _) => Ok((compiled, warnings)),
         // With the types of its fields the text may compile.
         (false, Some(problem)) => Err(vec![problem]),
         (false, None) => Err(problems),

@@ -75,7 +75,7 @@ pub(crate) fn path_of(name: &str) -> String {
 }
 
 /// The policy texts of a ConfigMap: its keys that end in `.bay`, `.yaml`, `.yml` or `.json`.
-pub(super) fn texts_of(object: &ConfigMap) -> Texts {
+pub(crate) fn texts_of(object: &ConfigMap) -> Texts {
     let data = object.data.iter().flatten().filter(|(key, _)| is_policy_key(key) && *key != history::KEY);
     data.map(|(key, text)| (key.clone(), text.clone())).collect()
 }

@@ -198,7 +198,7 @@ fn judged(
     let mut store: Store<Policy> = Store::new(
         Box::new(move |name, texts| {
             let exceptions = Arc::clone(&joined.read().unwrap_or_else(PoisonError::into_inner));
-            compiled::compile(name, texts, size, &schemas, &exceptions)
+            compiled::compile(name, texts, size, &schemas, &exceptions).map(|(policies, _)| policies)
         }),
         Box::new(compiled::stand_in),
     );

@@ -3,7 +3,7 @@
 //! Called by `source`.
 
 use super::choice::{Origin, Overridden, Override, Served, Service, Terms};
-use super::compiled::{self, Policy, SharedSchemas};
+use super::compiled::{self, Compiler, Policy, SharedSchemas};
 use super::config_maps::{PolicyKey, namespace_of};
 use super::exceptions::{self, SharedExceptions};
 use super::keeper::PolicyKeeper;
@@ -60,14 +60,11 @@ pub(super) struct Loader {
 
 impl Loader {
     pub(crate) fn new(service: PolicyService, keeper: PolicyKeeper, stand_in: StandIn, size: Size) -> Self {
-        let schemas = SharedSchemas::default();
-        let known = Arc::clone(&schemas);
-        let exceptions = SharedExceptions::default();
-        let joined = Arc::clone(&exceptions);
+        let compiler =
+            Compiler { size, schemas: SharedSchemas::default(), exceptions: SharedExceptions::default() };
+        let (schemas, exceptions) = (Arc::clone(&compiler.schemas), Arc::clone(&compiler.exceptions));
         let compile = Box::new(move |name: &str, texts: &Texts| {
-            let schemas = Arc::clone(&known.read().unwrap_or_else(PoisonError::into_inner));
-            let exceptions = Arc::clone(&joined.read().unwrap_or_else(PoisonError::into_inner));
-            compiled::compile(name, texts, size, &schemas, &exceptions)
+            compiler.compile(name, texts).map(|(policies, _)| policies)
         });
         Self {
             service,
@@ -85,6 +82,12 @@ impl Loader {
             revision: 0,
             since: FxHashMap::default(),
         }
+    }
+
+    /// Compiles other texts as those of the objects.
+    pub(super) fn compiler(&self) -> Compiler {
+        let (schemas, exceptions) = (Arc::clone(&self.schemas), Arc::clone(&self.exceptions));
+        Compiler { size: self.size, schemas, exceptions }
     }
 
     /// After the start the objects have the policies in service that had them before, as it was kept.

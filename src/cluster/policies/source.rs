@@ -5,7 +5,7 @@
 //! right to write a ConfigMap in another namespace therefore does not give the power to hold up
 //! pods.
 
-use super::compiled;
+use super::compiled::{self, Compiler};
 use super::config_maps::{
     HISTORY, LABEL, age_of, for_exceptions, name_of, namespace_of, overrides_of, texts_of, with_label,
 };
@@ -230,6 +230,11 @@ impl PolicySource {
     /// The state, for health checks and pages.
     pub(crate) fn state(&self) -> PolicyState {
         self.loader.state.clone()
+    }
+
+    /// Compiles texts as those of the objects.
+    pub(crate) fn compiler(&self) -> Compiler {
+        self.loader.compiler()
     }
 
     /// Loads all policies, then follows changes for ever. `ready` receives the result of the first

@@ -12,3 +12,5 @@ pub(crate) mod health;
 pub mod zpages;
 pub mod serve;
 pub mod pages;
+pub mod listen;
+pub mod questions;

@@ -14,11 +14,12 @@ use super::rights_watch::Rights;
 use super::stopwatch::Stopwatch;
 use super::supervisor::{self, Supervisor, Task, TaskEnded};
 use super::term::Term;
+use crate::admission;
 use crate::api::client::{Api, ApiError, ConnectError, Request, Target};
 use crate::api::limiter::{Class, Limits};
 use crate::api::server_version::ServerVersion;
 use crate::extender::ask::{self, Asker, ExtenderError};
-use crate::extender::server::{self, ServerError};
+use crate::extender::server;
 use crate::inputs::informers::Informers;
 use crate::policies::account::PolicyAccount;
 use crate::policies::compiled;
@@ -28,6 +29,7 @@ use crate::policies::state::PolicyState;
 use crate::port::access::{Access, CacheTtl};
 use crate::port::metrics::Metrics;
 use crate::port::pages::{self, LeaderStatus};
+use crate::port::questions::ServerError;
 use crate::port::serve::{self, ServeError, Server};
 use crate::rights::needed::{self, Wanted};
 use crate::rights::review::{self, Missing};
@@ -85,6 +87,10 @@ pub struct Options {
     pub extenders: Vec<ask::Settings>,
     /// Answer kube-scheduler as an extender, and schedule nothing.
     pub answering: Option<server::Settings>,
+    /// Judge changes of policies for the API server.
+    pub admission: Option<admission::server::Settings>,
+    /// Schedule nothing: judge changes alone.
+    pub judges_alone: bool,
     /// The options of the core.
     pub scheduler: SchedulerOptions,
     /// Makes profiles of policies.
@@ -104,7 +110,7 @@ pub struct Options {
 impl Options {
     /// What commands read about this scheduler; nothing without a namespace where they look for it.
     fn publication(&self) -> Option<Publication> {
-        let namespace = self.policies.namespaces.first().filter(|_| self.answering.is_none())?.clone();
+        let namespace = self.policies.namespaces.first().filter(|_| !self.only_answers())?.clone();
         let configuration = self.shown.configuration.clone();
         let profile =
             || configuration["profiles"][0]["schedulerName"].as_str().unwrap_or_default().to_owned();
@@ -112,11 +118,16 @@ impl Options {
         Some(Publication { namespace, of, identity: self.policies.identity.clone(), configuration })
     }
 
+    /// Whether it schedules nothing.
+    fn only_answers(&self) -> bool {
+        self.answering.is_some() || self.judges_alone
+    }
+
     /// What decides which rights are needed.
     pub fn wanted(&self) -> Wanted {
         let answering = self.answering.as_ref();
         Wanted {
-            extends: answering.is_some(),
+            extends: self.only_answers(),
             binds: answering.is_some_and(|answering| answering.binds),
             needs: self.needs.clone(),
             plugins: self.plugins.clone(),
@@ -288,7 +299,11 @@ impl Life {
             Some(settings) => Some(server::Server::bind(settings).await?),
             None => None,
         };
-        let answers = answering.is_some();
+        let admission = match &options.admission {
+            Some(settings) => Some(admission::server::Server::bind(settings).await?),
+            None => None,
+        };
+        let answers = options.only_answers();
         let (needed, publication) = (options.rights(), options.publication());
         let (parts, inbox) = Parts::connect(&options, supervisor).await?;
         let parts = &*self.parts.insert(parts);
@@ -315,6 +330,10 @@ impl Life {
         if let Some(server) = answering {
             tracing::info!(port = server.port(), "answering as an extender");
             supervisor.spawn(Task::ExtenderPort, server.serve(parts.answering()));
+        }
+        if let Some(server) = admission {
+            tracing::info!(port = server.port(), "judging changes of policies");
+            supervisor.spawn(Task::AdmissionPort, server.serve(parts.judges(&source)));
         }
         debugger::start(supervisor, parts.api.clone(), parts.driver.clone()).map_err(RunError::System)?;
         if let Some(version) = reach(&parts.api).await? {
@@ -476,7 +495,7 @@ impl Parts {
         let api =
             Api::new(&options.target).await?.limited_by(limits).observed_by(Arc::clone(&stopwatch) as Arc<_>);
         // An extender writes only the bindings that kube-scheduler requests.
-        let waits = options.election.is_some() || options.answering.is_some();
+        let waits = options.election.is_some() || options.only_answers();
         let term = if waits { Term::none() } else { Term::endless() };
         let in_flight = Arc::new(InFlightCalls::default());
         let (driver, inbox) = Driver::<Scheduler>::new();
@@ -520,6 +539,17 @@ impl Parts {
         let (driver, informers) = (self.driver.clone(), self.informers.clone());
         let metrics = Arc::clone(&self.metrics);
         server::Policies { driver, informers, api: self.api.for_class(Class::Bind), metrics }
+    }
+
+    /// What judges changes of policies.
+    fn judges(&self, source: &PolicySource) -> admission::server::Judges {
+        admission::server::Judges {
+            driver: self.driver.clone(),
+            informers: self.informers.clone(),
+            compiler: source.compiler(),
+            state: source.state(),
+            metrics: Arc::clone(&self.metrics),
+        }
     }
 
     /// What the pages of the secure port show.

@@ -44,6 +44,7 @@ tasks! {
     Policies = "policies", "Loads policies.";
     PolicyWatch = "policy-watch", "The watch of ConfigMaps in one namespace.";
     ExtenderPort = "extender-port", "Answers kube-scheduler as an extender.";
+    AdmissionPort = "admission-port", "Judges changes of policies for the API server.";
     Publication = "publication", "Tells commands which configuration runs.";
     Rights = "rights", "Reviews the rights without which no pod is scheduled.";
     Port = "port", "Accepts connections on the secure port.";

@@ -7,7 +7,7 @@
 use crate::cli::dry_run::schedule_by;
 use crate::cli::progress::Progress;
 use crate::cli::setup::Setup;
-use crate::compare::{GroupKind, Refusing, RuleDiff, Verdict};
+use crate::compare::{Refusing, RuleDiff, Verdict};
 use crate::dry_run::{Options, Report, Standing, World};
 use crate::engine::TieBreak;
 use crate::lang::eval::context::EvalContext;
@@ -192,11 +192,8 @@ pub(super) fn snapshot(setup: &Setup) -> Snapshot {
 
 /// Whether a rule that changed refuses nodes to pods.
 fn refuses_nodes(rule: &RuleDiff) -> bool {
-    let kinds =
-        [GroupKind::Gate, GroupKind::Prefilter, GroupKind::Filter, GroupKind::Missing, GroupKind::Applies];
-    kinds.contains(&rule.kind)
-        && !matches!(rule.verdict, Verdict::Same | Verdict::Changed)
-        && !rule.only_counts()
+    let may_differ = !matches!(rule.verdict, Verdict::Same | Verdict::Changed);
+    rule.kind.refuses_pods() && may_differ && !rule.only_counts()
 }
 
 /// A rule that changed, as it was and as it is.

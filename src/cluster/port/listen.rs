@@ -1,5 +1,5 @@
-//! Where `bayplan extender` listens: an address, or a socket of the file system that only the process's own user may
-//! open. Called by `server`.
+//! Where a port for questions listens: an address, or a socket of the file system that only the process's own user may
+//! open. Called by `questions`.
 
 use std::fs::{DirBuilder, Permissions, remove_dir, remove_file, rename, set_permissions, symlink_metadata};
 use std::io;
@@ -58,7 +58,7 @@ pub(crate) trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
 impl<S: AsyncRead + AsyncWrite + Unpin + Send> Stream for S {}
 
 /// A place that is listened on.
-pub(super) enum Listener {
+pub(crate) enum Listener {
     Tcp(TcpListener),
     Unix(UnixListener),
 }
