@@ -34,6 +34,7 @@ WITHOUT_VALUE = {
     "--write-config-to": "writes a file and ends",
     "--emulated-version": "for comparisons with kube-scheduler; `extraArgs` has it",
     "--min-compatibility-version": "it changes nothing; `extraArgs` has it",
+    "--admission-client-ca-file": "API servers show a certificate only where their own configuration says so; `extraArgs` has it",
     "--color": "a log has no colours",
     "--quiet": "a log is no output of a command",
     "--no-graphics": "a log has no drawings",
@@ -123,7 +124,8 @@ def test_every_flag_of_run_has_a_value_or_a_reason():
 def test_every_flag_of_extender_has_a_value_or_a_reason():
     reached = set()
     for extra in [("--set", "extender.bind=true"), ("--values", str(values_of("everything")), "--set", "configuration=null",
-                                                  "--set", "writeStatus=null", "--set", "nodes=", "--set", "kubernetes="), ("--values", str(values_of("files")))]:
+                                                  "--set", "writeStatus=null", "--set", "nodes=", "--set", "kubernetes=",
+                                                  "--set", "webhook.enabled=false"), ("--values", str(values_of("files")))]:
         given = arguments(rendered(*extra, "--set", "way=extender"))
         reached |= {word.split("=")[0] for word in given}
     reached = {"--v" if word == "-v" else word for word in reached}
@@ -231,6 +233,8 @@ def test_an_api_server_takes_what_is_rendered(case, plane):
     (["--set", "policies.from=files"], "set policies.texts or policies.existingConfigMap"),
     (["--set", "policies.existingConfigMap=x"], "set policies.from=files, or take it out"),
     (["--set", "replicas=1"], "raise replicas, or set podDisruptionBudget.enabled=false"),
+    (["--set", "way=extender", "--set", "webhook.enabled=true"], "run `bayplan webhook` beside it"),
+    (["--set", "webhook.maxNewlyWaiting=10"], "maxNewlyWaiting"),
     (["--set", "way=extender", "--set", "extender.certificate.from=secret"], "with tls.crt, tls.key and ca.crt"),
     (["--set", "way=extender", "--set", "extender.certificate.from=certManager"], "to an Issuer that is a CA"),
 ])
@@ -243,3 +247,17 @@ def test_a_long_name_of_the_release_is_refused():
     from control_plane import Failed
     with pytest.raises(Failed, match="choose a shorter name of the release, or set fullnameOverride"):
         run("helm", "template", "x" * 45, CHART, "--namespace", "bayplan")
+
+
+def test_the_webhook_has_a_certificate_of_its_service_and_never_stops_a_change():
+    all_of = rendered("--set", "webhook.enabled=true")
+    configuration = only("ValidatingWebhookConfiguration", all_of)
+    [webhook] = configuration["webhooks"]
+    assert (webhook["failurePolicy"], webhook["timeoutSeconds"], webhook["sideEffects"]) == ("Ignore", 2, "None")
+    secret = next(one for one in all_of if one["kind"] == "Secret" and one["metadata"]["name"].endswith("-webhook"))
+    assert webhook["clientConfig"]["caBundle"] == secret["data"]["ca.crt"]
+    service = next(one for one in all_of if one["kind"] == "Service" and one["metadata"]["name"] == webhook["clientConfig"]["service"]["name"])
+    assert webhook["clientConfig"]["service"]["port"] in [port["port"] for port in service["spec"]["ports"]]
+    assert "--admission-listen=0.0.0.0:8891" in arguments(all_of)
+    # Without it nothing is there.
+    assert not [one for one in rendered() if one["kind"] == "ValidatingWebhookConfiguration"]

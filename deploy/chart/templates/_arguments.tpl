@@ -47,6 +47,14 @@
 {{- with $v.writeStatus }}
 - --write-status={{ join "," . }}
 {{- end }}
+{{- if $v.webhook.enabled }}
+- --admission-listen=0.0.0.0:{{ $v.webhook.port }}
+- --admission-cert-file=/etc/bayplan-webhook/tls.crt
+- --admission-key-file=/etc/bayplan-webhook/tls.key
+{{- if ne $v.webhook.maxNewlyWaiting "10%,20" }}
+- --max-newly-waiting={{ $v.webhook.maxNewlyWaiting }}
+{{- end }}
+{{- end }}
 {{- if $v.featureGates }}
 {{- $gates := list }}
 {{- range $name, $on := $v.featureGates }}
@@ -104,6 +112,9 @@
 - {name: extender, mountPath: /etc/bayplan-extender, readOnly: true}
 {{- else -}}
 - {name: config, mountPath: /etc/bayplan, readOnly: true}
+{{- if $v.webhook.enabled }}
+- {name: webhook, mountPath: /etc/bayplan-webhook, readOnly: true}
+{{- end }}
 {{- if $v.securePort.certificateSecret }}
 - {name: port, mountPath: /etc/bayplan-port, readOnly: true}
 {{- end }}
@@ -124,6 +135,10 @@
 {{- else -}}
 - name: config
   configMap: {name: {{ include "bayplan.fullname" . }}-config}
+{{- if $v.webhook.enabled }}
+- name: webhook
+  secret: {secretName: {{ include "bayplan.webhookSecret" . }}}
+{{- end }}
 {{- with $v.securePort.certificateSecret }}
 - name: port
   secret: {secretName: {{ . }}}

@@ -77,6 +77,14 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 {{- end -}}
 
 {{/* The Secret with the certificate of the extender. */}}
+{{- define "bayplan.webhookSecret" -}}
+{{- if .Values.webhook.certificate.secret -}}
+{{ .Values.webhook.certificate.secret }}
+{{- else -}}
+{{ include "bayplan.fullname" . }}-webhook
+{{- end -}}
+{{- end -}}
+
 {{- define "bayplan.extenderSecret" -}}
 {{- if eq .Values.extender.certificate.from "secret" -}}
 {{ .Values.extender.certificate.secret }}

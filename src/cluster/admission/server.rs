@@ -147,30 +147,38 @@ async fn ready(State(shared): State<Arc<Shared>>) -> Response {
     }
 }
 
+/// The answer to a review, and what it was: `allowed`, `refused`, or `bad`.
+async fn answer(shared: &Shared, request: Request) -> (Response, &'static str) {
+    let read = axum::body::to_bytes(request.into_body(), BODY);
+    let body = match tokio::time::timeout(ARRIVAL, read).await {
+        Err(_) => {
+            let late = "the body did not arrive in time\n".to_owned();
+            return (text(StatusCode::REQUEST_TIMEOUT, late), "bad");
+        }
+        Ok(Err(error)) => return (text(StatusCode::PAYLOAD_TOO_LARGE, format!("{error}\n")), "bad"),
+        Ok(Ok(body)) => body,
+    };
+    let judged = match serde_json::from_slice(&body) {
+        Ok(review) => shared.judged(review).await,
+        Err(error) => Err(format!("this is not an AdmissionReview of version 1: {error}")),
+    };
+    let allowed = judged.as_ref().is_ok_and(|review| review.response.as_ref().is_some_and(|of| of.allowed));
+    match judged.and_then(|review| serde_json::to_vec(&review).map_err(|error| error.to_string())) {
+        Ok(body) => {
+            let mut response = Response::new(Body::from(body));
+            let json = HeaderValue::from_static("application/json");
+            response.headers_mut().insert(header::CONTENT_TYPE, json);
+            (response, if allowed { "allowed" } else { "refused" })
+        }
+        Err(why) => (text(StatusCode::BAD_REQUEST, format!("{why}\n")), "bad"),
+    }
+}
+
 async fn policies(State(shared): State<Arc<Shared>>, request: Request) -> Response {
     let since = Instant::now();
-    let read = axum::body::to_bytes(request.into_body(), BODY);
-    let response = match tokio::time::timeout(ARRIVAL, read).await {
-        Err(_) => text(StatusCode::REQUEST_TIMEOUT, String::from("the body did not arrive in time\n")),
-        Ok(Err(error)) => text(StatusCode::PAYLOAD_TOO_LARGE, format!("{error}\n")),
-        Ok(Ok(body)) => {
-            let judged = match serde_json::from_slice(&body) {
-                Ok(review) => shared.judged(review).await,
-                Err(error) => Err(format!("this is not an AdmissionReview of version 1: {error}")),
-            };
-            match judged.and_then(|review| serde_json::to_vec(&review).map_err(|error| error.to_string())) {
-                Ok(body) => {
-                    let mut response = Response::new(Body::from(body));
-                    let json = HeaderValue::from_static("application/json");
-                    response.headers_mut().insert(header::CONTENT_TYPE, json);
-                    response
-                }
-                Err(why) => text(StatusCode::BAD_REQUEST, format!("{why}\n")),
-            }
-        }
-    };
+    let (response, result) = answer(&shared, request).await;
     let metrics = &shared.judges.metrics;
-    metrics.questions.with(["admit", response.status().as_str()]).inc();
-    metrics.question_duration.with(["admit"]).observe(since.elapsed().as_secs_f64());
+    metrics.admission_reviews.with([result]).inc();
+    metrics.admission_duration.with([result]).observe(since.elapsed().as_secs_f64());
     response
 }

@@ -354,7 +354,7 @@ mod tests {
         size: Size,
         schemas: &Arc<Schemas>,
     ) -> Result<Vec<Compiled<Policy>>, Vec<Problem>> {
-        compile("n/a", texts, size, schemas, &ExceptionTexts::new())
+        compile("n/a", texts, size, schemas, &ExceptionTexts::new()).map(|(policies, _)| policies)
     }
 
     fn stands_in(text: &str) -> Option<String> {

@@ -312,6 +312,10 @@ metrics! {
         "Questions of kube-scheduler that `bayplan extender` answered, by HTTP status";
     question_duration: Histograms<1> = "bayplan_extender_question_duration_seconds" ["verb"] Alpha
         "Time from a question's head to its answer" from_1_ms;
+    admission_reviews: Counters<1> = "bayplan_admission_reviews_total" ["result"] Alpha
+        "Changes of policies that were judged for the API server: allowed, refused, or bad, which was no question";
+    admission_duration: Histograms<1> = "bayplan_admission_duration_seconds" ["result"] Alpha
+        "Time from the head of such a question to its answer" from_1_ms;
     leader: Gauge = "bayplan_leader" [] Alpha
         "1 on the replica that schedules";
     policy_info: Gauges<4> = "bayplan_policy_info" ["policy", "revision", "mode", "source"] Alpha
