@@ -24,7 +24,7 @@ pub use witness::{Objects, Witness};
 
 use bayplan_lang::eval::context::EvalContext;
 use bayplan_lang::typed::{Mode, Policy};
-use bayplan_model::{PodInfo, Snapshot, Time};
+use bayplan_model::{NodeInfo, PodInfo, Snapshot, Time};
 use formula::{Formula, Formulas};
 use groups::{Group, Side};
 use search::{End, Search};
@@ -291,24 +291,32 @@ enum Looked {
 /// A pod and a node of the cluster that differ.
 fn in_cluster(cluster: Option<Cluster<'_>>, about_victims: bool, differs: &Differs<'_>) -> Option<Witness> {
     let cluster = cluster.filter(|_| !about_victims)?;
+    let shows = |pod: &Arc<PodInfo>, node: NodeInfo<'_>| {
+        let context = EvalContext::new(pod, cluster.snapshot, cluster.now).on(node);
+        differs(context, None).then(|| Witness {
+            pod: pod.clone(),
+            node: node.name().clone(),
+            victim: None,
+            now: context.now,
+            made_of: None,
+        })
+    };
+    // A pod where it runs tells most.
+    let runs = cluster.pods.iter().take(MOST_PAIRS).find_map(|pod| {
+        let (row, _) = cluster.snapshot.pod(&pod.key)?.placed?;
+        shows(pod, cluster.snapshot.node(row)?)
+    });
+    if runs.is_some() {
+        return runs;
+    }
     let nodes: Vec<_> = cluster.snapshot.nodes().collect();
     let pairs = nodes.len().saturating_mul(cluster.pods.len());
     // Spread evenly: a step that shares no factor with the number of nodes reaches all of them.
     let step = (pairs / MOST_PAIRS).max(1) | 1;
-    for at in (0..pairs).step_by(step) {
+    (0..pairs).step_by(step).find_map(|at| {
         let (pod, node) = (cluster.pods.get(at / nodes.len().max(1))?, nodes.get(at % nodes.len().max(1))?);
-        let context = EvalContext::new(pod, cluster.snapshot, cluster.now).on(*node);
-        if differs(context, None) {
-            return Some(Witness {
-                pod: pod.clone(),
-                node: node.name().clone(),
-                victim: None,
-                now: context.now,
-                made_of: None,
-            });
-        }
-    }
-    None
+        shows(pod, *node)
+    })
 }
 
 /// The values that a witness has before and after.

@@ -261,3 +261,71 @@ fn expired(folder: &Folder, issuer: &rcgen::Issuer<'_, rcgen::KeyPair>) {
     std::fs::write(folder.join("webhook.key"), key.serialize_pem()).unwrap();
     std::fs::write(folder.join("webhook.crt"), made.pem()).unwrap();
 }
+
+/// What `diff --live` foretells of a change is what the scheduler does once the change is applied.
+#[test]
+fn a_change_that_is_applied_does_what_was_foretold() {
+    let plane = ControlPlane::shared();
+    let mark = "diff-foretold";
+    let namespace = plane.create_namespace(mark);
+    let scheduler = format!("{mark}-scheduler");
+    let nodes: Vec<Value> = (0..6)
+        .map(|at| {
+            let of = node(&format!("{mark}-{at}"), &[("cpu", "4"), ("memory", "16Gi")]);
+            let of = with_label(of, "zone", ["a", "b", "c"][at % 3]);
+            with_label(with_label(of, "webhook", mark), "rank", &at.to_string())
+        })
+        .collect();
+    plane.create(&nodes);
+    let pods: Vec<Value> = (0..12)
+        .map(|at| {
+            let cpu = ["500m", "2", "3"][at % 3];
+            let mut pod = pod(&namespace, &format!("p{at:02}"), &scheduler, &[("cpu", cpu)]);
+            pod["spec"]["nodeSelector"] = json!({"webhook": mark});
+            pod
+        })
+        .collect();
+    for pod in pods {
+        plane.create(&[pod]);
+    }
+    let folder = Folder::new(mark);
+    let rank = "  score rank weight 50 {\n    give clamp(int(node.labels[\"rank\"]) ?? 0, 0, 9)\n  }\n}\n";
+    let old = OLD.replace("  }\n}\n", &format!("  }}\n{rank}"));
+    let new = old.replace("== \"a\"", "== \"b\"").replace("give clamp", "give 9 - clamp");
+    for (name, text) in [("old.bay", &old), ("new.bay", &new)] {
+        std::fs::write(folder.join(name), text).unwrap();
+    }
+    let config = folder.join("config.yaml");
+    let text = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nleaderElection: {leaderElect: \
+                false}\nprofiles:\n- schedulerName: ";
+    std::fs::write(&config, format!("{text}{scheduler}\n")).unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_bayplan"))
+        .arg("diff")
+        .args([folder.join("old.bay"), folder.join("new.bay")])
+        .arg(format!("--kubeconfig={}", plane.kubeconfig().display()))
+        .arg(format!("--config={}", config.display()))
+        .args(["-o", "json"])
+        .output()
+        .unwrap();
+    let said: Value = serde_json::from_slice(&output.stdout)
+        .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&output.stderr)));
+    let ours = format!("{namespace}/");
+    let foretold: Vec<(String, Value)> = said["effect"]["pods"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|of| {
+            Some((of["pod"].as_str()?.strip_prefix(&ours)?.to_owned(), of["after"]["node"].clone()))
+        })
+        .collect();
+    assert!(foretold.len() >= 6, "{said:#}");
+
+    let mut process = Setup::new(&scheduler).config(config);
+    process.flags.push(format!("--policies={}", folder.join("new.bay").display()));
+    let scheduler = SchedulerProcess::start(plane, &process);
+    let as_foretold =
+        || foretold.iter().all(|(name, node)| plane.node_of(&namespace, name).as_deref() == node.as_str());
+    let placed = became_true(PATIENCE, as_foretold);
+    let found: Vec<_> = foretold.iter().map(|(name, _)| (name, plane.node_of(&namespace, name))).collect();
+    assert!(placed, "{foretold:?}\n{found:?}\n{}", scheduler.said());
+}
