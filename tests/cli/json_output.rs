@@ -33,6 +33,8 @@ const COMMANDS: &[&str] = &[
     "dry-run {gang} -o bay-plan",
     "explain train-c {first} -o bay-plan",
     "explain {gang} -o bay-plan",
+    "snapshot {first}",
+    "snapshot {first} --reduce train-c --anonymize",
     "diff --kubernetes 1.36..1.37 {first} -o json",
     "test examples -o json",
     "test examples/first/gpu.test.yaml --explain -o json",

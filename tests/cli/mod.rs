@@ -19,5 +19,6 @@ mod plan;
 #[cfg(feature = "cluster")]
 mod rbac;
 mod rights;
+mod snapshot;
 mod uses;
 mod writes;
