@@ -45,6 +45,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("terminal_size", &["cli/output"]),
     ("supports_hyperlinks", &["cli/output"]),
     ("flate2", &["page"]),
+    ("serde_ignored", &["model/objects/kept"]),
     ("hmac", &["model/mark_key"]),
     ("sha2", &["model/mark_key"]),
     ("kube", &["cluster"]),

@@ -94,14 +94,24 @@ pub(super) fn target(connection: &Connection) -> Target {
     }
 }
 
-/// Reads the cluster, and adds its policies to `policies`; with the configuration of its scheduler, if the command `asks`.
+/// What is read of a live cluster beside its policies.
+#[derive(Clone, Copy)]
+pub(super) struct Parts {
+    /// The objects.
+    pub objects: bool,
+    /// The configuration of its scheduler.
+    pub configuration: bool,
+}
+
+/// Reads parts of the cluster, and adds its policies to `policies`.
 pub(super) fn read(
     connection: &Connection,
     wanted: WantedPolicies,
-    asks: bool,
+    parts: Parts,
     policies: &mut Policies,
     out: &mut Output,
 ) -> anyhow::Result<Cluster> {
+    let asks = parts.configuration;
     let own = policies.texts.iter().filter_map(|id| policies.sources.get(*id)).map(Source::text);
     let kinds = crate::cluster::inputs::kinds::named_in(own);
     let namespaces = match &wanted {
@@ -113,6 +123,7 @@ pub(super) fn read(
         policies: wanted,
         size: policies.size,
         kinds,
+        objects: parts.objects,
         configuration: asks,
     };
     let listed = match list::read(&options) {
@@ -146,7 +157,8 @@ pub(super) fn read(
     };
     let world = listed.objects.into_iter().collect();
     let others = Others::default();
-    Ok(Cluster { world, namespace: listed.namespace, others, file: None, configuration })
+    let saved = Vec::new();
+    Ok(Cluster { world, namespace: listed.namespace, others, file: None, configuration, saved })
 }
 
 /// The configuration that runs, and where it is from, which is reported. That there is none matters if `strange`: pods wait

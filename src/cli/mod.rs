@@ -19,6 +19,7 @@ mod policy_rights;
 mod diff;
 mod dry_run;
 mod explain;
+mod snapshot;
 mod page;
 mod version;
 #[cfg(feature = "cluster")]
@@ -126,6 +127,8 @@ enum Command {
     Diff(diff::Args),
     /// Explains why a pod waits and what would help, or why it is where it is.
     Explain(explain::Args),
+    /// Saves what decisions read of a cluster in one file: objects, configuration and policies.
+    Snapshot(snapshot::Args),
     /// Checks policies and reports every mistake with its place and a way out.
     Lint(lint::Args),
     /// Runs tests of policies: every case of the `*.test.yaml` files.
@@ -227,6 +230,7 @@ pub fn main(arguments: impl IntoIterator<Item = std::ffi::OsString>) -> ExitStat
         Command::DryRun(args) => dry_run::run(&args.with_version(), &mut out),
         Command::Diff(args) => diff::run(&args, &mut out),
         Command::Explain(args) => explain::run(&args.with_version(), &mut out),
+        Command::Snapshot(args) => snapshot::run(&args.with_version(), &mut out),
         Command::Lint(args) => lint::run(&args, &mut out),
         Command::Test(args) => test::run(&args, &mut out),
         Command::Eval(args) => eval::run(&args, &mut out),

@@ -4,6 +4,7 @@
 use super::ExitStatus;
 use super::output::{Output, StatusLine, count};
 use signal_hook::consts::SIGINT;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -31,6 +32,8 @@ struct State {
     stage: Mutex<(Stage, bool)>,
     ends: Condvar,
     done: AtomicUsize,
+    /// A file that is removed if the work ends early.
+    part: Mutex<Option<PathBuf>>,
 }
 
 /// Counts the work of one place; without a [`Progress`] it counts nothing.
@@ -48,8 +51,13 @@ impl Steps {
 
     /// It was done once.
     pub(super) fn step(&self) {
+        self.steps(1);
+    }
+
+    /// It was done several times.
+    pub(super) fn steps(&self, times: usize) {
         if let Some(state) = &self.0 {
-            state.done.fetch_add(1, Ordering::Relaxed);
+            state.done.fetch_add(times, Ordering::Relaxed);
         }
     }
 }
@@ -71,6 +79,7 @@ impl Progress {
             stage: Mutex::new((stage, false)),
             ends: Condvar::new(),
             done: AtomicUsize::new(0),
+            part: Mutex::default(),
         });
         let (by_default, asked) = <(Arc<AtomicBool>, Arc<AtomicBool>)>::default();
         // Without the handlers SIGINT ends the process as ever.
@@ -101,6 +110,21 @@ impl Progress {
     /// It was done once.
     pub(super) fn step(&self) {
         self.state.done.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+impl Progress {
+    /// From now on this file is removed if the work ends early, or none.
+    pub(super) fn leaves_nothing_of(&self, part: Option<PathBuf>) {
+        *self.state.part.lock().unwrap_or_else(PoisonError::into_inner) = part;
+    }
+}
+
+impl State {
+    fn remove_part(&self) {
+        if let Some(part) = self.part.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            let _ = std::fs::remove_file(part);
+        }
     }
 }
 
@@ -142,6 +166,7 @@ impl Watch {
             };
             if self.asked.load(Ordering::SeqCst) {
                 line.fail(&format!("interrupted while {place}"));
+                self.state.remove_part();
                 let _ = signal_hook::low_level::emulate_default_handler(SIGINT);
             }
             if ended {
@@ -149,6 +174,7 @@ impl Watch {
             }
             if let Some(after) = self.timeout.filter(|timeout| self.began.elapsed() >= *timeout) {
                 line.fail(&format!("stopped after {after:?} (`--timeout`) while {place}"));
+                self.state.remove_part();
                 std::process::exit(ExitStatus::Failure as i32);
             }
             if self.shown && self.began.elapsed() > QUIET {

@@ -2,10 +2,12 @@
 //! memory, on a clock that jumps. Pods are placed, wait at Permit and time out as in a cluster, and
 //! nothing is written. Called by `cli` (dry-run, test, explain). `load` reads files, `cases` tests.
 
+pub mod anonymous;
 pub mod api;
 pub mod because;
 pub mod cases;
 mod disruption_controller;
+pub mod items;
 pub mod daemon_sets;
 pub mod dump;
 pub mod load;
@@ -14,6 +16,7 @@ pub mod namespaces;
 mod run;
 mod volume_controller;
 mod recorder;
+pub mod saved;
 pub mod told;
 mod workloads;
 mod writes;

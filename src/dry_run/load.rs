@@ -5,14 +5,15 @@
 //! other controllers.
 
 use super::dump;
+use super::saved::{self, Saved};
 use super::workloads::{self, Expanded};
 use super::world::World;
-use bayplan_diag::{Diagnostic, SourceId, SourceMap, Span, codes};
+use bayplan_diag::{Diagnostic, Severity, SourceId, SourceMap, Span, codes};
 use bayplan_lang::schemas::Schemas;
 use bayplan_lang::types::ObjectKind;
 use bayplan_model::metrics;
 use bayplan_model::objects::projection::Projection;
-use bayplan_model::{Kind, KindName, KindRow, LookedUp, Node, Object, ObjectKey, PodKey, Symbol};
+use bayplan_model::{Kind, KindName, KindRow, LookedUp, Node, Object, ObjectKey, PodInfo, PodKey, Symbol};
 use bayplan_policy_files::{self as policy_files, KIND, policies_in};
 use bayplan_yaml as yaml;
 use rustc_hash::FxHashSet;
@@ -33,6 +34,8 @@ pub struct Loaded {
     pub not_understood: usize,
     /// Objects that policies may look up.
     pub others: Others,
+    /// What the snapshots among the files have beside objects.
+    pub saved: Vec<Saved>,
 }
 
 impl Loaded {
@@ -51,7 +54,9 @@ pub fn load(sources: &mut SourceMap, files: &[SourceId]) -> Loaded {
 fn read(sources: &mut SourceMap, files: &[SourceId], nodes_for_pods: Option<Vec<Arc<Node>>>) -> Loaded {
     let mut reading = Loading { nodes_for_pods, ..Loading::default() };
     for file in files {
-        let (found, diagnostics) = policies_in(sources, *file);
+        let is_saved = sources.get(*file).is_some_and(|source| saved::may_be(source.text()));
+        // A snapshot has its policies as texts.
+        let (found, diagnostics) = if is_saved { Default::default() } else { policies_in(sources, *file) };
         let labelled = found.into_iter().filter(|found| found.labelled).map(|found| found.source);
         reading.loaded.policies.extend(labelled);
         let Some((name, text)) =
@@ -59,7 +64,7 @@ fn read(sources: &mut SourceMap, files: &[SourceId], nodes_for_pods: Option<Vec<
         else {
             continue;
         };
-        match yaml::values(&text, name.ends_with(".json")) {
+        match yaml::values(&text, is_saved || name.ends_with(".json")) {
             Ok(documents) => {
                 // Mistakes of YAML were reported when policies were looked for.
                 reading.loaded.diagnostics.extend(diagnostics);
@@ -173,7 +178,7 @@ struct Listed<'t> {
 type Skipped = BTreeMap<KindName, usize>;
 
 /// Objects of files that policies may look up, and what their kinds are.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Others {
     /// The CustomResourceDefinitions of the files.
     pub schemas: Schemas,
@@ -210,6 +215,11 @@ impl Others {
             }
         }
         (found, unusable)
+    }
+
+    /// The objects as they are written, without pods and nodes, which keep that themselves.
+    pub fn written(&self) -> impl Iterator<Item = &(KindName, Value)> {
+        self.objects.iter()
     }
 
     /// What made each of these objects that make pods, by kind, namespace and name; `None`: nothing did.
@@ -270,6 +280,8 @@ struct Loading {
     known: BTreeSet<(Kind, Symbol, Symbol)>,
     /// Objects that controllers make beside the pods of workloads, unless a file has them.
     made: Vec<Value>,
+    /// Whether objects are of a snapshot: an API server had them, so that they are read as far as they can be.
+    of_saved: bool,
 }
 
 impl Loading {
@@ -287,6 +299,9 @@ impl Loading {
                     object.get(field).and_then(Value::as_str).unwrap_or(or).to_owned()
                 };
                 let (version, own) = (text("apiVersion", listed.version), text("kind", listed.kind));
+                if saved::is_one(&version, &own) {
+                    return self.saved(Value::Object(object), place);
+                }
                 if own.is_empty() {
                     let message = "the object has no `kind`";
                     let help = "write `apiVersion` and `kind`, as `kubectl get -o yaml` does";
@@ -306,6 +321,30 @@ impl Loading {
         }
     }
 
+    /// The objects of a snapshot, and what it has beside them.
+    fn saved(&mut self, document: Value, place: &Place) {
+        self.objects += 1;
+        match Saved::taken_apart(document) {
+            Ok((saved, objects)) => {
+                self.loaded.saved.push(saved);
+                let before = std::mem::replace(&mut self.of_saved, true);
+                let place = place.inside("objects");
+                for (at, object) in objects.into_iter().enumerate() {
+                    let text = |field: &str| object.get(field).and_then(Value::as_str).unwrap_or_default();
+                    let (version, kind) = (text("apiVersion").to_owned(), text("kind").to_owned());
+                    let place = place.inside(&format!("[{at}]"));
+                    if kind.is_empty() {
+                        self.complain(&place, "the object has no `kind`".to_owned(), None);
+                    } else {
+                        self.object(object, &version, &kind, &place);
+                    }
+                }
+                self.of_saved = before;
+            }
+            Err((said, help)) => self.complain(place, said, help),
+        }
+    }
+
     fn object(&mut self, value: Value, version: &str, kind: &str, place: &Place) {
         self.objects += 1;
         let version = if version.is_empty() { "v1" } else { version };
@@ -313,10 +352,12 @@ impl Loading {
         if kind == KIND || (version, kind) == ("v1", "ConfigMap") && policy_files::is_of_policies(&value) {
             return;
         }
-        if metrics::is_node_metrics(version, kind) {
-            return self.metrics(&value, place);
-        }
         let name = KindName::of(version, kind);
+        if metrics::is_node_metrics(version, kind) {
+            self.metrics(&value, place);
+            self.loaded.others.objects.push((name, value));
+            return;
+        }
         if Schemas::is_definition(&value) {
             if let Err(why) = self.loaded.others.schemas.add_definition(&value) {
                 self.complain(place, format!("the CustomResourceDefinition cannot be used: {why}"), None);
@@ -403,8 +444,10 @@ impl Loading {
             workloads::name_generated(&mut value, self.objects);
         }
         settle_namespace(&mut value, row);
-        match (row.from_value)(Arc::new(value)) {
+        let value = Arc::new(value);
+        match (row.from_value)(value.clone()) {
             Ok(object) => self.add(object, row, place),
+            Err(_) if self.of_saved => self.take_what_can_be_read(value, row, place),
             Err(error) => {
                 let place = place.inside(&error.path);
                 let of = if error.path.is_empty() { row.name } else { &error.path };
@@ -414,6 +457,26 @@ impl Loading {
                 };
                 self.complain(&place, message, None);
             }
+        }
+    }
+
+    /// Takes an object that an API server had as a watch does: with a warning about what cannot be read.
+    fn take_what_can_be_read(&mut self, value: Arc<Value>, row: &KindRow, place: &Place) {
+        let read = match row.kind {
+            Kind::Pod => PodInfo::seen(value).map(|(pod, problem)| (Object::Pod(Arc::new(pod)), problem)),
+            _ => row.seen(Arc::unwrap_or_clone(value)).map(|seen| (seen.object, seen.problem)),
+        };
+        let (problem, consequence) = match read {
+            Ok((object, problem)) => {
+                self.add(object, row, place);
+                (problem, "counts with what can be read of it")
+            }
+            Err(problem) => (Some(problem), "is left out"),
+        };
+        if let Some(problem) = problem {
+            let message = format!("the {} {consequence}: {problem}", row.name);
+            let said = Diagnostic::new(&codes::BAD_OBJECT, place.inside(&problem.path).span(), message);
+            self.loaded.diagnostics.push(Diagnostic { severity: Severity::Warning, ..said });
         }
     }
 
@@ -469,7 +532,7 @@ impl Loading {
 }
 
 /// An object of a kind with namespaces is in `default` when its file names none; others are in none.
-fn settle_namespace(value: &mut Value, row: &KindRow) {
+pub(super) fn settle_namespace(value: &mut Value, row: &KindRow) {
     // A pod without a namespace is read as one of `default`.
     if row.kind == Kind::Pod {
         return;
@@ -477,7 +540,7 @@ fn settle_namespace(value: &mut Value, row: &KindRow) {
     settle_scope(value, row.namespaced);
 }
 
-fn settle_scope(value: &mut Value, namespaced: bool) {
+pub(super) fn settle_scope(value: &mut Value, namespaced: bool) {
     let Some(metadata) = value.get_mut("metadata").and_then(Value::as_object_mut) else { return };
     let named = metadata.get("namespace").and_then(Value::as_str).is_some_and(|name| !name.is_empty());
     match namespaced {

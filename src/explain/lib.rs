@@ -16,6 +16,7 @@ pub mod except;
 pub mod gated;
 pub mod overview;
 mod pod;
+pub mod reduce;
 mod suggestions;
 
 pub use conflicts::{Conflict, Requirement};

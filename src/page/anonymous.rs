@@ -9,23 +9,11 @@ use crate::document::{
     BayPlan, CauseOfWait, Explained, LabelColumn, NodeColumns, NodeScore, Placement, PodColumns, PolicyText,
     RuleReasons, RuleText,
 };
+use bayplan_dry_run::anonymous::words::{KEYS, RESOURCES};
 use bayplan_explain::{Conflict, NodeSetCount, Refusal, Requirement};
 use bayplan_model::Symbol;
 use rustc_hash::FxHashMap;
 use serde_json::{Value, json};
-
-/// Resources whose names say nothing about a cluster.
-const RESOURCES: [&str; 5] = ["cpu", "memory", "ephemeral-storage", "nvidia.com/gpu", "amd.com/gpu"];
-
-/// Label keys that Kubernetes gives every node.
-const KEYS: [&str; 6] = [
-    "topology.kubernetes.io/zone",
-    "topology.kubernetes.io/region",
-    "node.kubernetes.io/instance-type",
-    "kubernetes.io/arch",
-    "kubernetes.io/os",
-    "kubernetes.io/hostname",
-];
 
 /// A copy that names nothing of the cluster. `plugins`: the plugins of the scheduler, which keep their names.
 pub fn anonymized(plan: &BayPlan, plugins: &[&str]) -> BayPlan {

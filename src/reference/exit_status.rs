@@ -62,6 +62,12 @@ pub static EXIT_STATUSES: &[ExitRow] = &[
         failure: "the pod or node does not exist, or the input could not be read",
     },
     ExitRow {
+        command: "snapshot",
+        success: "the file was written",
+        findings: "",
+        failure: "the cluster could not be read, a policy or the configuration has an error, or the file could not be written",
+    },
+    ExitRow {
         command: "lint",
         success: "no errors; with `--deny`, nothing of what it names either",
         findings: "errors, or what `--deny` names",

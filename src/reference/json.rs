@@ -48,6 +48,31 @@ shapes! {
         "decisions" "[Decision]" "the last decision on each pending pod, in the order in which the pods were tried"
         "writes" "[Write]" "what policies write into objects"
     }
+    Snapshot "snapshot" {
+        "formatVersion" "int" "1; a command refuses a newer format"
+        "program" "string" "the version of the program that wrote it"
+        "taken" "string" "when the objects were read"
+        "kubernetes" "string" "as which version of kube-scheduler it decides"
+        "server" "string?" "the version of the API server"
+        "source" "string" "where the objects are from"
+        "namespace" "string" "the namespace in which a pod is looked up first by its name alone"
+        "configuration" "SavedConfiguration?" "the configuration in force"
+        "policies" "[SavedPolicies]?" "the texts in service, with those that they use and those that have exceptions from them"
+        "missing" "[string]?" "what could not be read"
+        "anonymous" "bool?" "whether names were replaced"
+        "reducedTo" "string?" "the pod whose verdict the objects give: `namespace/name`"
+        "objects" "[any]" "the objects that configuration and policies read, without the fields that nothing reads"
+    }
+    SavedConfiguration {
+        "from" "string" "where it is from"
+        "text" "string" "a KubeSchedulerConfiguration as JSON"
+    }
+    SavedPolicies {
+        "object" "string" "`namespace/name` of the ConfigMap, or the folder of the file"
+        "key" "string" "the key in it, or the name of the file"
+        "text" "string" "the text"
+        "serves" "[string]" "the policies of the text that are in service"
+    }
     Totals {
         "pods" "int" "all pending pods"
         "placed" "int" "those that got a node"

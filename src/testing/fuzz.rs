@@ -7,6 +7,8 @@
 use crate::cli::eval::batch::{Language, Lines, answer_all};
 use crate::config;
 use crate::diag::{Diagnostic, Look, SourceMap, draw, json};
+use crate::dry_run::anonymous::{Named, Names};
+use crate::dry_run::items::Item;
 use crate::dry_run::{cases, load};
 use crate::lang::analysis::cost::Size;
 use crate::lang::analysis::load::Load;
@@ -14,8 +16,9 @@ use crate::lang::policy_set::CompiledPolicy;
 use crate::lang::schemas::Schemas;
 use crate::lang::syntax::{cel, parse_expression};
 use crate::lang::{Given, STACK, compile, compile_given};
+use crate::model::objects::projection::Projection;
 use crate::model::objects::{node, pod, selectors};
-use crate::model::{LabelSelector, Labels, Node, NodeSelector, PodInfo, Quantity, Symbol};
+use crate::model::{KINDS, LabelSelector, Labels, Node, NodeSelector, PodInfo, Quantity, Symbol};
 use crate::policy_files::policies_in;
 
 /// A target: its name, and what it does with any bytes.
@@ -30,6 +33,7 @@ pub const TARGETS: &[Target] = &[
     ("document", document),
     ("load", load_text),
     ("cluster", cluster),
+    ("snapshot", snapshot),
     ("configuration", configuration),
     ("batch", batch),
     ("cel", cel_text),
@@ -248,6 +252,41 @@ fn cluster(data: &[u8]) {
     }
     if let Err(said) = cases::read(&sources, id) {
         said_well(&sources, &said);
+    }
+}
+
+/// A snapshot: read or refused with places inside of it. What is read can be written, read again, and made anonymous, after
+/// which equal names are equal still.
+fn snapshot(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    let mut sources = SourceMap::new();
+    let id = sources.add("fuzz.json", text);
+    let loaded = load::load(&mut sources, &[id]);
+    said_well(&sources, &loaded.diagnostics);
+    let Some(saved) = loaded.saved.first() else { return };
+    let Ok(document) = serde_json::from_str::<serde_json::Value>(text.trim_start_matches('\u{feff}')) else {
+        return;
+    };
+    let objects = document["objects"].as_array().cloned().unwrap_or_default();
+    let mut written = Vec::new();
+    saved.write(&objects, &mut written).expect("a vector takes all bytes");
+    let written = String::from_utf8(written).expect("JSON is UTF-8");
+    let id = sources.add("again.json", written);
+    let again = load::load(&mut sources, &[id]);
+    assert_eq!(again.saved.first(), Some(saved));
+    assert_eq!(again.world.objects.len(), loaded.world.objects.len());
+    let mut named = Named::default();
+    saved.policies.iter().for_each(|text| named.text(&text.text));
+    saved.configuration.iter().for_each(|of| named.configuration(&of.text));
+    let names = Names::of(&objects, &named);
+    let anonymous: Vec<_> = objects.iter().map(|object| names.object(object.clone())).collect();
+    let items: Vec<Item> = anonymous.iter().map(|object| Item::of(object.clone(), &[])).collect();
+    assert!(Item::world(&items).objects.len() <= anonymous.len() + items.len());
+    for row in KINDS {
+        for object in &objects {
+            let kept = row.kept(object.clone(), &Projection::default());
+            assert_eq!(row.kept(kept.clone(), &Projection::default()), kept);
+        }
     }
 }
 

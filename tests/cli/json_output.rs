@@ -33,6 +33,8 @@ const COMMANDS: &[&str] = &[
     "dry-run {gang} -o bay-plan",
     "explain train-c {first} -o bay-plan",
     "explain {gang} -o bay-plan",
+    "snapshot {first}",
+    "snapshot {first} --reduce train-c --anonymize",
     "diff --kubernetes 1.36..1.37 {first} -o json",
     "diff examples/first/gpu.bay policies/patterns/gpu-placement.bay -o json",
     "diff examples/rollout/1-audit examples/rollout/3-enforce --cluster examples/rollout/cluster.yaml --pods \

@@ -20,5 +20,6 @@ mod policy_changes;
 #[cfg(feature = "cluster")]
 mod rbac;
 mod rights;
+mod snapshot;
 mod uses;
 mod writes;

@@ -131,10 +131,16 @@ fn commands_print_the_same_for_a_live_cluster_as_for_its_files() {
     std::fs::write(&file, yaml).unwrap();
     let before = everything(&plane);
     let (live, files) = (["--kubeconfig", text(&kubeconfig)], ["--cluster", text(&file)]);
+    let saved = plane.folder().join("saved.json");
+    let told = bayplan(&["snapshot", "-o", text(&saved), live[0], live[1]]);
+    assert_eq!((told.status, told.out.as_str()), (0, ""), "{}", told.err);
+    assert!(told.err.starts_with("reading ") && told.err.contains(": 4 nodes, "), "{}", told.err);
+    let saved = ["--cluster", text(&saved)];
     let both = |arguments: &[&str]| {
         let of = |from: [&str; 2]| without_next(&said(&[arguments, &from].concat()));
-        let (live, files) = (of(live), of(files));
+        let (live, files, saved) = (of(live), of(files), of(saved));
         assert_eq!(live, files, "{arguments:?}");
+        assert_eq!(live, saved, "{arguments:?}: the snapshot");
         live
     };
 
@@ -172,6 +178,67 @@ fn commands_print_the_same_for_a_live_cluster_as_for_its_files() {
     assert!(told.contains("6 pods: 2 placed"), "{told}");
 
     assert_eq!(everything(&plane), before, "nothing was written");
+}
+
+/// More nodes than a page has, policies of the cluster with an object that they look up, and an account that may not read all.
+#[test]
+fn a_snapshot_of_a_cluster_decides_as_the_cluster_does() {
+    let plane = ControlPlane::start();
+    let namespace = plane.create_namespace("shop");
+    plane.create_nodes("rack", 510, &[("cpu", "4"), ("memory", "8Gi")]);
+    plane.kubectl_ok(["label", "node", "rack-7", "team=a"]);
+    let quota = json!({
+        "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "teams", "namespace": namespace},
+        "data": {"team": "a", "other": "unread"},
+    });
+    let secret = json!({
+        "apiVersion": "v1", "kind": "Secret", "metadata": {"name": "key", "namespace": namespace},
+        "stringData": {"token": "hidden-token"},
+    });
+    let mut pod = objects::pod(&namespace, "own", "default-scheduler", &[("cpu", "1")]);
+    pod["spec"]["containers"][0]["env"] = json!([{"name": "TOKEN", "value": "hidden-value"}]);
+    let huge = objects::pod(&namespace, "huge", "default-scheduler", &[("cpu", "64")]);
+    plane.create(&[quota, secret, pod, huge]);
+    plane.kubectl_ok(["create", "namespace", "bayplan-policies"]);
+    let policy = "policy own {\n  let teams = lookup(\"ConfigMap\", pod.namespace, \"teams\") missing reject \"no teams\"\n  \
+                  filter team {\n    require node.labels[\"team\"] == teams.data[\"team\"] else \"another team\"\n  }\n}\n";
+    let rules = json!({
+        "apiVersion": "v1", "kind": "ConfigMap",
+        "metadata": {"name": "rules", "namespace": "bayplan-policies", "labels": {"bayplan.dev/policy": "true"}},
+        "data": {"own.bay": policy},
+    });
+    plane.create(&[rules]);
+    let folder = Folder::new("snapshot");
+    let (file, kubeconfig) = (folder.join("all.json"), plane.kubeconfig());
+    let live = ["--kubeconfig", text(&kubeconfig)];
+    let told = bayplan(&["snapshot", "-o", text(&file), live[0], live[1]]);
+    assert_eq!(told.status, 0, "{}", told.err);
+    assert!(told.err.contains("510 nodes, ") && told.err.contains(" and 1 policy, "), "{}", told.err);
+    let written = std::fs::read_to_string(&file).unwrap();
+    assert_eq!(written.matches("\"kind\":\"Node\"").count(), 510);
+    for hidden in ["hidden-token", "hidden-value", "managedFields", "unread"] {
+        assert!(!written.contains(hidden), "{hidden}");
+    }
+    let saved = ["--cluster", text(&file)];
+    for arguments in
+        [&["dry-run", "--all"][..], &["explain", "huge"], &["explain", "own", "--all"], &["explain"]]
+    {
+        let of = |from: [&str; 2]| without_next(&said(&[arguments, &from].concat()));
+        assert_eq!(of(live), of(saved), "{arguments:?}");
+    }
+    // A case from a pod of the live cluster passes on its own.
+    let told = bayplan(&["test", "--from", "huge", live[0], live[1], text(folder.path())]);
+    assert!(told.status == 0 && told.err.contains("the case passes"), "{}", told.err);
+    assert!(said(&["test", text(folder.path())]).contains("1 case: 1 passed"));
+    // Without the right to list a kind that decisions can do without, the file says so wherever it is read.
+    let some = someone(&plane, "some", "get,list", "pods,nodes,namespaces,configmaps");
+    let told = bayplan(&["snapshot", "-o", text(&file), "--kubeconfig", text(&some)]);
+    assert!(told.status == 0 && told.err.contains("poddisruptionbudgets"), "{}", told.err);
+    let told = bayplan(&["dry-run", "--cluster", text(&file)]);
+    assert!(told.err.contains("the snapshot lacks something: "), "{}", told.err);
+    let none = someone(&plane, "none", "get,list", "nodes,namespaces,configmaps");
+    let told = refused(&["snapshot", "-o", text(&file), "--kubeconfig", text(&none)]);
+    assert!(told.contains("add this rule to your role"), "{told}");
 }
 
 #[test]

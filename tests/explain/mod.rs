@@ -4,5 +4,6 @@ mod changes;
 mod explanations;
 mod late;
 mod overview;
+mod reduce;
 mod statements;
 mod suggestions;

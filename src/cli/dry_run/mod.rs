@@ -113,12 +113,12 @@ pub(super) fn schedule_by(
 
 impl How {
     /// The options of the run.
-    pub(super) fn options(&self) -> Options {
+    pub(super) fn options(&self, setup: &setup::Setup) -> Options {
         Options {
             order: if self.order == "given" { Order::Given } else { Order::Queue },
             tie_break: if self.tie_break == "name" { TieBreak::Name } else { TieBreak::Seeded },
             seed: self.seed,
-            start: Time(jiff::Timestamp::now().as_microsecond()),
+            start: setup.start(),
             ..Options::default()
         }
     }
@@ -158,7 +158,7 @@ pub(super) fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitStatus> {
         "html" | "svg" | "bay-plan" => RecordLevel::Ranked,
         _ => RecordLevel::Best,
     };
-    let options = Options { records, ..args.how.options() };
+    let options = Options { records, ..args.how.options(&setup) };
     let report = schedule(&setup, &options, &progress);
     let held = |pod: &PodReport| held(&setup, &report, &args.how, pod);
     let json = || json::report(&report, args.all_nodes, &held);
@@ -201,7 +201,7 @@ fn status(args: &Args, setup: &setup::Setup, report: &Report) -> anyhow::Result<
 /// Why a gate holds a pod at the end.
 fn held(setup: &setup::Setup, report: &Report, how: &How, pod: &PodReport) -> Option<HeldBecause> {
     let framework = setup.profiles.get(&pod.pod.scheduler_name)?;
-    let now = how.options().start + report.elapsed;
+    let now = how.options(setup).start + report.elapsed;
     held_because(framework, report.scheduler.snapshot(), &pod.pod, now)
 }
 

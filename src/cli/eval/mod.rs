@@ -76,7 +76,7 @@ pub(super) fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitStatus> {
     }
     let text = args.expression.as_deref().unwrap_or_default();
     let mut read = Policies::default();
-    let Cluster { mut world, namespace, others, .. } = cluster(args, &mut read, out)?;
+    let Cluster { mut world, namespace, others, saved, .. } = cluster(args, &mut read, out)?;
     read.schemas.merge(&others.schemas);
     if super::setup::complain(&read, out)? {
         return Ok(ExitStatus::Failure);
@@ -105,7 +105,8 @@ pub(super) fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitStatus> {
     if args.pod.is_none() && (reads(Root::Pod) || reads(Root::Namespace)) {
         anyhow::bail!("the expression reads `pod` or `ns`: say which pod with `--pod NAME`");
     }
-    let now = Time(jiff::Timestamp::now().as_microsecond());
+    let now = super::setup::taken(&saved);
+    let now = now.unwrap_or_else(|| Time(jiff::Timestamp::now().as_microsecond()));
     // Without `--pod` a placeholder is evaluated, which `pods` must not count.
     let placeholder = MovedPods { added: Vec::new(), removed: vec![pod.key.clone()] };
     let mut context = EvalContext::new(&pod, &snapshot, now);
@@ -147,7 +148,8 @@ fn cluster(args: &Args, read: &mut Policies, out: &mut Output) -> anyhow::Result
     {
         let named = args.pod.is_some() || args.node.is_some();
         if args.cluster.is_empty() && (named || args.connection.is_given()) {
-            return super::live::read(&args.connection, super::live::WantedPolicies::No, false, read, out);
+            let parts = super::live::Parts { objects: true, configuration: false };
+            return super::live::read(&args.connection, super::live::WantedPolicies::No, parts, read, out);
         }
     }
     #[cfg(not(feature = "cluster"))]
@@ -156,8 +158,16 @@ fn cluster(args: &Args, read: &mut Policies, out: &mut Output) -> anyhow::Result
     let loaded = dry_run::load(&mut read.sources, &files);
     read.diagnostics.extend(loaded.diagnostics);
     let file = files.first().copied();
-    let namespace = "default".to_owned();
-    Ok(Cluster { world: loaded.world, namespace, others: loaded.others, file, configuration: None })
+    let named = loaded.saved.iter().map(|of| of.namespace.clone()).find(|name| !name.is_empty());
+    let namespace = named.unwrap_or_else(|| "default".to_owned());
+    Ok(Cluster {
+        world: loaded.world,
+        namespace,
+        others: loaded.others,
+        file,
+        configuration: None,
+        saved: loaded.saved,
+    })
 }
 
 /// An expression that was checked.

@@ -35,7 +35,7 @@ pub(super) fn run(
     progress: Progress,
     out: &mut Output,
 ) -> anyhow::Result<ExitStatus> {
-    let options = Options { records: RecordLevel::Outcome, ..args.how.options() };
+    let options = Options { records: RecordLevel::Outcome, ..args.how.options(setup) };
     let report = schedule(setup, &options, &progress);
     let found = Waiting::of(args.namespace.as_deref(), setup, (&options, &report), &progress);
     let chosen = match args.cause {

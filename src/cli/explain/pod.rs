@@ -39,7 +39,7 @@ pub(super) fn run(
         drop(progress);
         return not_ours(args, &pod, setup, out);
     };
-    let options = Options { recorded_pod: Some(pod.key.clone()), ..args.how.options() };
+    let options = Options { recorded_pod: Some(pod.key.clone()), ..args.how.options(setup) };
     let (report, state) = match pending {
         Some(_) => state::at_turn(setup, &pod, &options, &progress),
         None => state::running(setup, &options),

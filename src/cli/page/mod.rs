@@ -85,7 +85,7 @@ pub(super) fn write(
     out: &mut Output,
 ) -> anyhow::Result<()> {
     let progress = Progress::start(out, asked.how.timeout);
-    let options = Options { records: RecordLevel::Ranked, ..asked.how.options() };
+    let options = Options { records: RecordLevel::Ranked, ..asked.how.options(setup) };
     let report = schedule(setup, &options, &progress);
     write_report(asked, (setup, &options, &report), (form, anonymize), progress, out)
 }

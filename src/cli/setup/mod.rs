@@ -4,15 +4,18 @@
 //! - `read.rs`: reads everything
 //! - `profiles.rs`: policies as plugins of the profiles
 //! - `named.rs`: the pod that a name means
+//! - `saved.rs`: what a snapshot has beside objects
 
 mod named;
 mod profiles;
 mod read;
+mod saved;
 
 pub(super) use named::{made_by, named, nearly_made_by};
 #[cfg(feature = "cluster")]
 pub(super) use profiles::with_arguments;
 pub(super) use read::{Cluster, Origin, load, read};
+pub(super) use saved::taken;
 
 use super::Output;
 use super::input::Policies;
@@ -20,9 +23,10 @@ use super::input::Policies;
 use super::live;
 use crate::config::{NodeSelection, SchedulerConfig};
 use crate::diag::{Diagnostic, Severity, SourceId, Tally, draw};
-use crate::dry_run::{Makers, World};
+use crate::dry_run::saved::Saved;
+use crate::dry_run::{Makers, Others, World};
 use crate::lang::analysis::cost::Size;
-use crate::model::KubernetesVersion;
+use crate::model::{KubernetesVersion, Time};
 use crate::scheduler::Profiles;
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -97,7 +101,12 @@ pub(super) struct DecidesAs {
 impl DecidesAs {
     /// The version of the flag, else that of the project file, else the newest.
     pub(super) fn version(self) -> anyhow::Result<KubernetesVersion> {
-        match self.kubernetes {
+        self.version_or(None)
+    }
+
+    /// The version of the flag, else that of a snapshot, else that of the project file, else the newest.
+    fn version_or(self, saved: Option<KubernetesVersion>) -> anyhow::Result<KubernetesVersion> {
+        match self.kubernetes.or(saved) {
             Some(version) => Ok(version),
             None => Ok(super::project::read()?.kubernetes.unwrap_or_default()),
         }
@@ -194,12 +203,27 @@ pub(super) struct Setup {
     pub profiles: Arc<Profiles>,
     /// What made the ReplicaSets and Jobs of the files.
     pub makers: Makers,
+    /// Objects as the files have them.
+    pub others: Others,
+    /// What the snapshots among the files have beside objects.
+    pub saved: Vec<Saved>,
+    /// The version of Kubernetes as whose kube-scheduler decisions are made.
+    pub version: KubernetesVersion,
+    /// When the objects were read, if they are of a snapshot.
+    pub taken: Option<Time>,
     /// Warnings about the profiles.
     pub warnings: Vec<String>,
     /// The number of objects of `--pods` that were skipped and may create pods.
     pub not_understood: usize,
-    config: SchedulerConfig,
-    config_source: SourceId,
+    pub(super) config: SchedulerConfig,
+    pub(super) config_source: SourceId,
+}
+
+impl Setup {
+    /// The instant at which decisions begin: that of the snapshot, else now.
+    pub(super) fn start(&self) -> Time {
+        self.taken.unwrap_or_else(|| Time(jiff::Timestamp::now().as_microsecond()))
+    }
 }
 
 /// Prints diagnostics on stderr. Returns whether one of them is an error.

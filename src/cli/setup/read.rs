@@ -2,16 +2,18 @@
 //! place that decides in which order mistakes are collected.
 
 use super::profiles::profiles;
-use super::{From, Setup, complain, note};
+use super::{From, Setup, complain, note, saved};
 use crate::cli::Output;
 use crate::cli::input::Policies;
 #[cfg(feature = "cluster")]
 use crate::cli::live;
 use crate::config::{self, SchedulerConfig};
 use crate::diag::{Diagnostic, Source, SourceId, Span, codes};
+use crate::dry_run::saved::Saved;
 use crate::dry_run::{self, Others, World, daemon_sets, dump, namespaces};
 use crate::framework::Features;
 use crate::lang::types::ObjectKind;
+use crate::model::KubernetesVersion;
 use std::sync::Arc;
 
 /// The objects, and the namespace of those that name none.
@@ -26,6 +28,8 @@ pub(crate) struct Cluster {
     pub file: Option<SourceId>,
     /// The configuration that its scheduler runs with, and where it is from.
     pub configuration: Option<(String, String)>,
+    /// What snapshots have beside objects.
+    pub saved: Vec<Saved>,
 }
 
 /// Where the objects come from.
@@ -35,6 +39,15 @@ pub(crate) enum Origin {
     FilesOrLive,
     /// Files, which may be none.
     Files,
+    /// As `FilesOrLive`, but of a live cluster policies and configuration alone.
+    FilesOrRules,
+}
+
+impl Origin {
+    /// Whether a live cluster is read where there are no files.
+    fn may_be_live(self) -> bool {
+        self != Self::Files
+    }
 }
 
 /// Reads everything and prints warnings. `None`: mistakes were printed, and nothing can be decided.
@@ -77,8 +90,11 @@ pub(crate) fn load(
     policies.read(&from.policies)?;
     let already: Vec<SourceId> = policies.texts.iter().map(|id| file_of(&policies, *id)).collect();
     let pods = policies.add_all(&from.pods)?;
-    let Cluster { mut world, namespace, mut others, file, configuration } =
+    let Cluster { mut world, namespace, mut others, file, configuration, saved } =
         cluster(from, origin, &already, &mut policies, out)?;
+    let of_saved = saved.iter().find_map(|of| KubernetesVersion::parse(&of.kubernetes).ok());
+    let version = from.decides_as.version_or(of_saved)?;
+    policies.decides = Features::of(version);
     let mut said = std::mem::take(&mut policies.diagnostics);
     let mut not_understood = 0;
     if !pods.is_empty() {
@@ -89,11 +105,13 @@ pub(crate) fn load(
     policies.schemas.merge(&others.schemas);
     policies.compile();
     #[cfg(feature = "cluster")]
-    if from.cluster.is_empty() && origin == Origin::FilesOrLive && !policies.kinds().is_empty() {
+    let live = from.cluster.is_empty() && origin == Origin::FilesOrLive;
+    #[cfg(feature = "cluster")]
+    if live && !policies.kinds().is_empty() {
         world.objects.extend(live::look_up(&from.connection, &policies.kinds(), out)?);
     }
     #[cfg(feature = "cluster")]
-    if from.cluster.is_empty() && origin == Origin::FilesOrLive && policies.read_metrics() {
+    if live && policies.read_metrics() {
         world.metrics.extend(live::metrics(&from.connection, out)?);
     }
     look_up(&policies.kinds(), &others, file, (&mut world, &mut said));
@@ -114,6 +132,10 @@ pub(crate) fn load(
             namespace,
             profiles,
             makers: others.makers(),
+            others,
+            taken: saved::taken(&saved),
+            saved,
+            version,
             warnings,
             not_understood,
             config,
@@ -139,6 +161,10 @@ impl Setup {
                 namespace: self.namespace.clone(),
                 profiles,
                 makers: self.makers.clone(),
+                others: self.others.clone(),
+                saved: self.saved.clone(),
+                version: self.version,
+                taken: self.taken,
                 warnings,
                 not_understood: self.not_understood,
                 config: self.config.clone(),
@@ -187,12 +213,13 @@ fn cluster(
     out: &mut Output,
 ) -> anyhow::Result<Cluster> {
     #[cfg(feature = "cluster")]
-    if from.cluster.is_empty() && origin == Origin::FilesOrLive {
-        let asks = from.config.is_none();
-        return live::read(&from.connection, live::wanted(from), asks, policies, out);
+    if from.cluster.is_empty() && origin.may_be_live() {
+        let parts =
+            live::Parts { objects: origin == Origin::FilesOrLive, configuration: from.config.is_none() };
+        return live::read(&from.connection, live::wanted(from), parts, policies, out);
     }
     #[cfg(not(feature = "cluster"))]
-    let _ = (origin, out);
+    let _ = origin;
     let cluster = policies.add_all(&from.cluster)?;
     let loaded = dry_run::load(&mut policies.sources, &cluster);
     policies.diagnostics.extend(loaded.diagnostics);
@@ -200,8 +227,18 @@ fn cluster(
     let texts: Vec<SourceId> = loaded.policies.into_iter().filter(fresh).collect();
     policies.texts.extend(texts);
     let file = cluster.first().copied();
-    let namespace = "default".to_owned();
-    Ok(Cluster { world: loaded.world, namespace, others: loaded.others, file, configuration: None })
+    // Kinds of a snapshot are there before its policies are compiled.
+    policies.schemas.merge(&loaded.others.schemas);
+    let configuration = saved::take(&loaded.saved, policies, out);
+    let named = loaded.saved.iter().map(|of| of.namespace.clone()).find(|name| !name.is_empty());
+    Ok(Cluster {
+        world: loaded.world,
+        namespace: named.unwrap_or_else(|| "default".to_owned()),
+        others: loaded.others,
+        file,
+        configuration,
+        saved: loaded.saved,
+    })
 }
 
 /// Reads the configuration: of the file that is given, else the one that `runs`, else the default. Mistakes of a file are

@@ -3,9 +3,11 @@
 //!
 //! - `run.rs`: files to results
 //! - `conditions.rs`: conditions that no test has seen both true and false
+//! - `from.rs`: a case from a pod of a cluster
 //! - `text.rs`, `json.rs`, `junit.rs`, `github.rs`: the reports
 
 mod conditions;
+mod from;
 mod github;
 mod json;
 mod junit;
@@ -29,11 +31,15 @@ use std::time::{Duration, Instant};
   bayplan test gpu.test.yaml:18 --explain       the case at this line, with every rule on every node
   bayplan test --name 'whole GPUs'              the cases whose names have these words
   bayplan test policies/ --min-coverage 100     fails unless every condition was seen both true and false
-  bayplan test policies/ -o junit")]
+  bayplan test policies/ -o junit
+  bayplan test --from shop/train-7 tests/       writes a case from a pod of a live cluster
+  bayplan test --from shop/train-7 --cluster prod.json --policies policies/ tests/       from a file")]
 pub(super) struct Args {
     /// Test files, and folders of test files; `FILE:LINE` is the case at that line.
     #[arg(default_value = ".")]
     paths: Vec<PathBuf>,
+    #[command(flatten)]
+    from: from::FromPod,
     /// Also print the cases that passed, and all conditions that are not covered.
     #[arg(long, short)]
     verbose: bool,
@@ -136,6 +142,10 @@ impl Ran {
 
 /// Runs the command.
 pub(super) fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitStatus> {
+    if let Some(pod) = &args.from.pod {
+        return from::write(args, pod, out);
+    }
+    args.from.refuse_connection()?;
     let began = Instant::now();
     let mut files: Vec<(PathBuf, Option<usize>)> = Vec::new();
     for path in &args.paths {

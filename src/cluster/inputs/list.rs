@@ -31,6 +31,8 @@ pub struct Options {
     pub size: Size,
     /// Kinds that other policies look up.
     pub kinds: BTreeSet<KindName>,
+    /// Whether to read objects beside policies.
+    pub objects: bool,
     /// Whether to read the configuration of the running scheduler, too, from the namespaces of policies.
     pub configuration: bool,
 }
@@ -131,7 +133,8 @@ pub fn read(options: &Options) -> Result<Listed, ListError> {
 async fn read_all(options: &Options) -> Result<Listed, ListError> {
     let api = Api::new(&options.target).await?;
     reach(&api).await?;
-    let kinds = join_all(KINDS.iter().map(|row| kind(&api, &row.kind)));
+    let kinds = KINDS.iter().filter(|_| options.objects);
+    let kinds = join_all(kinds.map(|row| kind(&api, &row.kind)));
     let (policies, running, mut kinds) = tokio::join!(
         listing::read(&api, &options.policies, options.size, &options.kinds),
         running(&api, options),

@@ -8,3 +8,4 @@ mod look_ups;
 pub mod node_metrics;
 pub mod informers;
 pub mod list;
+pub mod save;

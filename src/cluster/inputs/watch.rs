@@ -111,19 +111,25 @@ impl std::fmt::Display for Trouble {
     }
 }
 
+/// A page of a list.
 #[derive(Deserialize)]
-struct Page<T> {
-    metadata: PageMeta,
-    items: Option<Vec<T>>,
+pub(crate) struct Page<T> {
+    pub(crate) metadata: PageMeta,
+    pub(crate) items: Option<Vec<T>>,
 }
 
+/// The metadata of a page.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct PageMeta {
+pub(crate) struct PageMeta {
     #[serde(default)]
     resource_version: String,
+    /// Where the next page begins; empty for the last one.
     #[serde(default, rename = "continue")]
-    next: String,
+    pub(crate) next: String,
+    /// How many objects further pages have; the server does not tell it of lists with selectors.
+    #[serde(default)]
+    pub(crate) remaining_item_count: Option<usize>,
 }
 
 /// Objects per page.
@@ -229,14 +235,7 @@ pub async fn list<T: Watched>(api: &Api, collection: &Collection) -> Result<(Vec
     let mut items = Vec::new();
     let mut next = String::new();
     loop {
-        let mut path = format!("{}?limit={PAGE}", collection.path);
-        for part in [&collection.selectors, &next] {
-            if !part.is_empty() {
-                path.push('&');
-                path.push_str(part);
-            }
-        }
-        let page: Page<T> = api.call(Request::get(path).within(LIST_TIMEOUT)).await?;
+        let page: Page<T> = page(api, collection, PAGE, &next).await?;
         items.extend(page.items.into_iter().flatten().map(|mut item| {
             item.arrived(collection);
             item
@@ -244,8 +243,26 @@ pub async fn list<T: Watched>(api: &Api, collection: &Collection) -> Result<(Vec
         if page.metadata.next.is_empty() {
             return Ok((items, page.metadata.resource_version));
         }
-        next = format!("continue={}", encode(&page.metadata.next));
+        next = page.metadata.next;
     }
+}
+
+/// One page of at most `limit` objects; `next` is where it begins, empty for the first one.
+pub(crate) async fn page<T: DeserializeOwned>(
+    api: &Api,
+    collection: &Collection,
+    limit: usize,
+    next: &str,
+) -> Result<Page<T>, ApiError> {
+    let mut path = format!("{}?limit={limit}", collection.path);
+    if !collection.selectors.is_empty() {
+        path.push('&');
+        path.push_str(&collection.selectors);
+    }
+    if !next.is_empty() {
+        path.push_str(&format!("&continue={}", encode(next)));
+    }
+    api.call(Request::get(path).within(LIST_TIMEOUT)).await
 }
 
 /// How a watch ended, and whether it brought events before.

@@ -4,6 +4,7 @@
 //! A schema comes from outside: it is read up to a number of fields and levels, and what is beyond has no known type.
 
 mod read;
+mod write;
 
 use super::types::{ObjectKind, Structure};
 use bayplan_model::KindName;

@@ -7,6 +7,7 @@
 use super::super::changes::Kinds;
 use super::super::node::Node;
 use super::super::pod::PodInfo;
+use super::kept::{Step, unread};
 use super::problems::{Problems, as_far_as_possible, decode_as_far_as_possible};
 use super::typed::{Typed, parsed};
 use super::{
@@ -91,6 +92,8 @@ pub struct KindRow {
     /// Reads an object that is held as a tree, with the API server's defaults, because files leave them out. Pods,
     /// nodes and namespaces keep the tree for policies.
     pub from_value: fn(Arc<Value>) -> Result<Object, ObjectError>,
+    /// The fields of an object that nothing of the core reads.
+    pub(super) unread: fn(&Value) -> Vec<Vec<Step>>,
 }
 
 /// The kinds, in the order in which a cluster is read.
@@ -107,6 +110,7 @@ pub static KINDS: &[KindRow] = &[
             seen::<pod::Pod>(bytes, |pod, problems| Ok(Object::Pod(Arc::new(PodInfo::read(pod, problems)?))))
         },
         from_value: |value| Ok(Object::Pod(Arc::new(PodInfo::from_file(value)?))),
+        unread: unread::<pod::Pod>,
     },
     KindRow {
         kind: Kind::Node,
@@ -122,6 +126,7 @@ pub static KINDS: &[KindRow] = &[
             })
         },
         from_value: |value| Ok(Object::Node(Arc::new(Node::from_value(value)?))),
+        unread: unread::<node::Node>,
     },
     KindRow {
         kind: Kind::Namespace,
@@ -137,6 +142,7 @@ pub static KINDS: &[KindRow] = &[
             })
         },
         from_value: |value| Ok(Object::Namespace(Arc::new(super::Namespace::from_value(value)?))),
+        unread: unread::<namespace::Namespace>,
     },
     of::<StorageClass>("StorageClass", "storage.k8s.io", "storageclasses", false, Kinds::VOLUMES),
     of::<PersistentVolume>("PersistentVolume", "", "persistentvolumes", false, Kinds::VOLUMES),
@@ -180,6 +186,7 @@ const fn of<T: Typed + Clone>(
             Err(_) => seen_in_parts(decode_json(bytes)?, |object| parsed::<T>(&decode(object)?)),
         },
         from_value: |value| parsed::<T>(&decode(&value)?),
+        unread: unread::<T::Slim>,
     }
 }
 

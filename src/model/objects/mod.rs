@@ -8,6 +8,7 @@ pub mod constraints;
 mod csi_driver;
 pub mod csi_node;
 mod csi_storage_capacity;
+pub mod kept;
 pub mod kind_name;
 pub mod kinds;
 pub mod looked_up;

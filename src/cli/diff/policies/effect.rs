@@ -78,7 +78,7 @@ impl Effect {
         let pods = before.world.pending.iter().zip(olds).zip(news);
         let mut pending: Vec<Pending> =
             pods.map(|((pod, old), new)| Pending { pod: pod.clone(), old, new, rules: Vec::new() }).collect();
-        let now = Time(jiff::Timestamp::now().as_microsecond());
+        let now = before.start();
         let changed = rules.iter().filter(|rule| refuses_nodes(rule));
         let changed: Vec<Changed<'_>> = changed.map(|rule| Changed::of(rule, (before, after))).collect();
         for pod in pending.iter_mut().filter(|pod| pod.begins_to_wait()) {
@@ -223,18 +223,13 @@ fn blockers(changed: &[Changed<'_>], snapshot: &Snapshot, pod: &Arc<PodInfo>, no
     changed.iter().filter(refuses_now).map(|rule| rule.name.to_owned()).collect()
 }
 
-fn options() -> Options {
-    Options {
-        tie_break: TieBreak::Name,
-        records: RecordLevel::Best,
-        start: Time(jiff::Timestamp::now().as_microsecond()),
-        ..Options::default()
-    }
+fn options(start: Time) -> Options {
+    Options { tie_break: TieBreak::Name, records: RecordLevel::Best, start, ..Options::default() }
 }
 
 /// The outcomes of the pending pods, in their order.
 fn outcomes(setup: &Setup, progress: &Progress) -> Vec<Outcome> {
-    let report: Report = schedule_by(setup, setup.profiles.clone(), &options(), progress);
+    let report: Report = schedule_by(setup, setup.profiles.clone(), &options(setup.start()), progress);
     report.pods.iter().map(outcome).collect()
 }
 
@@ -271,7 +266,7 @@ fn restart(after: &Setup, refused: &mut [Refused], progress: &Progress) {
     let world =
         World { objects: objects.cloned().collect(), pending: pending.collect(), ..after.world.clone() };
     progress.stage("restarting refused pods", refused.len());
-    let report = crate::dry_run::run(&world, after.profiles.clone(), &options());
+    let report = crate::dry_run::run(&world, after.profiles.clone(), &options(after.start()));
     for (of, pod) in refused.iter_mut().zip(&report.pods) {
         of.restarted_on = outcome(pod).node;
     }

@@ -16,7 +16,7 @@ use crate::compare::{Cluster, RuleDiff, Verdict, compare};
 use crate::diag::{Source, SourceMap, Span};
 use crate::lang::policy_set::place;
 use crate::lang::typed::Policy;
-use crate::model::{PodInfo, Time};
+use crate::model::PodInfo;
 use anyhow::bail;
 use effect::Effect;
 use std::collections::BTreeSet;
@@ -195,8 +195,7 @@ fn with_effect(
     let Some(after) = after else { return Ok(None) };
     let snapshot = effect::snapshot(&before);
     let pods: Vec<Arc<PodInfo>> = snapshot.pods().map(|entry| entry.pod.clone()).collect();
-    let cluster =
-        Cluster { snapshot: &snapshot, pods: &pods, now: Time(jiff::Timestamp::now().as_microsecond()) };
+    let cluster = Cluster { snapshot: &snapshot, pods: &pods, now: before.start() };
     let rules = meanings(&before.policies, &after.policies, Some(cluster));
     let effect = Effect::of((&before, &after), &rules, snapshot, progress);
     Ok(Some(change(args, (before.policies, after.policies), rules, Some(effect))))
