@@ -33,8 +33,24 @@ case $status in
     *) exit "$status" ;;
 esac
 
+# Those whose tests ask `kubernetes()` or `as_said` of tests/cluster/support/binaries.rs, but for slow scenarios.
+versioned='control_plane_checks::the_client tutorial:: upstream_metrics:: manifests:: scenarios::affinity
+    scenarios::configurations scenarios::filters scenarios::preemption scenarios::volumes'
+
 if [ -x "$folder/kube-scheduler" ]; then
-    exec cargo test --test cluster -- "$@"
+    cargo test --test cluster -- "$@"
+    [ $# -eq 0 ] && [ -z "${KUBERNETES-}${KUBEBUILDER_ASSETS-}" ] || exit 0
+    echo
+    echo 'Again with Kubernetes 1.36:'
+    KUBERNETES=1.36
+    export KUBERNETES
+    tests/control-plane/build.sh >/dev/null || {
+        echo "NOT RUN: the cluster tests of Kubernetes 1.36, because this machine has no control plane of it."
+        if in_ci; then exit 1; fi
+        exit 0
+    }
+    # shellcheck disable=SC2086 # a list of words
+    exec cargo test --test cluster -- $versioned
 fi
 cargo test --test cluster -- --skip kube_scheduler "$@"
 echo

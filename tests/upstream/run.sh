@@ -6,7 +6,8 @@
 #   run.sh [BINARY [GO TEST FLAGS…]]
 #
 # Nothing of Kubernetes is kept here: the tests come from the module that
-# ../control-plane/go.mod names, and are compiled from a copy in which
+# ../control-plane/VERSION/go.mod names, for the version of KUBERNETES (1.36
+# or 1.37, the default), and are compiled from a copy in which
 # `change.go` changed a few lines and to which `peer/` brings two files. Every
 # package runs that starts a scheduler. What cannot run is in `skipped.txt`:
 # one test or subtest a line, with the reason. Called by `make test-upstream`.
@@ -24,14 +25,17 @@ binary=${1:-$repository/target/release/bayplan}
 [ -x "$binary" ] || { echo "upstream: no program at $binary" >&2; exit 2; }
 binary=$(CDPATH='' cd -- "$(dirname -- "$binary")" && pwd)/$(basename "$binary")
 
+# The version of Kubernetes whose tests run, which we decide as.
+export KUBERNETES="${KUBERNETES:-1.37}"
+module=$here/../control-plane/$KUBERNETES
 assets=$("$here/../control-plane/build.sh")
 # At a place that stays, so that the second run compiles little.
-work=$(dirname "$(dirname "$assets")")/upstream
+work=$(dirname "$(dirname "$assets")")/upstream-$KUBERNETES
 mkdir -p "$work"
 
 # A copy of the module's description, since the tests need more modules than
 # the programs do and would otherwise be written into ours.
-cp "$here/../control-plane/go.mod" "$here/../control-plane/go.sum" "$work/"
+cp "$module/go.mod" "$module/go.sum" "$work/"
 export GOFLAGS='' GOWORK=off
 kubernetes=$(cd "$work" && go list -mod=mod -m -f '{{.Dir}}' k8s.io/kubernetes)
 
@@ -51,11 +55,14 @@ packages=${PACKAGES:-$(go list -mod=mod -f '{{if or .TestGoFiles .XTestGoFiles}}
     k8s.io/kubernetes/test/integration/daemonset |
     sed 's,^k8s.io/kubernetes/test/integration/,,')}
 
-# The lines of `skipped.txt` without comments: package, test, reason.
-skipped() { sed -e '/^#/d' -e '/^[[:space:]]*$/d' -e 's/ *| */|/g' "$here/skipped.txt"; }
+# The lines of `skipped.txt` of this version without comments: package, test, reason.
+skipped() {
+    sed -e '/^#/d' -e '/^[[:space:]]*$/d' -e 's/ *| */|/g' "$here/skipped.txt" |
+        awk -F'|' -v version="$KUBERNETES" '$4 == "" || $4 == version'
+}
 
 # A line without a reason, or of a test that is not there, is a mistake.
-skipped | while IFS='|' read -r package test reason; do
+skipped | while IFS='|' read -r package test reason _; do
     if [ -z "$reason" ] || ! grep -qrs "^func ${test%%/*}(" kubernetes/test/integration/"$package"/*_test.go; then
         echo "upstream: skipped.txt: $package | $test | $reason: no such test, or no reason" >&2
         exit 2
