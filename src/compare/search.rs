@@ -169,7 +169,16 @@ fn is_consistent(formulas: &Formulas<'_>, assignment: &Assignment) -> bool {
         }
         let sides = formulas.sides(VariableId(at));
         let [first, second] = sides.map(|of| of.and_then(cell));
-        is_pair_consistent(own, first, second)
+        // Every other value is none of the constants of the variable.
+        let is_known = |side: Option<VariableId>, value: &Cell| {
+            side.and_then(|of| formulas.variables.get(of.0)).is_some_and(|of| of.cells.contains(value))
+        };
+        let excluded = match (first, second) {
+            (Some(value @ Cell::Value(_)), Some(Cell::Other)) => is_known(sides[1], value),
+            (Some(Cell::Other), Some(value @ Cell::Value(_))) => is_known(sides[0], value),
+            _ => false,
+        };
+        !(excluded && *own == Cell::Order(Ordering::Equal)) && is_pair_consistent(own, first, second)
     })
 }
 

@@ -144,7 +144,7 @@ fn a_change_is_judged_before_it_acts() {
     assert!(first.status.success(), "{}", said(&first));
 
     // Four pods run in zone b, and nowhere else.
-    let ours = SchedulerProcess::start(plane, &Setup::new(&scheduler).policies_from(&webhook.namespace));
+    let process = SchedulerProcess::start(plane, &Setup::new(&scheduler).policies_from(&webhook.namespace));
     let pods: Vec<Value> = (0..4)
         .map(|at| {
             let mut pod = pod(&webhook.namespace, &format!("p{at}"), &scheduler, &[("cpu", "100m")]);
@@ -157,7 +157,7 @@ fn a_change_is_judged_before_it_acts() {
     assert!(
         became_true(PATIENCE, || (0..4).all(|at| bound(at) == Some(format!("{mark}-1")))),
         "{}",
-        ours.said()
+        process.said()
     );
 
     // A text that does not compile is refused with its mistakes.
@@ -205,6 +205,31 @@ fn a_change_is_judged_before_it_acts() {
     let dry = plane.kubectl_with_input(&["apply", "--dry-run=server", "-f", "-"], &object.to_string());
     assert!(dry.status.success() && said(&dry).contains("zones/zone: looser"), "{}", said(&dry));
     assert_eq!(webhook.in_service(), stricter());
+
+    // What is in service, what was, and what would be.
+    let at = [
+        format!("--kubeconfig={}", plane.kubeconfig().display()),
+        format!("--policy-namespaces={}", webhook.namespace),
+        "-ojson".to_owned(),
+    ];
+    let ours = |command: &[&str]| -> Value {
+        let output = Command::new(env!("CARGO_BIN_EXE_bayplan")).args(command).args(&at).output().unwrap();
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {}", said(&output)))
+    };
+    let mut history = Value::Null;
+    let kept = became_true(PATIENCE, || {
+        history = ours(&["policies", "show", "zones"])["history"].clone();
+        history.as_array().is_some_and(|all| all.len() >= 2)
+    });
+    assert!(kept, "{history}");
+    let earlier =
+        format!("live:zones@{}", history.as_array().unwrap().last().unwrap()["revision"].as_str().unwrap());
+    let said_of = ours(&["diff", &earlier, "live"]);
+    assert_eq!(said_of["rules"][0]["verdict"], "stricter", "{said_of:#}");
+    let file = folder.join("loose.bay");
+    std::fs::write(&file, OLD).unwrap();
+    let said_of = ours(&["diff", "live:zones", &file.display().to_string()]);
+    assert_eq!(said_of["rules"][0]["verdict"], "looser", "{said_of:#}");
 
     // Without a policy all pass.
     let line = ["delete", "configmap", "zones", "--namespace", &webhook.namespace];

@@ -46,11 +46,13 @@ impl FromStr for Versions {
   bayplan diff main/policies policies --cluster prod.json          and what that does to the pods of a cluster
   bayplan diff old.bay new.bay --cluster prod.json -o markdown     as a comment on a change
   bayplan diff old.bay new.bay --write-tests gpu.test.yaml         the witnesses as cases of `bayplan test`
+  bayplan diff live policies --live                                what is in service, and what would be
   bayplan diff --kubernetes 1.36..1.37 --cluster cluster.yaml      what another version of kube-scheduler decides
   bayplan diff --kubernetes 1.36..1.37 --exit-code                 of a live cluster"
 )]
 pub(super) struct Args {
-    /// Policies before and after a change: a policy file, a file with ConfigMaps, or a folder of both.
+    /// Policies before and after a change: a policy file, a file with ConfigMaps, or a folder of both; of the live cluster
+    /// `live`, what is in service, `live:POLICY`, or `live:POLICY@REVISION` of its history.
     #[arg(value_names = ["OLD", "NEW"], num_args = 2, required_unless_present = "kubernetes")]
     paths: Vec<PathBuf>,
     /// The versions of kube-scheduler, the present one first: `1.36..1.37`.

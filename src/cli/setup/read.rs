@@ -43,6 +43,7 @@ pub(crate) enum Origin {
     FilesOrRules,
 }
 
+#[cfg(feature = "cluster")]
 impl Origin {
     /// Whether a live cluster is read where there are no files.
     fn may_be_live(self) -> bool {

@@ -4,13 +4,13 @@
 mod effect;
 mod json;
 mod markdown;
+mod side;
 mod tests_file;
 mod text;
 
 use super::Args;
 use crate::cli::input::Policies;
 use crate::cli::progress::Progress;
-use crate::cli::setup::{self, Setup};
 use crate::cli::{ExitStatus, Output};
 use crate::compare::{Cluster, RuleDiff, Verdict, compare};
 use crate::diag::{Source, SourceMap, Span};
@@ -19,8 +19,9 @@ use crate::lang::typed::Policy;
 use crate::model::PodInfo;
 use anyhow::bail;
 use effect::Effect;
+use side::Side;
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// What a change means and does.
@@ -119,8 +120,9 @@ pub(super) fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitStatus> {
     let change = match with_cluster {
         true => with_effect(args, (old, new), &progress, out)?,
         false => {
-            let read = |path: &Path, out: &mut Output| side(args, path, out);
-            let (Some(before), Some(after)) = (read(old, out)?, read(new, out)?) else {
+            let (Some(before), Some(after)) =
+                (Side::of(old)?.read(args, out)?, Side::of(new)?.read(args, out)?)
+            else {
                 return Ok(ExitStatus::Failure);
             };
             let rules = meanings(&before, &after, None);
@@ -164,15 +166,6 @@ fn change(
     Change { paths: [path(0), path(1)], old, new, rules, effect, flags: args.from.flags() }
 }
 
-/// Reads and compiles the policies of a side; `None`: mistakes were printed.
-fn side(args: &Args, path: &Path, out: &mut Output) -> anyhow::Result<Option<Policies>> {
-    let mut policies = Policies { size: args.from.size(), ..Policies::default() };
-    policies.read_schemas(&args.from.kinds.schemas)?;
-    policies.read(std::slice::from_ref(&path.to_owned()))?;
-    policies.compile();
-    Ok((!setup::complain(&policies, out)?).then_some(policies))
-}
-
 /// Reads the cluster once, compares, and decides its pods by both sides.
 fn with_effect(
     args: &Args,
@@ -180,17 +173,13 @@ fn with_effect(
     progress: &Progress,
     out: &mut Output,
 ) -> anyhow::Result<Option<Change>> {
-    let read = |path: &PathBuf, out: &mut Output| -> anyhow::Result<Option<Setup>> {
-        let from =
-            setup::From { policies: vec![path.clone()], only_these_policies: true, ..args.from.clone() };
-        setup::read(&from, out)
-    };
-    let Some(before) = read(old, out)? else { return Ok(None) };
-    let after = match side(args, new, out)? {
+    let (old, new) = (Side::of(old)?, Side::of(new)?);
+    let Some(before) = old.with_cluster(args, out)? else { return Ok(None) };
+    let after = match new.read(args, out)? {
         None => return Ok(None),
         // What the policies look up must be among the objects.
         Some(policies) if policies.kinds().is_empty() => before.under(policies, out)?,
-        Some(_) => read(new, out)?,
+        Some(_) => new.with_cluster(args, out)?,
     };
     let Some(after) = after else { return Ok(None) };
     let snapshot = effect::snapshot(&before);
