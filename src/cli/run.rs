@@ -352,7 +352,7 @@ pub(super) fn options_of(
         plugins,
         extenders: config.extenders_in_order().iter().map(ask::Settings::of).collect(),
         gates: configured.gates.all().map(|(name, stage, on)| (name, stage.word(), on)).collect(),
-        admission: args.admission.settings(),
+        admission: args.admission.settings(&exempt),
         judges_alone: false,
         scheduler: crate::scheduler::Options {
             initial_backoff: config.pod_initial_backoff,

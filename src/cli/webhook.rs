@@ -19,6 +19,7 @@ use crate::cluster::port::zpages::ZPages;
 use crate::cluster::process::leader;
 use crate::cluster::process::run as cluster_run;
 use crate::framework::features::GatesOf;
+use crate::plugins::policy::ExemptPods;
 use anyhow::bail;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -61,7 +62,7 @@ fn most_waiting(text: &str) -> Result<MostWaiting, String> {
 
 impl AdmissionArgs {
     /// The settings, if there is a place for questions.
-    pub(super) fn settings(&self) -> Option<Settings> {
+    pub(super) fn settings(&self, exempt: &ExemptPods) -> Option<Settings> {
         Some(Settings {
             port: questions::Settings {
                 at: self.admission_listen.clone()?,
@@ -69,6 +70,7 @@ impl AdmissionArgs {
                 client_authority: self.admission_client_ca_file.clone(),
             },
             most_waiting: self.max_newly_waiting,
+            exempt: exempt.clone(),
         })
     }
 }
@@ -101,7 +103,8 @@ pub(super) struct Args {
 
 /// The options that flags mean.
 fn options(args: &Args) -> anyhow::Result<cluster_run::Options> {
-    let Some(admission) = args.admission.settings() else {
+    let exempt = args.policies.exempt(own_namespace());
+    let Some(admission) = args.admission.settings(&exempt) else {
         bail!(
             "say where the API server asks, as `--admission-listen 0.0.0.0:8443`, with `--admission-cert-file` and `--admission-key-file`"
         );
@@ -112,7 +115,6 @@ fn options(args: &Args) -> anyhow::Result<cluster_run::Options> {
     let namespaces =
         if named.is_empty() && args.policies.files.is_some() { Vec::new() } else { live::namespaces(named) };
     let size = args.policies.declared.size();
-    let exempt = args.policies.exempt(own_namespace());
     let (needs, plugins) = in_profiles(&configured, size, &exempt)?;
     Ok(cluster_run::Options {
         target: Target {

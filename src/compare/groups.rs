@@ -8,6 +8,7 @@ use crate::outcome::Outcome;
 use bayplan_diag::Span;
 use bayplan_lang::analysis::faults::may_fail;
 use bayplan_lang::eval::context::EvalContext;
+use bayplan_lang::eval::exempt::{ExemptPods, of_daemon_set};
 use bayplan_lang::eval::interpret::Evaluator;
 use bayplan_lang::syntax::ast::OnError;
 use bayplan_lang::typed::{
@@ -308,8 +309,17 @@ impl<'p> Group<'p> {
         part.narrows().all(|condition| evaluator.holds(condition))
     }
 
+    /// Whether the policy leaves a pod alone whatever it says, as `plugins::policy` does.
+    pub(crate) fn exempts(&self, context: EvalContext<'_>, exempt: &ExemptPods) -> bool {
+        !self.policy().to_all_pods
+            && (exempt.exempts(context.pod) || of_daemon_set(context.pod, context.snapshot))
+    }
+
     /// Whether one of the rules refuses, by the reference evaluator.
     pub(crate) fn refuses(&self, context: EvalContext<'_>, victim: Option<&Arc<PodInfo>>) -> bool {
+        if self.kind.refuses_pods() && self.exempts(context, &ExemptPods::default()) {
+            return false;
+        }
         let part = self.part();
         let mut evaluator = Evaluator::new(part.policy, context);
         let (mut applies, mut failed) = (true, false);

@@ -23,6 +23,7 @@ pub use verdict::{Effect, RuleDiff, Unproved, Verdict};
 pub use witness::{Objects, Witness};
 
 use bayplan_lang::eval::context::EvalContext;
+use bayplan_lang::eval::exempt::ExemptPods;
 use bayplan_lang::typed::{Mode, Policy};
 use bayplan_model::{NodeInfo, PodInfo, Snapshot, Time};
 use formula::{Formula, Formulas};
@@ -63,24 +64,33 @@ pub fn compare(old: Option<&Policy>, new: Option<&Policy>, cluster: Option<Clust
 }
 
 /// A rule of a policy, or the rules of one name, as a question about pods and nodes.
-pub struct Refusing<'p>(Option<Group<'p>>);
+pub struct Refusing<'p> {
+    group: Option<Group<'p>>,
+    exempt: &'p ExemptPods,
+}
 
 impl<'p> Refusing<'p> {
-    /// The rules of a policy that a difference is about: before, or after the change.
-    pub fn of(policy: Option<&'p Policy>, diff: &RuleDiff, before: bool) -> Self {
+    /// The rules of a policy that a difference is about: before, or after the change. `exempt`: the pods that policies leave
+    /// alone.
+    pub fn of(policy: Option<&'p Policy>, diff: &RuleDiff, before: bool, exempt: &'p ExemptPods) -> Self {
         let name = diff.renamed_from.as_ref().filter(|_| before).unwrap_or(&diff.name);
         let groups = policy.map_or_else(Vec::new, |policy| Side::new(policy).groups());
-        Self(groups.into_iter().find(|of| of.kind == diff.kind && of.name == *name && !of.counts))
+        let group = groups.into_iter().find(|of| of.kind == diff.kind && of.name == *name && !of.counts);
+        Self { group, exempt }
     }
 
     /// Whether they decide and are about a pod.
     pub fn applies(&self, context: EvalContext<'_>) -> bool {
-        self.0.as_ref().is_some_and(|group| group.applies(context))
+        self.group
+            .as_ref()
+            .is_some_and(|group| !group.exempts(context, self.exempt) && group.applies(context))
     }
 
     /// Whether they decide and refuse a pod; a pod on the node of the context, if they read one.
     pub fn refuses(&self, context: EvalContext<'_>) -> bool {
-        self.0.as_ref().is_some_and(|group| group.refuses(context, None))
+        let refuses =
+            |group: &Group<'_>| !group.exempts(context, self.exempt) && group.refuses(context, None);
+        self.group.as_ref().is_some_and(refuses)
     }
 }
 

@@ -139,12 +139,20 @@ fn a_change_is_judged_before_it_acts() {
     let text = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nprofiles:\n- schedulerName: ";
     std::fs::write(&config, format!("{text}{scheduler}\n")).unwrap();
     let config = format!("--config={}", config.display());
-    let webhook = Webhook::start(plane, mark, &["--max-newly-waiting=0%,2", &config]);
+    let mut webhook = Webhook::start(plane, mark, &["--max-newly-waiting=0%,2", &config]);
     let first = webhook.apply(OLD, None);
     assert!(first.status.success(), "{}", said(&first));
 
     // Four pods run in zone b, and nowhere else.
-    let process = SchedulerProcess::start(plane, &Setup::new(&scheduler).policies_from(&webhook.namespace));
+    let mut setup = Setup::new(&scheduler).policies_from(&webhook.namespace);
+    let of_scheduler = free_port();
+    setup.flags.extend([
+        format!("--admission-listen=127.0.0.1:{of_scheduler}"),
+        format!("--admission-cert-file={}", webhook.folder.join("webhook.crt").display()),
+        format!("--admission-key-file={}", webhook.folder.join("webhook.key").display()),
+        "--max-newly-waiting=0%,2".to_owned(),
+    ]);
+    let process = SchedulerProcess::start(plane, &setup);
     let pods: Vec<Value> = (0..4)
         .map(|at| {
             let mut pod = pod(&webhook.namespace, &format!("p{at}"), &scheduler, &[("cpu", "100m")]);
@@ -230,6 +238,19 @@ fn a_change_is_judged_before_it_acts() {
     std::fs::write(&file, OLD).unwrap();
     let said_of = ours(&["diff", "live:zones", &file.display().to_string()]);
     assert_eq!(said_of["rules"][0]["verdict"], "looser", "{said_of:#}");
+
+    // A scheduler judges beside its work.
+    webhook.daemon.kill();
+    plane.kubectl_ok(["delete", "validatingwebhookconfiguration", &webhook.namespace]);
+    webhook.port = of_scheduler;
+    webhook.wait_until_ready();
+    webhook.register();
+    let broken = OLD.replace("reject", "rejct");
+    let refused = became_true(PATIENCE, || {
+        let output = webhook.apply(&broken, Some("4"));
+        said(&output).contains("do not compile")
+    });
+    assert!(refused, "{}", process.said());
 
     // Without a policy all pass.
     let line = ["delete", "configmap", "zones", "--namespace", &webhook.namespace];

@@ -5,6 +5,7 @@ use super::judge::BothSides;
 use bayplan_compare::{Refusing, RuleDiff, Verdict};
 use bayplan_framework::{Cycle, Framework, Silent};
 use bayplan_lang::eval::context::EvalContext;
+use bayplan_lang::eval::exempt::ExemptPods;
 use bayplan_model::{Change, PodInfo, Snapshot, Time};
 use bayplan_scheduler::Profiles;
 use std::sync::Arc;
@@ -55,15 +56,20 @@ impl Changed<'_> {
 }
 
 /// Counts the pods; `None`: the time was not enough.
-pub(crate) fn count(view: &mut View, diffs: &[RuleDiff], sides: &BothSides<'_>) -> Option<Impact> {
+pub(crate) fn count(
+    view: &mut View,
+    diffs: &[RuleDiff],
+    sides: &BothSides<'_>,
+    exempt: &ExemptPods,
+) -> Option<Impact> {
     let end = Instant::now() + PATIENCE;
     let stricter = diffs.iter().filter(|diff| diff.kind.refuses_pods() && !diff.only_counts());
     let changed = stricter
         .filter(|diff| !matches!(diff.verdict, Verdict::Same | Verdict::Looser(_) | Verdict::Changed));
     let changed: Vec<Changed<'_>> = changed
         .map(|diff| Changed {
-            old: Refusing::of(sides.before(&diff.policy), diff, true),
-            new: Refusing::of(sides.after(&diff.policy), diff, false),
+            old: Refusing::of(sides.before(&diff.policy), diff, true, exempt),
+            new: Refusing::of(sides.after(&diff.policy), diff, false, exempt),
         })
         .collect();
     let mut impact = Impact::default();

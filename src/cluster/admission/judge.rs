@@ -6,6 +6,7 @@ use crate::policies::state::PolicyState;
 use crate::policies::store::Compiled;
 use crate::policies::verdict::{Problem, Texts};
 use bayplan_compare::{Cluster, Effect, RuleDiff, Verdict, compare};
+use bayplan_lang::eval::exempt::ExemptPods;
 use bayplan_lang::typed;
 use bayplan_model::PodInfo;
 use std::collections::BTreeSet;
@@ -91,7 +92,7 @@ pub(crate) fn judge(
     compiler: &Compiler,
     state: &PolicyState,
     view: Option<View>,
-    most: MostWaiting,
+    (most, exempt): (MostWaiting, &ExemptPods),
 ) -> Judged {
     let mut judged = Judged::default();
     let new = match change.is_deleted {
@@ -143,7 +144,7 @@ pub(crate) fn judge(
         None => judged
             .warnings
             .push("the cluster is not read yet: which pods the change is about is not known".into()),
-        Some(mut view) => match impact::count(&mut view, &diffs, &sides) {
+        Some(mut view) => match impact::count(&mut view, &diffs, &sides, exempt) {
             None => {
                 let text = "counting the pods took too long: `bayplan diff OLD NEW --live` does it";
                 judged.warnings.push(text.to_owned());

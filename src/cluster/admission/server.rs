@@ -16,6 +16,7 @@ use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::response::Response;
 use axum::routing::{get, post};
+use bayplan_lang::eval::exempt::ExemptPods;
 use bayplan_scheduler::Scheduler;
 use http::{HeaderValue, StatusCode, header};
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -31,6 +32,8 @@ pub struct Settings {
     pub port: questions::Settings,
     /// Above which number of waiting pods a change is refused.
     pub most_waiting: MostWaiting,
+    /// The pods that policies leave alone.
+    pub exempt: ExemptPods,
 }
 
 /// The longest body: the API server's own limit of an object, twice, with its frame.
@@ -41,7 +44,7 @@ const ARRIVAL: Duration = Duration::from_secs(2);
 /// A bound port.
 pub(crate) struct Server {
     port: Port,
-    most_waiting: MostWaiting,
+    settings: Settings,
 }
 
 /// What judges changes.
@@ -60,13 +63,13 @@ pub(crate) struct Judges {
 
 struct Shared {
     judges: Judges,
-    most_waiting: MostWaiting,
+    settings: Settings,
 }
 
 impl Server {
     /// Binds the port.
     pub(crate) async fn bind(settings: &Settings) -> Result<Self, ServerError> {
-        Ok(Self { port: Port::bind(&settings.port).await?, most_waiting: settings.most_waiting })
+        Ok(Self { port: Port::bind(&settings.port).await?, settings: settings.clone() })
     }
 
     /// The bound port.
@@ -76,7 +79,7 @@ impl Server {
 
     /// Answers until the process ends.
     pub(crate) async fn serve(self, judges: Judges) {
-        let shared = Arc::new(Shared { judges, most_waiting: self.most_waiting });
+        let shared = Arc::new(Shared { judges, settings: self.settings });
         let app =
             Router::new().route("/policies", post(policies)).route("/readyz", get(ready)).with_state(shared);
         self.port.serve(app).await;
@@ -120,7 +123,8 @@ impl Shared {
         let view = self.view().await;
         let change = Changing { object: &object, old: &old_texts, new: &new_texts, accepts, is_deleted };
         let (compiler, state) = (&self.judges.compiler, &self.judges.state);
-        let judged = tokio::task::block_in_place(|| judge(&change, compiler, state, view, self.most_waiting));
+        let limits = (self.settings.most_waiting, &self.settings.exempt);
+        let judged = tokio::task::block_in_place(|| judge(&change, compiler, state, view, limits));
         Ok(answered(answer, judged).into_review())
     }
 }

@@ -11,6 +11,7 @@ use crate::compare::{Refusing, RuleDiff, Verdict};
 use crate::dry_run::{Options, Report, Standing, World};
 use crate::engine::TieBreak;
 use crate::lang::eval::context::EvalContext;
+use crate::lang::eval::exempt::ExemptPods;
 use crate::model::{Change, Object, Placement, PodInfo, Snapshot, Symbol, Time};
 use crate::scheduler::{Decision, RecordLevel};
 use std::collections::BTreeSet;
@@ -79,8 +80,10 @@ impl Effect {
         let mut pending: Vec<Pending> =
             pods.map(|((pod, old), new)| Pending { pod: pod.clone(), old, new, rules: Vec::new() }).collect();
         let now = before.start();
+        let exempt = ExemptPods::default();
         let changed = rules.iter().filter(|rule| refuses_nodes(rule));
-        let changed: Vec<Changed<'_>> = changed.map(|rule| Changed::of(rule, (before, after))).collect();
+        let changed: Vec<Changed<'_>> =
+            changed.map(|rule| Changed::of(rule, (before, after), &exempt)).collect();
         for pod in pending.iter_mut().filter(|pod| pod.begins_to_wait()) {
             pod.rules = blockers(&changed, &snapshot, &pod.pod, now);
         }
@@ -204,10 +207,10 @@ struct Changed<'s> {
 }
 
 impl<'s> Changed<'s> {
-    fn of(rule: &'s RuleDiff, (before, after): (&'s Setup, &'s Setup)) -> Self {
+    fn of(rule: &'s RuleDiff, (before, after): (&'s Setup, &'s Setup), exempt: &'s ExemptPods) -> Self {
         let policy = |of: &'s Setup| of.policies.set.get(&rule.policy).map(|compiled| &*compiled.policy);
-        let [old, new] =
-            [(before, true), (after, false)].map(|(of, is_before)| Refusing::of(policy(of), rule, is_before));
+        let [old, new] = [(before, true), (after, false)]
+            .map(|(of, is_before)| Refusing::of(policy(of), rule, is_before, exempt));
         Self { name: &rule.name, old, new }
     }
 }
