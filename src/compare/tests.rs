@@ -278,3 +278,109 @@ fn check_random(atoms: &[&str], policy: &dyn Fn(&str, usize) -> Policy) {
     }
     assert!(unknown * 50 <= pairs, "{unknown} of {pairs} are unknown: {words:?}");
 }
+
+/// Changes of one place of a text: of a number, a comparison, `&&` and `||`, a negation.
+fn edits(text: &str) -> Vec<String> {
+    const SWAPS: &[(&str, &str)] = &[
+        (" < ", " <= "),
+        (" > ", " >= "),
+        (" >= ", " > "),
+        (" == ", " != "),
+        (" != ", " == "),
+        (" && ", " || "),
+        (" || ", " && "),
+        ("!", ""),
+        (" when ", " when !has(pod.labels[\"edited\"]) && "),
+        (" 100", " 99"),
+        ("> 0", "> 1"),
+        ("\"true\"", "\"yes\""),
+        (" in ", " == "),
+    ];
+    let mut all = Vec::new();
+    for (from, to) in SWAPS {
+        for (at, _) in text.match_indices(from).take(4) {
+            all.push(format!("{}{to}{}", &text[..at], &text[at + from.len()..]));
+        }
+    }
+    all
+}
+
+/// Every policy below a folder.
+fn library(folder: &std::path::Path) -> Vec<String> {
+    let mut all = Vec::new();
+    let mut entries: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    entries.sort();
+    for path in entries {
+        match path.is_dir() {
+            true => all.extend(library(&path)),
+            false if path.extension().is_some_and(|ending| ending == "bay") => {
+                all.push(std::fs::read_to_string(path).unwrap());
+            }
+            false => {}
+        }
+    }
+    all
+}
+
+/// Policies of the library and edits of them: no verdict is contradicted by random pods and nodes that are made of the
+/// fields which the policies read.
+#[test]
+fn no_verdict_about_edits_of_the_library_is_wrong() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../policies");
+    let compiled = |text: &str| {
+        let mut sources = SourceMap::new();
+        let id = sources.add("p.bay", text);
+        let (policies, said) = bayplan_lang::compile(sources.get(id).unwrap());
+        (!said.iter().any(|said| said.is_error())).then_some(policies)?.into_iter().next()
+    };
+    let (mut compared, mut contradictions) = (0, Vec::new());
+    for text in library(&folder) {
+        let Some(old) = compiled(&text) else { continue };
+        for edited in edits(&text).iter().step_by(3) {
+            let Some(new) = compiled(edited) else { continue };
+            let diffs = compare(Some(&old), Some(&new), None);
+            compared += 1;
+            let formulas = Formulas::new([&old, &new]);
+            let exprs = [&old, &new].into_iter().enumerate().flat_map(|(side, policy)| {
+                let conditions = policy.statements().filter_map(|of| of.condition());
+                let narrows = policy.narrows();
+                conditions.chain(narrows).map(move |expr| (side, expr)).collect::<Vec<_>>()
+            });
+            let leaves = witness::Leaves::of(&formulas, [None, None], exprs);
+            let sides = [Side::new(&old), Side::new(&new)];
+            let groups = [sides[0].groups(), sides[1].groups()];
+            for at in 0..40 {
+                let Some(objects) = witness::random(&leaves, at) else { continue };
+                for diff in diffs.iter().filter(|diff| diff.kind.refuses_pods() && !diff.only_counts()) {
+                    let [was, is] = [0, 1].map(|side: usize| {
+                        let name = diff.renamed_from.as_ref().filter(|_| side == 0).unwrap_or(&diff.name);
+                        let group = groups[side]
+                            .iter()
+                            .find(|of| of.kind == diff.kind && of.name == *name && !of.counts);
+                        let refuses = |group: &Group<'_>| {
+                            objects.evaluated(false, |context, _| group.refuses(context, None))
+                        };
+                        group.and_then(refuses).unwrap_or(false)
+                    });
+                    let wrong = match &diff.verdict {
+                        Verdict::Same => was != is,
+                        Verdict::Stricter(_) | Verdict::Unknown(Unproved::SameOrStricter(_)) => was && !is,
+                        Verdict::Looser(_) | Verdict::Unknown(Unproved::SameOrLooser(_)) => is && !was,
+                        _ => false,
+                    };
+                    if wrong {
+                        contradictions.push(format!(
+                            "{}/{} {} {was} {is}: {:?}",
+                            diff.policy,
+                            diff.name,
+                            diff.verdict.word(),
+                            objects.because
+                        ));
+                    }
+                }
+            }
+        }
+    }
+    assert!(compared > 50, "{compared}");
+    assert!(contradictions.is_empty(), "{}", contradictions.join("\n"));
+}

@@ -371,6 +371,17 @@ fn of_assignment(
     None
 }
 
+/// Objects with some values for fields, others for each number; `None`: a value cannot be.
+#[cfg(test)]
+pub(crate) fn random(leaves: &Leaves, number: usize) -> Option<Objects> {
+    let chosen =
+        |at: usize| (number + 1).wrapping_mul(2_654_435_761).wrapping_add(at.wrapping_mul(40_503)) >> 5;
+    let puts = leaves.fields.iter().enumerate().filter(|(at, _)| chosen(*at) % 4 > 0);
+    let puts: Vec<(&Place, Constant)> =
+        puts.map(|(at, (place, ty))| (place, leaves.sample(ty, chosen(at) / 4))).collect();
+    Objects::with(&puts)
+}
+
 /// The witness of as few values as possible: each one that may be left out is.
 fn fewest(mut puts: Vec<(&Place, Constant)>, about_victims: bool, differs: &Differs<'_>) -> Option<Witness> {
     let shown = |puts: &[(&Place, Constant)]| Objects::with(puts)?.shown(about_victims, differs);

@@ -5,6 +5,7 @@
 //! To add a target: a row here, a file in `fuzz/fuzz_targets/`, a `[[bin]]` in `fuzz/Cargo.toml`, a corpus.
 
 use crate::cli::eval::batch::{Language, Lines, answer_all};
+use crate::compare::{RuleDiff, Verdict, compare};
 use crate::config;
 use crate::diag::{Diagnostic, Look, SourceMap, draw, json};
 use crate::dry_run::anonymous::{Named, Names};
@@ -38,6 +39,7 @@ pub const TARGETS: &[Target] = &[
     ("batch", batch),
     ("cel", cel_text),
     ("schemas", schemas),
+    ("compare", compared),
 ];
 
 /// Runs the target `name`.
@@ -347,4 +349,36 @@ pub(super) fn said_well(sources: &SourceMap, diagnostics: &[Diagnostic]) {
     let look = Look { unicode: true, limit: Some(20), ..Look::default() };
     assert_eq!(draw::human(sources, diagnostics, look).is_empty(), diagnostics.is_empty());
     assert!(json::report(sources, diagnostics, 1).is_object());
+}
+
+/// Two texts of policies with a line `---8<---` between: a policy means what itself means, and what makes it stricter one way
+/// makes it looser the other way.
+fn compared(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    let (old, new) = text.split_once("---8<---").unwrap_or((text, text));
+    let policies = |text: &str| {
+        let mut sources = SourceMap::new();
+        let id = sources.add("p.bay", text);
+        sources.get(id).map(compile).map(|(policies, _)| policies).unwrap_or_default()
+    };
+    let (olds, news) = (policies(old), policies(new));
+    for policy in olds.iter().chain(&news) {
+        let itself = compare(Some(policy), Some(policy), None);
+        assert!(itself.iter().all(|diff| matches!(diff.verdict, Verdict::Same)), "{itself:?}");
+    }
+    for old in &olds {
+        let Some(new) = news.iter().find(|new| new.name == old.name) else { continue };
+        let (there, back) = (compare(Some(old), Some(new), None), compare(Some(new), Some(old), None));
+        let word = |diffs: &[RuleDiff], name: &str| {
+            let of = diffs.iter().find(|diff| diff.name == name && diff.renamed_from.is_none());
+            of.map(|diff| diff.verdict.word())
+        };
+        for diff in there.iter().filter(|diff| diff.renamed_from.is_none()) {
+            match (diff.verdict.word(), word(&back, &diff.name)) {
+                ("stricter", Some(back)) => assert!(["looser", "unknown"].contains(&back), "{diff:?}"),
+                ("looser", Some(back)) => assert!(["stricter", "unknown"].contains(&back), "{diff:?}"),
+                _ => {}
+            }
+        }
+    }
 }

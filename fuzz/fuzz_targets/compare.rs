@@ -1,0 +1,3 @@
+//! The fuzz target `compare`; what it does is in `src/testing/fuzz.rs`.
+#![no_main]
+libfuzzer_sys::fuzz_target!(|data: &[u8]| bayplan::testing::fuzz::run("compare", data));
