@@ -9,6 +9,8 @@ mod named;
 mod profiles;
 mod read;
 
+#[cfg(feature = "cluster")]
+pub(super) use named::full_name;
 pub(super) use named::{made_by, named, nearly_made_by};
 #[cfg(feature = "cluster")]
 pub(super) use profiles::with_arguments;
