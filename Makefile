@@ -1,6 +1,6 @@
 # Every command for people and CI. CI calls nothing else.
 
-.PHONY: help build page test test-core test-page test-cluster test-upstream test-scenarios lint fmt ci bench bench-page bench-cluster soak control-plane dist image site golden golden-ship fuzz deny deny-local test-ship ci-ship
+.PHONY: help build page test test-core test-page test-cluster test-upstream test-scenarios lint fmt ci bench bench-page bench-cluster soak control-plane dist image measure site golden golden-ship fuzz deny deny-local test-ship ci-ship
 
 help: ## Prints this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /|/' | awk -F'|' '{printf "  make %-15s %s\n", $$1, $$2}'
@@ -32,8 +32,11 @@ test-scenarios: control-plane ## Compares what the real kube-scheduler does in t
 test-ship: control-plane ## Tests what ships: chart, manifests, alerts, archives, image, site, and the way of an operator on a real API server
 	tests/ship/test.sh
 
-ci-ship: control-plane ## Runs test-ship, unless it has passed on this machine and nothing that it reads has changed
-	tests/ship/test.sh --if-changed
+ci-ship: ## Runs the quick tests of test-ship, unless they have passed on this machine and nothing that they read has changed
+	tests/ship/test.sh --quick --if-changed
+
+measure: control-plane ## Measures what `make dist` and `make image` made: sizes, the time to the first bound pod, memory when idle
+	tests/ship/measure.py
 
 control-plane: ## Builds kube-apiserver, kube-scheduler and etcd once per machine (seven minutes on two cores)
 	@tests/control-plane/build.sh >/dev/null
@@ -55,7 +58,7 @@ lint: ## Checks formatting and clippy, also for the build without the feature `c
 fmt: ## Formats the code
 	cargo fmt --all
 
-ci: lint deny-local test ## Runs what every change must pass
+ci: lint deny-local test ci-ship ## Runs what every change must pass
 
 bench: ## Measures decisions, rules, compilation and waiting pods; prints figures and never fails
 	cargo bench --no-default-features

@@ -17,7 +17,7 @@ use crate::diag::{self, Severity, Source};
 use crate::dry_run::Others;
 use crate::lang::policy_set::CompiledPolicy;
 use crate::lang::types::ObjectKind;
-use crate::model::{Object, Reading};
+use crate::model::{Object, PodInfo, Reading};
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -205,6 +205,11 @@ pub(super) fn look_up(
         note(out, missing);
     }
     Ok(objects)
+}
+
+/// A pod by its name, whatever has become of it.
+pub(super) fn pod(connection: &Connection, namespace: &str, name: &str) -> anyhow::Result<Option<PodInfo>> {
+    Ok(list::pod(&target(connection), namespace, name)?)
 }
 
 /// What nodes use now.

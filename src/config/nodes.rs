@@ -4,9 +4,9 @@
 
 use super::SchedulerConfig;
 use bayplan_framework::{At, Framework, PluginConfig, Tree, TreeValue};
-use bayplan_model::{Labels, NodeAffinity, objects};
+use bayplan_model::{Labels, Node, NodeAffinity, NodeSelector, objects};
 use bayplan_yaml::TreeEntry;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -39,19 +39,27 @@ impl FromStr for NodeSelection {
     fn from_str(text: &str) -> Result<Self, String> {
         let parts = pieces(text).into_iter().map(|piece| part(piece.trim()));
         let selection = Self { text: text.to_owned(), parts: parts.collect::<Result<_, _>>()? };
-        for (key, operator, values) in &selection.parts {
-            let expression = json!({ "key": key, "operator": operator, "values": values });
-            let affinity =
-                json!({ REQUIRED: { "nodeSelectorTerms": [{ "matchExpressions": [expression] }] } });
-            let object: objects::selectors::NodeAffinity =
-                serde_json::from_value(affinity).map_err(|error| error.to_string())?;
-            let required = NodeAffinity::parse(Labels::default(), &object).required;
+        for part in &selection.parts {
+            let required = required(&[expression(part)])?;
             if let Some(error) = required.and_then(|required| required.error.clone()) {
-                return Err(format!("about `{key}`: {error}"));
+                return Err(format!("about `{}`: {error}", part.0));
             }
         }
         Ok(selection)
     }
+}
+
+/// A requirement as the API has it.
+fn expression((key, operator, values): &Part) -> Value {
+    json!({ "key": key, "operator": operator, "values": values })
+}
+
+/// The selector of nodes that meet all requirements.
+fn required(expressions: &[Value]) -> Result<Option<Arc<NodeSelector>>, String> {
+    let affinity = json!({ REQUIRED: { "nodeSelectorTerms": [{ "matchExpressions": expressions }] } });
+    let object: objects::selectors::NodeAffinity =
+        serde_json::from_value(affinity).map_err(|error| error.to_string())?;
+    Ok(NodeAffinity::parse(Labels::default(), &object).required)
 }
 
 /// The text between commas that are outside of parentheses.
@@ -129,6 +137,29 @@ impl SchedulerConfig {
 }
 
 impl NodeSelection {
+    /// The nodes that it selects.
+    pub fn matching<'n>(&self, nodes: &'n [Arc<Node>]) -> Vec<&'n Arc<Node>> {
+        let expressions = self.parts.iter();
+        let expressions: Vec<Value> = expressions.map(expression).collect();
+        let Ok(required) = required(&expressions) else { return Vec::new() };
+        let selects = |node: &&Arc<Node>| {
+            required
+                .as_ref()
+                .is_some_and(|required| matches!(required.matches(&node.name, &node.labels), Ok(true)))
+        };
+        nodes.iter().filter(selects).collect()
+    }
+
+    /// Each part as a selector of its own.
+    pub fn parts_alone(&self) -> Vec<Self> {
+        pieces(&self.text).into_iter().filter_map(|piece| piece.trim().parse().ok()).collect()
+    }
+
+    /// The label keys, in the order of the parts.
+    pub fn keys(&self) -> impl Iterator<Item = &str> {
+        self.parts.iter().map(|(key, ..)| key.as_str())
+    }
+
     /// Adds the requirements to each term of the arguments. What cannot be read stays: the plugin complains of it.
     fn add_to(&self, args: &mut Tree) {
         let required = child(args, ADDED).and_then(|added| child(added, REQUIRED));

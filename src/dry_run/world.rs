@@ -11,6 +11,8 @@ pub struct World {
     pub objects: Vec<Object>,
     /// Pods without a node, in the order they were given. Finished pods are in neither list.
     pub pending: Vec<Arc<PodInfo>>,
+    /// Pods that have finished: they take no room, and a command may be asked about one.
+    pub finished: Vec<Arc<PodInfo>>,
     /// Namespaces among the objects that no file gave and pods name: they exist, and their labels
     /// are not known.
     pub assumed: BTreeSet<Symbol>,
@@ -22,7 +24,7 @@ impl World {
     /// Adds an object to the list it belongs to.
     pub fn add(&mut self, object: Object) {
         match object {
-            Object::Pod(pod) if pod.is_finished() => {}
+            Object::Pod(pod) if pod.is_finished() => self.finished.push(pod),
             Object::Pod(pod) if pod.node_name.is_none() => self.pending.push(pod),
             other => self.objects.push(other),
         }

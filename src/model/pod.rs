@@ -218,6 +218,11 @@ impl PodInfo {
         matches!(self.phase.as_str(), "Succeeded" | "Failed")
     }
 
+    /// Whether a node owns the pod: the mirror of a static pod, which no scheduler placed.
+    pub fn is_of_its_node(&self) -> bool {
+        self.owners.iter().any(|owner| owner.kind == "Node" && owner.controller)
+    }
+
     /// Whether the pod is being deleted.
     #[inline]
     pub fn is_terminating(&self) -> bool {

@@ -90,7 +90,8 @@ shapes! {
     Explanation "explain POD -o json" {
         "pod" "string" "namespace and name"
         "profile" "string?" "the profile that serves the pod"
-        "state" "string" "`running`, `placed`, `waits`, `failed`, `gated`, `atPermit`, `notOurs` or `terminating`"
+        "state" "string" "`running`, `placed`, `waits`, `failed`, `gated`, `atPermit`, `notOurs`, `terminating`, `finished` or \
+            `refusedByKubelet`"
         "verdict" "string?" "the first line of the text"
         "node" "string?" "the node it runs on"
         "nodes" "int?" "how many nodes the cluster has"
@@ -121,6 +122,7 @@ shapes! {
         "onNode" "OnNode?" "with `--node`: that node, with the values of policy rules"
         "schedulerName" "string?" "of a pod that no profile serves"
         "profiles" "[string]?" "the profiles that exist, for a pod that none of them serves"
+        "finished" "Finished?" "how a pod ended that has finished"
     }
     BayPlan "dry-run -o bay-plan" {
         "program" "string" "the version of the program"
@@ -547,6 +549,19 @@ shapes! {
         "schedulingGates" "[string]" "`spec.schedulingGates`"
         "opens" "string?" "when the clock opens it"
         "then" "string" "what the pod comes to in the queue"
+    }
+    Finished {
+        "phase" "string" "`Succeeded` or `Failed`"
+        "reason" "string?" "why it failed, as `OutOfcpu`"
+        "message" "string?" "what was written of it"
+        "refusedAt" "string?" "when its kubelet refused it"
+        "beside" "[PodBeside]?" "of a pod that its kubelet refused: pods there that others placed, the nearest in time first"
+    }
+    PodBeside {
+        "pod" "string" "namespace and name"
+        "placedBy" "string" "its scheduler, or that it is from a file of the kubelet"
+        "boundAt" "string?" "when it was bound"
+        "request" "string?" "what it requests of the resource that was missing"
     }
     LateRefusal {
         "plugin" "string" "the plugin or policy"

@@ -190,14 +190,17 @@ impl Scheduler {
             None => return self.try_again(attempt.queued, now),
         }
         attempt.cycle.diagnosis.not_checked = not_checked(&attempt.cycle, &self.cache.snapshot);
-        attempt.cycle.state.rule_times = None;
+        // The record evaluates rules again.
+        let rule_times = attempt.cycle.state.rule_times.take();
         let mut record = self.record(&attempt, now);
+        attempt.cycle.state.rule_times = rule_times;
         // A write copies what a fork shares.
         attempt.view = None;
         let waits = match self.assume_reserve_permit(&mut attempt.cycle, chosen.node, now) {
             Ok(waits) => waits,
             Err(refusal) => return self.not_placed(attempt, *refusal, now, out),
         };
+        attempt.cycle.state.rule_times = None;
         record.would = self.would_have_placed(&attempt.cycle, chosen.node, chosen.would);
         self.note_would(&mut attempt.queued, &record.would, now, out);
         let node = self.cache.snapshot.node(chosen.node).map(|n| n.name().clone()).unwrap_or_default();

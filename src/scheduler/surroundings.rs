@@ -11,7 +11,7 @@ use super::calls::{Owner, object_key};
 use super::machine::Deferred;
 use super::note::note;
 use bayplan_framework::{Answer, ApiCall, CallError, EventRecord, EventType};
-use bayplan_model::{Object, PodInfo, PodKey, Symbol, Time};
+use bayplan_model::{Object, PodInfo, PodKey, Symbol, Time, kubelet_refusal};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -21,43 +21,6 @@ const NAMES: usize = 10;
 const NAME_LENGTH: usize = 253;
 /// The name under which all others are counted.
 const OTHER: &str = "other";
-
-/// Why a kubelet does not admit a pod. A reason of this form that names another resource counts as [`OUT_OF_OTHER`].
-///
-/// Source: `pkg/kubelet/lifecycle/predicate.go`, `handlers.go`; `pkg/kubelet/cm/topologymanager`, `cm/cpumanager`;
-/// `pkg/kubelet/nodeshutdown`, `pkg/kubelet/sysctl`.
-const REASONS: [&str; 22] = [
-    "OutOfcpu",
-    "OutOfmemory",
-    "OutOfephemeral-storage",
-    "OutOfpods",
-    OUT_OF_OTHER,
-    "NodeAffinity",
-    "NodeName",
-    "NodePorts",
-    "TaintToleration",
-    "TopologyAffinityError",
-    "SMTAlignmentError",
-    "UnexpectedAdmissionError",
-    "InvalidNodeInfo",
-    "NodeShutdown",
-    "SysctlForbidden",
-    "AppArmor",
-    "PodOSNotSupported",
-    "PodOSSelectorNodeLabelDoesNotMatch",
-    "InitContainerRestartPolicyForbidden",
-    "SupplementalGroupsPolicyNotSupported",
-    "PodLevelResourcesNotSupported",
-    "PodFeatureUnsupported",
-];
-const OUT_OF: &str = "OutOf";
-const OUT_OF_OTHER: &str = "OutOfOther";
-
-/// The label of a kubelet's refusal; `None` for a pod that failed for another reason.
-fn refusal(reason: &str) -> Option<&'static str> {
-    let known = REASONS.into_iter().find(|known| *known == reason);
-    known.or_else(|| reason.starts_with(OUT_OF).then_some(OUT_OF_OTHER))
-}
 
 /// What others did.
 #[derive(Clone, Default, Debug)]
@@ -114,7 +77,7 @@ impl Scheduler {
 
     /// A pod without a node that this scheduler knew of was seen on one.
     pub(super) fn binding_seen(&mut self, pod: &PodInfo, node: &Symbol) {
-        if self.counts_others() && !self.is_served(pod) && !is_static(pod) {
+        if self.counts_others() && !self.is_served(pod) && !pod.is_of_its_node() {
             let snapshot = &self.cache.snapshot;
             let row = snapshot.node_by_name(node);
             let fills = row.is_some_and(|row| snapshot.pods_on(row).iter().any(|pod| self.is_served(pod)));
@@ -158,7 +121,8 @@ impl Scheduler {
 
     /// A pod ended on the node: its kubelet may have refused it.
     fn refusal_seen(&mut self, pod: &PodInfo, node: &Symbol, now: Time) {
-        let Some((reason, written)) = pod.failure.as_ref().and_then(|why| Some((refusal(why)?, why))) else {
+        let Some((reason, written)) = pod.failure.as_ref().and_then(|why| Some((kubelet_refusal(why)?, why)))
+        else {
             return;
         };
         if self.counts_others() && self.is_served(pod) {
@@ -175,8 +139,8 @@ impl Scheduler {
         let snapshot = &self.cache.snapshot;
         let pods = snapshot.node_by_name(node).map_or(&[][..], |row| snapshot.pods_on(row));
         let mut by_name: BTreeMap<&str, usize> = BTreeMap::new();
-        for pod in pods.iter().filter(|pod| !self.is_served(pod) || is_static(pod)) {
-            let of = if is_static(pod) { "without a scheduler" } else { pod.scheduler_name.as_str() };
+        for pod in pods.iter().filter(|pod| !self.is_served(pod) || pod.is_of_its_node()) {
+            let of = if pod.is_of_its_node() { "without a scheduler" } else { pod.scheduler_name.as_str() };
             *by_name.entry(of).or_default() += 1;
         }
         let mut counted: Vec<(&str, usize)> = by_name.into_iter().collect();
@@ -223,11 +187,6 @@ impl Scheduler {
     }
 }
 
-/// Whether the pod is the mirror of a static pod, which has its node from a file.
-fn is_static(pod: &PodInfo) -> bool {
-    pod.owners.iter().any(|owner| owner.kind == "Node" && owner.controller)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -244,14 +203,5 @@ mod tests {
             surroundings.foreign_bindings().map(|(name, count)| (name.to_string(), count)).collect();
         assert_eq!(counts.len(), NAMES + 1);
         assert!(counts.contains(&("scheduler-03".into(), 2)) && counts.contains(&("other".into(), 21)));
-    }
-
-    #[test]
-    fn only_what_a_kubelet_refuses_is_a_refusal() {
-        assert_eq!(refusal("OutOfcpu"), Some("OutOfcpu"));
-        assert_eq!(refusal("OutOfnvidia.com/gpu"), Some(OUT_OF_OTHER));
-        for other in ["Evicted", "DeadlineExceeded", "", "Preempting", "outofcpu"] {
-            assert_eq!(refusal(other), None, "{other}");
-        }
     }
 }

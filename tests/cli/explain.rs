@@ -1,6 +1,7 @@
 //! `bayplan explain` on clusters in which pods are evicted.
 
-use crate::support::command::{bayplan_in, folder};
+use crate::support::command::{bayplan, bayplan_in, folder};
+use crate::support::repository;
 use serde_json::{Value, json};
 
 /// The last attempt is that after the eviction; the pod comes from the back-off queue.
@@ -31,4 +32,22 @@ fn explain_shows_the_cluster_of_the_last_attempt() {
     let told: Value = serde_json::from_str(&ended.out).unwrap();
     assert_eq!(told["placedBefore"], json!(["importer/first"]), "{}", ended.out);
     assert_eq!(told["evictions"]["protected"], json!([]), "the pod that ran was evicted: {}", ended.out);
+}
+
+/// What other pods get is not asked of a pod that has finished.
+#[test]
+fn a_finished_pod_has_no_suggestion_and_no_node() {
+    let case = repository("tests/explain/explanations/finished.yaml");
+    let case = case.to_str().unwrap();
+    for (flag, value, says) in [
+        ("--fix", "1", "nothing is suggested for default/job-1: it has finished"),
+        ("--node", "n1", "no node is evaluated for default/job-1: it has finished"),
+    ] {
+        let ended = bayplan(&["explain", "job-1", "--cluster", case, flag, value]);
+        assert_eq!(ended.status, 2, "{}", ended.err);
+        assert!(ended.err.contains(says), "{}", ended.err);
+    }
+    // A name that no pod has is still near another one.
+    let ended = bayplan(&["explain", "job-2", "--cluster", case]);
+    assert!(ended.err.contains("no pod that waits or runs is called `job-2`"), "{}", ended.err);
 }

@@ -27,6 +27,7 @@ const COMMANDS: &[&str] = &[
     "explain p --cluster tests/explain/explanations/gate.yaml --policies tests/explain/explanations/gate.bay -o json",
     "explain --cluster tests/explain/explanations/gate.yaml --policies tests/explain/explanations/gate.bay -o json",
     "explain p --cluster tests/explain/explanations/late.yaml --policies tests/explain/explanations/late.bay --node n1 -o json",
+    "explain shop/web-7d4b9c6f5-abcde --cluster tests/explain/explanations/refused-by-kubelet.yaml -o json",
     "explain {first} -o json",
     "explain {gang} -o json",
     "dry-run {first} -o bay-plan",

@@ -164,6 +164,8 @@ fn what_is_broken_in_an_installation_is_found_and_mended() {
     a_pod_waits_for_a_scheduler_that_does_not_run(&plane);
     clocks_differ(&plane, &clock);
     two_schedulers_have_one_name(&plane);
+    a_kubelet_refuses_a_pod(&plane);
+    no_node_is_left(&plane);
     somebody_may_read_nothing(&plane);
     it_is_to_be_removed(&plane);
 }
@@ -264,6 +266,48 @@ fn two_schedulers_have_one_name(plane: &ControlPlane) {
     assert!(doctor(plane, &[]).of("names").is_empty());
 }
 
+fn a_kubelet_refuses_a_pod(plane: &ControlPlane) {
+    let mut pod = objects::pod("default", "refused", "bayplan", &[("cpu", "1m")]);
+    pod["spec"]["nodeName"] = json!("steady");
+    plane.create(&[pod]);
+    let started = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+    let status = json!({"phase": "Failed", "reason": "OutOfcpu", "startTime": started});
+    plane.patch_status("default", "pod/refused", &json!({ "status": status }));
+    let said = found(plane, &[], "refused", "kubelets refused a pod in the last 6 h, placed by bayplan (1)");
+    assert!(said.says("refused", "OutOfcpu (1), on steady (1)"), "{:#}", said.document);
+    assert!(
+        said.says("refused", "others have pods on these nodes: default-scheduler (1)"),
+        "{:#}",
+        said.document
+    );
+    typed(plane, said.of("refused")[0]["command"].as_str().unwrap());
+    plane.kubectl_ok(["delete", "pod", "refused", "--force", "--grace-period=0"]);
+    assert!(doctor(plane, &[]).of("refused").is_empty());
+}
+
+fn no_node_is_left(plane: &ControlPlane) {
+    let change = |operation: Value| {
+        let patch = format!("--patch={}", json!([operation]));
+        plane.kubectl_ok(["patch", "deployment", "bayplan", "--namespace=bayplan", "--type=json", &patch]);
+    };
+    let args = "/spec/template/spec/containers/0/args";
+    let deployment = plane.get_json(["deployment", "bayplan", "--namespace", "bayplan"]);
+    let before = deployment.pointer(args).unwrap().as_array().unwrap().len();
+    change(json!({"op": "add", "path": format!("{args}/-"), "value": "--nodes=pool=gpu"}));
+    let said = found(
+        plane,
+        &[],
+        "nodes",
+        "`--nodes pool=gpu` of bayplan/deploy/bayplan matches no node; the cluster has 1",
+    );
+    assert_eq!(said.status, 1, "{:#}", said.document);
+    assert!(said.says("nodes", "no node has the label `pool`"), "{:#}", said.document);
+    typed(plane, said.of("nodes")[0]["command"].as_str().unwrap());
+    plane.kubectl_ok(["label", "node", "steady", "pool=gpu"]);
+    assert!(doctor(plane, &[]).errors() == 0 && doctor(plane, &[]).of("nodes").len() < 2);
+    change(json!({"op": "remove", "path": format!("{args}/{before}")}));
+}
+
 fn somebody_may_read_nothing(plane: &ControlPlane) {
     let said = doctor_with(plane, "nobody", &[], &[]);
     assert_eq!(said.status, 0, "{:#}", said.document);
@@ -357,4 +401,84 @@ fn a_standby_that_took_the_lease_is_named_with_the_way_back() {
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(text.contains("bayplan/deploy/bayplan serves default-scheduler, bayplan"), "{text}");
     assert!(text.contains("\nerror leases: ") && text.contains("\n  $ mv "), "{text}");
+}
+
+/// The real kube-scheduler on standby of the lease. What `doctor` says to type is run with another folder for
+/// `/etc/kubernetes`, and the test is the kubelet that ends and starts kube-scheduler as its manifest goes and comes.
+#[test]
+fn a_kube_scheduler_on_standby_takes_over_and_the_lease_is_taken_back() {
+    let plane = ControlPlane::start();
+    apply(&plane, &["instead/namespace", "instead/rbac", "instead/config", "instead/deployment"]);
+    plane.create(&[objects::node("steady", &[("cpu", "4"), ("memory", "8Gi")]), own_pod("bayplan-1")]);
+    let soon = [
+        "--leader-elect-lease-duration=6s",
+        "--leader-elect-renew-deadline=4s",
+        "--leader-elect-retry-period=1s",
+    ];
+    let replica = || {
+        let config = plane.get_json(["configmap", "bayplan-config", "--namespace", "bayplan"]);
+        let path = plane.folder().join("instead.yaml");
+        std::fs::write(&path, config["data"]["config.yaml"].as_str().unwrap()).unwrap();
+        let kubeconfig = plane.kubeconfig_of_service_account("bayplan", "bayplan");
+        let setup =
+            Setup::new("bayplan").policies_from("bayplan-policies").kubeconfig(kubeconfig).config(path);
+        let setup =
+            soon.iter().fold(setup.variable("HOSTNAME", "bayplan-1"), |setup, flag| setup.flag(*flag));
+        SchedulerProcess::start(&plane, &setup)
+    };
+    let standby = || {
+        let flags: Vec<&str> = ["--leader-elect=true"].into_iter().chain(soon).collect();
+        plane.start_kube_scheduler_with("", &flags)
+    };
+    let place = |name: &str| {
+        plane.create(&[objects::pod("default", name, "default-scheduler", &[("cpu", "1m")])]);
+        wait_until(&format!("{name} is bound"), SOON, || plane.node_of("default", name).is_some());
+    };
+
+    let mut ours = replica();
+    wait_until("a replica leads", SOON, || ours.said().contains("became leader"));
+    let mut kube = standby();
+    place("by-a-replica");
+    let sound = doctor(&plane, &[]);
+    assert!(sound.of("leases").is_empty(), "{:#}", sound.document);
+
+    ours.daemon.kill();
+    place("by-the-standby");
+    let holder = || {
+        let lease = plane.get_json(["lease", "kube-scheduler", "--namespace", "kube-system"]);
+        lease["spec"]["holderIdentity"].as_str().unwrap_or_default().to_owned()
+    };
+    assert!(!holder().starts_with("bayplan"), "{}", holder());
+    let said = found(&plane, &[], "leases", "holds the lease kube-system/kube-scheduler");
+    assert_eq!(said.status, 1, "{:#}", said.document);
+    assert!(
+        said.says("leases", "kube-scheduler was on standby of the lease and took over"),
+        "{:#}",
+        said.document
+    );
+    // A replica that comes back waits.
+    let ours = replica();
+    wait_until("it waits", SOON, || {
+        ours.said().contains("waiting for the lease, which another instance holds")
+    });
+
+    let etc = plane.folder().join("etc");
+    let manifest = etc.join("manifests/kube-scheduler.yaml");
+    std::fs::create_dir_all(etc.join("manifests")).unwrap();
+    std::fs::write(&manifest, "").unwrap();
+    let line = said.of("leases")[0]["command"].as_str().unwrap();
+    let line = line.replace("/etc/kubernetes", &etc.display().to_string());
+    let back = std::thread::scope(|scope| {
+        let typing = scope.spawn(|| typed(&plane, &line));
+        wait_until("the manifest is moved away", SOON, || !manifest.exists());
+        kube.daemon.terminate();
+        kube.daemon.wait_exit(SOON).expect("kube-scheduler ends");
+        wait_until("the manifest is back", SOON, || manifest.exists());
+        typing.join().expect("the command ends");
+        standby()
+    });
+    assert!(holder().starts_with("bayplan-1"), "{}", holder());
+    place("by-a-replica-again");
+    assert!(doctor(&plane, &[]).of("leases").is_empty());
+    assert!(holder().starts_with("bayplan-1"), "{}:\n{}", holder(), back.daemon.log_tail(20));
 }

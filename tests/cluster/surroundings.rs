@@ -5,11 +5,19 @@ use crate::scheduler_process::{SchedulerProcess, Setup};
 use crate::support::{ControlPlane, objects, wait_until};
 use crate::workload::Workload;
 use serde_json::{Value, json};
+use std::process::Command;
 use std::time::Duration;
 
 const SOON: Duration = Duration::from_secs(30);
-const POLICY: &str = "policy rooms {\n  applies when pod.labels[\"careful\"] == \"yes\"\n  filter closed {\n    reject \
-                      \"closed\" when pod.labels[\"kept\"] == \"yes\" && !node.unschedulable\n  }\n}\n";
+const POLICY: &str = r#"policy rooms {
+  applies when pod.labels["careful"] == "yes"
+  gate "early" when pod.labels["early"] == "yes"
+  filter closed {
+    reject "closed" when pod.labels["kept"] == "yes" && !node.unschedulable
+  }
+  permit { reject "late" when pod.labels["late"] == "yes" }
+}
+"#;
 
 #[test]
 fn what_others_do_is_counted_and_told() {
@@ -29,7 +37,9 @@ fn what_others_do_is_counted_and_told() {
     // One attempt in ten is timed; the choice is the same in every run.
     plane.create(&(0..60).map(|at| careful(&format!("p{at}"))).collect::<Vec<Value>>());
     load.wait_bound(60, SOON);
-    for (rule, point) in [("closed", "Filter"), ("applies when", "PreFilter")] {
+    for (rule, point) in
+        [("gate", "PreEnqueue"), ("closed", "Filter"), ("applies when", "PreFilter"), ("permit", "Permit")]
+    {
         let rule =
             format!("bayplan_rule_seconds_count{{policy=\"rooms\",rule=\"{rule}\",point=\"{point}\"}}");
         let timed = sample(&rule);
@@ -50,7 +60,10 @@ fn what_others_do_is_counted_and_told() {
     let bindings = "bayplan_foreign_bindings_total{scheduler=\"someone-else\"}";
     wait_until("the binding of another scheduler is seen", SOON, || sample(bindings) == 1.0);
 
-    plane.patch_status(space, "pod/p1", &json!({"status": {"phase": "Failed", "reason": "OutOfcpu"}}));
+    let message = "Node didn't have enough resource: cpu, requested: 1, used: 4000, capacity: 4000";
+    let started = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+    let status = json!({"phase": "Failed", "reason": "OutOfcpu", "message": message, "startTime": started});
+    plane.patch_status(space, "pod/p1", &json!({ "status": status }));
     let refused = "bayplan_bound_but_refused_total{reason=\"OutOfcpu\"}";
     wait_until("the refusal is seen", SOON, || sample(refused) == 1.0);
     let told = || {
@@ -63,4 +76,29 @@ fn what_others_do_is_counted_and_told() {
     );
     assert_eq!((&told()[0]["type"], &told()[0]["note"]), (&json!("Warning"), &json!(note)));
     assert_eq!(sample("bayplan_preemption_futile_total"), 0.0);
+    the_refused_pod_is_explained(plane, space, &node);
+}
+
+/// `explain` finds the pod, which is in no list of pods that run, and names what others placed on its node.
+fn the_refused_pod_is_explained(plane: &ControlPlane, space: &str, node: &str) {
+    let explain = |flags: &[&str]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_bayplan"))
+            .args(["explain", "p1", "--namespace", space, "--policy-namespaces", space, "--kubeconfig"])
+            .arg(plane.kubeconfig())
+            .args(flags)
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    let text = explain(&[]);
+    let verdict = format!("{space}/p1 was bound to {node}, and the kubelet there refused it: OutOfcpu\n");
+    assert!(text.starts_with(&verdict) && text.contains("requested: 1, used: 4000"), "{text}");
+    assert!(text.contains(&format!("{space}/foreign")) && text.contains("someone-else"), "{text}");
+    assert!(text.contains("bayplan doctor --kubeconfig"), "{text}");
+    let told: Value = serde_json::from_str(&explain(&["-o", "json"])).unwrap();
+    assert_eq!(told["state"], "refusedByKubelet", "{told:#}");
+    let beside = told["finished"]["beside"].as_array().unwrap();
+    let foreign = beside.iter().find(|of| of["pod"] == format!("{space}/foreign").as_str());
+    assert_eq!(foreign.unwrap()["placedBy"], "someone-else", "{told:#}");
 }

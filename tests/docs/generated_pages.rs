@@ -211,10 +211,10 @@ fn the_page_of_checks_is_what_the_table_says() {
     page.push_str(
         "## For a report\n\n`--bundle FILE` writes what was found as JSON: versions, arguments, replicas, leases, states of policies, counts of \
          waiting pods,\nand the findings without their reasons. Names of the cluster are replaced by `name-1`, `name-2`, …, and URLs and \
-         addresses are left\nout. Read it before you send it.\n\n## What it needs\n\nRights to read: Deployments, pods, ConfigMaps of the policies' namespaces, leases, events; to create \
-         SubjectAccessReviews for\nthe rights of another account than your own; to `get` `pods/proxy` for the ports of replicas. \
-         Where the API server does not reach a replica,\n`kubectl port-forward` opens its port, and `--port` names it. Only the \
-         page `/readyz` is read there, without credentials.\n\nThe API server's clock is read from the `Date` of its answers, \
+         addresses are left\nout. Read it before you send it.\n\n## What it needs\n\nRights to read: Deployments, pods, ConfigMaps of the policies' namespaces, leases, events, and nodes \
+         where an installation has\n`--nodes`; to create SubjectAccessReviews for the rights of another account than your own; to `get` \
+         `pods/proxy` for the ports of\nreplicas. Where the API server does not reach a replica, `kubectl port-forward` opens its port, and `--port` names it. \
+         Only the page\n`/readyz` is read there, without credentials.\n\nThe API server's clock is read from the `Date` of its answers, \
          in whole seconds; a smaller difference than six seconds is not reported.\n",
     );
     is_page("doctor.md", &page);

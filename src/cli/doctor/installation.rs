@@ -24,10 +24,10 @@ struct ExtenderLine {
 pub(super) fn of(workload: &Workload) -> anyhow::Result<Installation> {
     let first_line = |error: clap::Error| anyhow!("{}", error.to_string().lines().next().unwrap_or_default());
     let arguments = &workload.arguments;
-    let (options, names) = match arguments.first().map(String::as_str) {
+    let (options, names, nodes) = match arguments.first().map(String::as_str) {
         Some("extender") => {
             let args = ExtenderLine::try_parse_from(arguments).map_err(first_line)?.args;
-            (extender::options(&args)?, Vec::new())
+            (extender::options(&args)?, Vec::new(), None)
         }
         _ => {
             let args = RunLine::try_parse_from(arguments).map_err(first_line)?.args;
@@ -43,11 +43,12 @@ pub(super) fn of(workload: &Workload) -> anyhow::Result<Installation> {
             let names: Vec<String> = profiles.map(|profile| profile.scheduler_name.to_string()).collect();
             // With a kubeconfig it has no namespace of its own.
             let own = Some(workload.namespace.clone()).filter(|_| !workload.user.is_empty());
-            (run::options_of(&args, configured, own)?, names)
+            (run::options_of(&args, configured, own)?, names, args.nodes.clone())
         }
     };
     let lease_duration = options.election.as_ref().map_or(Duration::from_secs(15), |election| election.lease);
-    Ok(Installation { workload: workload.clone(), wanted: options.wanted(), names, lease_duration })
+    let wanted = options.wanted();
+    Ok(Installation { workload: workload.clone(), wanted, names, nodes, lease_duration })
 }
 
 /// The user that the flag `--as` means.

@@ -7,6 +7,7 @@
 
 mod diff;
 mod evictions;
+mod finished;
 pub(super) mod fix;
 pub(super) mod gate;
 pub(super) mod node;

@@ -34,7 +34,16 @@ pub(super) fn run(
     progress: Progress,
     out: &mut Output,
 ) -> anyhow::Result<ExitStatus> {
-    let (pod, pending) = find(args, name, setup)?;
+    let (pod, pending) = match find(args, name, setup) {
+        Ok(found) => found,
+        Err(unknown) => {
+            if let Some(pod) = finished::find(args, name, setup)? {
+                drop(progress);
+                return finished::run(args, &pod, setup, out);
+            }
+            find_made_by(args, name, setup).ok_or_else(|| or_nearly(args, name, setup, unknown))?
+        }
+    };
     let Some(framework) = setup.profiles.get(&pod.scheduler_name) else {
         drop(progress);
         return not_ours(args, &pod, setup, out);
@@ -130,30 +139,40 @@ pub(super) fn run(
     Ok(ExitStatus::Success)
 }
 
-/// The pod that was named, with its place among the pending pods.
-fn find(args: &Args, name: &str, setup: &Setup) -> anyhow::Result<(Arc<PodInfo>, Option<usize>)> {
+/// The pods of the cluster: pending pods come first, in the order of the files.
+fn pods(setup: &Setup) -> impl Iterator<Item = &Arc<PodInfo>> {
     let running = setup.world.objects.iter().filter_map(|object| match object {
         Object::Pod(pod) => Some(pod),
         _ => None,
     });
-    let all: Vec<&Arc<PodInfo>> = setup.world.pending.iter().chain(running).collect();
-    let namespace = args.namespace.as_deref();
-    let at = match setup::named(all.iter().copied(), name, namespace, &setup.namespace) {
-        Ok(at) => at,
-        // Pending pods come first, in the order of the files.
-        Err(error) => match setup::made_by(setup, all.iter().copied(), name, namespace).first() {
-            Some(at) => *at,
-            None => {
-                let near = setup::nearly_made_by(setup, all.iter().copied(), name, namespace);
-                return Err(match near.filter(|_| !error.to_string().contains("did you mean")) {
-                    Some(near) => anyhow::anyhow!("{error}; did you mean `{}`?", escape::line(&near)),
-                    None => error,
-                });
-            }
-        },
-    };
-    let pod = all.get(at).ok_or_else(|| anyhow::anyhow!("no pod is called `{name}`"))?;
-    Ok(((*pod).clone(), (at < setup.world.pending.len()).then_some(at)))
+    setup.world.pending.iter().chain(running)
+}
+
+/// The pod at a place, and the place if it is among the pending pods.
+fn at(setup: &Setup, at: usize) -> Option<(Arc<PodInfo>, Option<usize>)> {
+    let pod = pods(setup).nth(at)?.clone();
+    Some((pod, (at < setup.world.pending.len()).then_some(at)))
+}
+
+/// The pod that was named, with its place among the pending pods.
+fn find(args: &Args, name: &str, setup: &Setup) -> anyhow::Result<(Arc<PodInfo>, Option<usize>)> {
+    let found = setup::named(pods(setup), name, args.namespace.as_deref(), &setup.namespace)?;
+    at(setup, found).ok_or_else(|| anyhow::anyhow!("no pod is called `{name}`"))
+}
+
+/// The first pod that an object of this name made.
+fn find_made_by(args: &Args, name: &str, setup: &Setup) -> Option<(Arc<PodInfo>, Option<usize>)> {
+    let found = setup::made_by(setup, pods(setup), name, args.namespace.as_deref());
+    at(setup, *found.first()?)
+}
+
+/// The error about a name, with what makes pods and is called nearly like it.
+fn or_nearly(args: &Args, name: &str, setup: &Setup, unknown: anyhow::Error) -> anyhow::Error {
+    let near = setup::nearly_made_by(setup, pods(setup), name, args.namespace.as_deref());
+    match near.filter(|_| !unknown.to_string().contains("did you mean")) {
+        Some(near) => anyhow::anyhow!("{unknown}; did you mean `{}`?", escape::line(&near)),
+        None => unknown,
+    }
 }
 
 /// A pod that no profile serves.

@@ -11,6 +11,8 @@ mod profiles;
 mod read;
 mod saved;
 
+#[cfg(feature = "cluster")]
+pub(super) use named::full_name;
 pub(super) use named::{made_by, named, nearly_made_by};
 #[cfg(feature = "cluster")]
 pub(super) use profiles::with_arguments;

@@ -98,6 +98,21 @@ pub(crate) fn made_by<'a>(
     found.map(|(at, _)| at).collect()
 }
 
+/// Namespace and name of the pod that is called `NAME`, `NAMESPACE/NAME` or `pod/NAME`.
+#[cfg(feature = "cluster")]
+pub(crate) fn full_name<'a>(
+    asked: &'a str,
+    namespace: Option<&'a str>,
+    preferred: &'a str,
+) -> (&'a str, &'a str) {
+    match asked.split_once('/') {
+        None | Some(("pod" | "pods" | "po", _)) => {
+            (namespace.unwrap_or(preferred), asked.rsplit('/').next().unwrap_or(asked))
+        }
+        Some(both) => both,
+    }
+}
+
 /// The pod called `NAME`, `NAMESPACE/NAME` or `pod/NAME`. Among several of one name, the one in the namespace
 /// `preferred`.
 pub(crate) fn named<'a>(

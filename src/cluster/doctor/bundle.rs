@@ -3,7 +3,7 @@
 //! schedulers, policies) become `name-1`, `name-2`, …, the same name the same word; URLs and addresses are left out.
 
 use super::checks::Outcome;
-use super::facts::{Facts, holder, pod_name, scheduler_of};
+use super::facts::{Facts, holder, node_of, pod_name, scheduler_of};
 use crate::policies::listing::State;
 use k8s_openapi::api::core::v1::Pod;
 use serde_json::{Value, json};
@@ -115,10 +115,11 @@ impl Mask {
         let mut add = |text: &str| names.extend(text.split(['/', ':', ' ']).map(str::to_owned));
         let some = [&facts.unbound, &facts.own_pods, &facts.kube_schedulers];
         let foreign = facts.foreign.iter().flat_map(|(pods, _)| pods);
-        for pod in some.into_iter().flatten().flatten().chain(foreign) {
+        let refused = facts.refused.iter().flat_map(|of| of.pods.iter().chain(&of.beside));
+        for pod in some.into_iter().flatten().flatten().chain(foreign).chain(refused) {
             add(&pod_name(pod));
             add(scheduler_of(pod));
-            add(pod.spec.as_ref().and_then(|spec| spec.node_name.as_deref()).unwrap_or_default());
+            add(node_of(pod));
         }
         for of in &facts.installations {
             let (account_namespace, account) = of.wanted.account.parts();

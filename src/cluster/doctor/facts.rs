@@ -5,11 +5,14 @@ use crate::policies::listing::PolicyObject;
 use crate::process::published::Published;
 use crate::rights::needed::{Needed, Wanted};
 use crate::rights::right::Right;
+use bayplan_config::NodeSelection;
+use bayplan_model::Node;
 use jiff::Timestamp;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{Namespace, Pod};
 use k8s_openapi::api::events::v1::Event;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Why a part could not be read.
@@ -70,6 +73,8 @@ pub struct Installation {
     pub wanted: Wanted,
     /// The scheduler names that it serves; empty for an extender.
     pub names: Vec<String>,
+    /// The nodes that `--nodes` keeps it to.
+    pub nodes: Option<NodeSelection>,
     /// After this long without renewal another process may take its lease.
     pub lease_duration: Duration,
 }
@@ -92,6 +97,17 @@ pub struct PortAnswer {
     pub of: String,
     /// The names of the checks of `/readyz` that fail; or why there was no answer.
     pub failing: Result<Vec<String>, String>,
+}
+
+/// Pods that kubelets refused, and what is on their nodes.
+#[derive(Clone, Debug, Default)]
+pub struct Refused {
+    /// Pods that kubelets refused, at any time; some of those that failed.
+    pub pods: Vec<Pod>,
+    /// Whether there are more pods that failed.
+    pub more: bool,
+    /// Pods of other schedulers on the nodes with the most of them.
+    pub beside: Vec<Pod>,
 }
 
 /// A lease, by namespace and name; `None`: it does not exist.
@@ -136,6 +152,10 @@ pub struct Facts {
     pub unbound: Part<Vec<Pod>>,
     /// Some of the pods on nodes that another scheduler bound, and whether there are more.
     pub foreign: Part<(Vec<Pod>, bool)>,
+    /// Pods that kubelets refused.
+    pub refused: Part<Refused>,
+    /// The nodes, if an installation keeps to some of them; else none.
+    pub nodes: Part<Vec<Arc<Node>>>,
     /// Events about pods that were scheduled, some of them.
     pub scheduled: Part<Vec<Event>>,
     /// Signs of node autoscalers: what, and where.
@@ -178,6 +198,8 @@ impl Facts {
             of(&self.rights),
             of(&self.unbound),
             of(&self.foreign),
+            of(&self.refused),
+            of(&self.nodes),
             of(&self.scheduled),
             of(&self.autoscalers),
         ];
@@ -251,6 +273,22 @@ pub(super) fn scheduler_of(pod: &Pod) -> &str {
     pod.spec.as_ref().and_then(|spec| spec.scheduler_name.as_deref()).unwrap_or("default-scheduler")
 }
 
+/// The node of a pod; empty if it has none.
+pub(super) fn node_of(pod: &Pod) -> &str {
+    pod.spec.as_ref().and_then(|spec| spec.node_name.as_deref()).unwrap_or_default()
+}
+
+/// When a pod that failed was refused: a kubelet sets the start of a pod when it first writes of it.
+pub(super) fn failed_at(pod: &Pod) -> Option<Timestamp> {
+    let started = pod.status.as_ref().and_then(|status| status.start_time.as_ref());
+    started.or(pod.metadata.creation_timestamp.as_ref()).map(|at| at.0)
+}
+
+/// Whether a pod is the mirror of a static pod, which no scheduler placed.
+pub(super) fn is_static(pod: &Pod) -> bool {
+    pod.metadata.owner_references.iter().flatten().any(|owner| owner.kind == "Node")
+}
+
 /// Some names of many, for a sentence.
 pub(super) fn some<'t>(names: impl IntoIterator<Item = &'t str>) -> String {
     const SHOWN: usize = 3;
@@ -298,6 +336,8 @@ pub(super) mod testing {
             rights: Ok(Vec::new()),
             unbound: Ok(Vec::new()),
             foreign: Ok((Vec::new(), false)),
+            refused: Ok(Refused::default()),
+            nodes: Ok(Vec::new()),
             scheduled: Ok(Vec::new()),
             autoscalers: Ok(Vec::new()),
             ports: Vec::new(),
@@ -327,6 +367,7 @@ pub(super) mod testing {
                 ..Wanted::of_extender(false, vec!["bayplan-policies".into()])
             },
             names: vec![name.to_owned()],
+            nodes: None,
             lease_duration: Duration::from_secs(15),
         }
     }

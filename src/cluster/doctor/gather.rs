@@ -2,10 +2,12 @@
 //! bounded where a cluster may have many objects. Nothing is written.
 
 use super::facts::{
-    Facts, Installation, NamedLease, Part, Removal, Reviewed, ServerClock, Unread, Why, Workload,
+    Facts, Installation, NamedLease, Part, Refused, Removal, Reviewed, ServerClock, Unread, Why, Workload,
+    failed_at, is_static, node_of, scheduler_of,
 };
 use super::port;
 use crate::api::client::{Api, ApiError, Request, Target};
+use crate::inputs::informers;
 use crate::inputs::list::{ListError, WantedPolicies, reach};
 use crate::inputs::watch::{self, Collection, encode};
 use crate::policies::config_maps;
@@ -15,22 +17,28 @@ use crate::rights::needed::needed;
 use crate::rights::review::{self, Who, lacks};
 use crate::rights::right::Right;
 use bayplan_lang::analysis::cost::Size;
-use bayplan_model::AFTER_BIND;
-use bayplan_model::objects::projection::Projection;
+use bayplan_model::objects::{self, projection::Projection};
+use bayplan_model::{AFTER_BIND, Kind, Node, kubelet_refusal};
 use futures::future::join_all;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{ConfigMap, Pod, PodSpec};
 use k8s_openapi::api::events::v1::Event;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use std::collections::BTreeSet;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use tokio::runtime::Runtime;
 
 /// The label of the manifests and of the chart.
 const OURS: &str = "app.kubernetes.io/name=bayplan";
 /// How many pods and events are read where there may be many.
 const SOME: usize = 500;
+/// How many nodes of refused pods are checked.
+const NODES: usize = 3;
+/// How long ago a refusal still counts.
+pub(super) const RECENT: SignedDuration = SignedDuration::from_hours(6);
 
 /// A connection to a cluster.
 pub struct Session {
@@ -184,6 +192,8 @@ impl Session {
             rights: self.rights(&installations, questions.account.as_deref()).await,
             unbound: list(api, "", "pods", None, &fields(&["spec.nodeName=".to_owned()])).await,
             foreign: self.foreign(&names).await,
+            refused: self.refused(&names).await,
+            nodes: self.nodes(&installations).await,
             scheduled: self.scheduled(&names).await,
             autoscalers: self.autoscalers().await,
             ports,
@@ -263,6 +273,44 @@ impl Session {
         let mut selectors = vec!["spec.nodeName!=".to_owned()];
         selectors.extend(names.iter().map(|name| format!("spec.schedulerName!={name}")));
         first_page(&self.api, "/api/v1/pods", "pods", "", &fields(&selectors)).await
+    }
+
+    /// Pods that kubelets refused, and some of the pods that others placed on the nodes that refused most.
+    async fn refused(&self, names: &BTreeSet<String>) -> Part<Refused> {
+        let failed = fields(&["status.phase=Failed".to_owned()]);
+        let (mut pods, more) = first_page::<Pod>(&self.api, "/api/v1/pods", "pods", "", &failed).await?;
+        pods.retain(is_refused);
+        let since = Timestamp::now() - RECENT;
+        let mut nodes: BTreeMap<&str, usize> = BTreeMap::new();
+        for pod in pods.iter().filter(|pod| failed_at(pod).is_some_and(|at| at >= since)) {
+            *nodes.entry(node_of(pod)).or_default() += 1;
+        }
+        let mut nodes: Vec<(&str, usize)> = nodes.into_iter().collect();
+        nodes.sort_by_key(|(node, refused)| (Reverse(*refused), *node));
+        let mut beside = Vec::new();
+        for (node, _) in nodes.into_iter().take(NODES) {
+            let mut selectors = vec![format!("spec.nodeName={node}"), "status.phase!=Failed".to_owned()];
+            selectors.push("status.phase!=Succeeded".to_owned());
+            let (found, _) =
+                first_page::<Pod>(&self.api, "/api/v1/pods", "pods", "", &fields(&selectors)).await?;
+            beside
+                .extend(found.into_iter().filter(|pod| is_static(pod) || !names.contains(scheduler_of(pod))));
+        }
+        Ok(Refused { pods, more, beside })
+    }
+
+    /// The nodes, if an installation keeps to some of them.
+    async fn nodes(&self, installations: &[Installation]) -> Part<Vec<Arc<Node>>> {
+        if installations.iter().all(|of| of.nodes.is_none()) {
+            return Ok(Vec::new());
+        }
+        let collection = informers::collection(&Kind::Node);
+        match watch::list::<objects::node::Node>(&self.api, &collection).await {
+            Ok((nodes, _)) => {
+                Ok(nodes.iter().filter_map(|node| Node::from_object(node).ok()).map(Arc::new).collect())
+            }
+            Err(error) => Err(unread(&collection, error, "list")),
+        }
     }
 
     /// Some events about pods that schedulers of these names bound.
@@ -379,6 +427,12 @@ fn stays(installations: &[Installation], namespaces: &[String]) -> Vec<String> {
         stays.push(format!("configmap/{} --namespace {namespace}", config_maps::OVERRIDES));
     }
     stays
+}
+
+/// Whether a kubelet refused a pod that failed.
+fn is_refused(pod: &Pod) -> bool {
+    let reason = pod.status.as_ref().and_then(|status| status.reason.as_deref());
+    !node_of(pod).is_empty() && reason.is_some_and(|reason| kubelet_refusal(reason).is_some())
 }
 
 /// Whether `after bind` of a policy has something to write for a pod.

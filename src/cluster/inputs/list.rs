@@ -5,7 +5,7 @@
 use super::informers;
 use super::kinds;
 use super::objects::{Extended, OfCollection, Slim};
-use super::watch::{self, Collection};
+use super::watch::{self, Collection, encode};
 use crate::api::client::{Api, ApiError, ConnectError, Request, Target};
 use crate::policies::listing::{self, PolicyObjects};
 use crate::process::published::{self, Running};
@@ -13,7 +13,7 @@ use bayplan_lang::analysis::cost::Size;
 use bayplan_lang::types::ObjectKind;
 use bayplan_model::objects::projection::Projection;
 use bayplan_model::objects::{namespace, node, pod};
-use bayplan_model::{KINDS, Kind, KindName, Object, ObjectKey, Seen};
+use bayplan_model::{KINDS, Kind, KindName, Object, ObjectKey, PodInfo, Seen};
 use futures::future::join_all;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -295,6 +295,22 @@ pub fn look_up(target: &Target, kinds: &[Arc<ObjectKind>]) -> Result<(Vec<Object
     });
     runtime.shutdown_timeout(Duration::from_millis(200));
     listed
+}
+
+/// A pod by its name, whatever has become of it. `None`: the API server shows no such pod to this user.
+pub fn pod(target: &Target, namespace: &str, name: &str) -> Result<Option<PodInfo>, ListError> {
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(ListError::System)?;
+    // A list, as all that commands read: the right to `list` is enough.
+    let selector = encode(&format!("metadata.name={name}"));
+    let path = format!("/api/v1/namespaces/{}/pods?fieldSelector={selector}", encode(namespace));
+    let found = runtime.block_on(async {
+        let api = Api::new(target).await?;
+        Ok::<_, ListError>(api.call::<Value>(Request::get(path)).await.ok())
+    })?;
+    runtime.shutdown_timeout(Duration::from_millis(200));
+    let object = found.and_then(|list| list.pointer("/items/0").cloned());
+    Ok(object.and_then(|object| PodInfo::from_value(Arc::new(object)).ok()))
 }
 
 /// Checks server and credentials first, so that not every list fails with the same message.

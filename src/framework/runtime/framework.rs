@@ -359,14 +359,15 @@ impl Framework {
         self.waits.hint(&self.plugins, plugin, h, event)
     }
 
-    /// PreEnqueue plugins in configured order (upstream's order is random); the first refusal ends the run.
+    /// PreEnqueue plugins in configured order (upstream's order is random); the first refusal ends the run. Plugins are timed
+    /// one by one where rules are.
     pub fn run_pre_enqueue(&self, h: Handle) -> Result<(), Status> {
         let point = &self.points.pre_enqueue;
         let some = match point[..] {
             [] => None,
             _ => self.preconditions.with(h.pod).map(|plugins| pick(point, &self.order.pre_enqueue, &plugins)),
         };
-        let sampled = self.samples();
+        let sampled = h.cycle.rule_times.is_some();
         self.timed(TimedPoint::PreEnqueue, || {
             for id in some.as_ref().unwrap_or(&self.always.pre_enqueue) {
                 if let Some(point) = self.plugin(*id).and_then(|plugin| plugin.pre_enqueue()) {

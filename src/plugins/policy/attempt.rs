@@ -160,6 +160,23 @@ impl PolicyPlugin {
         Absent::Nothing
     }
 
+    /// The refusal of the first gate that holds the pod.
+    fn first_gate(&self, h: &Handle<'_>, context: EvalContext<'_>) -> Result<(), Status> {
+        let mut env = Env::new(&self.compiled.policy, context, &[]);
+        for gate in &self.compiled.statements.gates {
+            let refused = gate.refuses(&mut env);
+            self.note_ignored(h, &mut env, numbers::GATE);
+            if refused {
+                if let Some(fault) = env.failed.take() {
+                    return Err(self.failed(numbers::GATE, gate.on_error, &fault, false));
+                }
+                let status = refusal_of(&self.compiled, gate, context);
+                return Err(Status::unresolvable(status.message()).of_rule(numbers::GATE));
+            }
+        }
+        Ok(())
+    }
+
     /// Begins an attempt.
     pub(super) fn begin(&self, h: &Handle<'_>) -> Begun {
         let mut context = EvalContext::new(h.pod, h.snapshot, h.now);
@@ -328,7 +345,16 @@ impl PreEnqueue for PolicyPlugin {
             held_while_evicting(h)?;
         }
         let context = self.context(h, None);
-        if self.never_refuses(h.pod, h.snapshot) || !self.applies(context) {
+        let of = &self.compiled.statements;
+        if of.gates.is_empty() || self.never_refuses(h.pod, h.snapshot) {
+            return Ok(());
+        }
+        let applies = || self.applies(context);
+        let applies = match of.applies.is_empty() {
+            true => applies(),
+            false => self.timed(h, TimedPoint::PreEnqueue, numbers::APPLIES, applies),
+        };
+        if !applies {
             return Ok(());
         }
         match self.missing(context) {
@@ -336,19 +362,7 @@ impl PreEnqueue for PolicyPlugin {
             // PreFilter refuses the pod and reports the reason or the error.
             Absent::Skip | Absent::Refused(_) => return Ok(()),
         }
-        let mut env = Env::new(&self.compiled.policy, context, &[]);
-        for gate in &self.compiled.statements.gates {
-            let refused = gate.refuses(&mut env);
-            self.note_ignored(h, &mut env, numbers::GATE);
-            if refused {
-                if let Some(fault) = env.failed.take() {
-                    return Err(self.failed(numbers::GATE, gate.on_error, &fault, false));
-                }
-                let status = refusal_of(&self.compiled, gate, context);
-                return Err(Status::unresolvable(status.message()).of_rule(numbers::GATE));
-            }
-        }
-        Ok(())
+        self.timed(h, TimedPoint::PreEnqueue, numbers::GATE, || self.first_gate(h, context))
     }
 }
 

@@ -10,7 +10,9 @@ use super::memo_reads::memo_numbers;
 use super::pod_inputs::ConditionInputs;
 use super::waits::{ConditionKey, Moment, Verdict, WaitKey, Waits};
 use super::{PolicyPlugin, numbers, refusal, refusal_of};
-use bayplan_framework::{Actor, Handle, Interest, MAX_PERMIT_WAIT, Permit, PermitOutcome, Status};
+use bayplan_framework::{
+    Actor, Handle, Interest, MAX_PERMIT_WAIT, Permit, PermitOutcome, Status, TimedPoint,
+};
 use bayplan_lang::codegen::groups::{GroupIndex, group_number};
 use bayplan_lang::codegen::{CompiledWait, Env};
 use bayplan_lang::eval::context::EvalContext;
@@ -110,7 +112,8 @@ impl PolicyPlugin {
         let (answer, holds_for) = match known {
             Some(known) => (known, None),
             None => {
-                let answer = condition(&mut Env::new(policy, context, &[]));
+                let judged = || condition(&mut Env::new(policy, context, &[]));
+                let answer = self.timed(&h, TimedPoint::Permit, numbers::PERMIT, judged);
                 let distance = || inputs.distance.least(&mut Evaluator::new(policy, context));
                 (answer, Some(if answer { 1 } else { distance() }))
             }

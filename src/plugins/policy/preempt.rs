@@ -5,7 +5,7 @@ use super::attempt::Attempt;
 use super::{PolicyPlugin, numbers, refusal_of};
 use bayplan_framework::{
     Handle, Judged, JudgedPods, NodeToStatus, PluginsRunner, PostFilter, PostFilterOutcome, PreemptionRules,
-    RuleFaults, Status,
+    RuleFaults, Status, TimedPoint,
 };
 use bayplan_lang::analysis::reads::reads_of_condition;
 use bayplan_lang::codegen::{
@@ -78,6 +78,19 @@ impl PolicyPlugin {
     /// Whether one of these holds for a pod on a node.
     fn any_holds<'a>(
         &self,
+        h: &Handle<'_>,
+        rules: &[CompiledVictim],
+        env: &mut Env<'a, '_>,
+        pod: &'a PodInfo,
+        faults: &mut RuleFaults,
+    ) -> Result<bool, Status> {
+        let Some(first) = rules.first() else { return Ok(false) };
+        let number = if first.victim.protects { numbers::PROTECT } else { numbers::VICTIM };
+        self.timed(h, TimedPoint::PostFilter, number, || self.first_that_holds(rules, env, pod, faults))
+    }
+
+    fn first_that_holds<'a>(
+        &self,
         rules: &[CompiledVictim],
         env: &mut Env<'a, '_>,
         pod: &'a PodInfo,
@@ -108,15 +121,15 @@ impl PolicyPlugin {
     /// Whether a pod may be evicted from a node.
     fn judged<'a>(
         &self,
-        preempt: &CompiledPreempt,
+        (h, preempt): (&Handle<'_>, &CompiledPreempt),
         env: &mut Env<'a, '_>,
         victim: &'a PodInfo,
         faults: &mut RuleFaults,
     ) -> Result<Judged, Status> {
-        if !self.any_holds(&preempt.victims, env, victim, faults)? {
+        if !self.any_holds(h, &preempt.victims, env, victim, faults)? {
             return Ok(Judged::Other);
         }
-        let protected = self.any_holds(&preempt.protects, env, victim, faults)?;
+        let protected = self.any_holds(h, &preempt.protects, env, victim, faults)?;
         Ok(if protected { Judged::Protected } else { Judged::Candidate })
     }
 
@@ -136,12 +149,13 @@ impl PolicyPlugin {
             return Ok(false);
         }
         let mut env = self.simulating(self.context(h, Some(attempt)).on(node), attempt);
-        self.any_holds(rules, &mut env, victim, faults)
+        self.any_holds(h, rules, &mut env, victim, faults)
     }
 
     /// The refusal of the first of these that refuses.
     fn first_refusal(
         &self,
+        h: &Handle<'_>,
         (number, checks): (u16, &[CompiledCheck]),
         (context, attempt): (EvalContext<'_>, &Attempt),
         faults: &mut RuleFaults,
@@ -149,6 +163,16 @@ impl PolicyPlugin {
         if checks.is_empty() {
             return Ok(());
         }
+        let checked = || self.first_that_refuses((number, checks), (context, attempt), faults);
+        self.timed(h, TimedPoint::PostFilter, number, checked)
+    }
+
+    fn first_that_refuses(
+        &self,
+        (number, checks): (u16, &[CompiledCheck]),
+        (context, attempt): (EvalContext<'_>, &Attempt),
+        faults: &mut RuleFaults,
+    ) -> Result<(), Status> {
         let mut env = self.simulating(context, attempt);
         for check in checks {
             let refuses = check.refuses(&mut env);
@@ -200,7 +224,7 @@ impl PreemptionRules for PolicyPlugin {
             return Ok(());
         };
         let context = self.context(h, Some(attempt));
-        self.first_refusal((numbers::NEVER, &preempt.nevers), (context, attempt), faults)
+        self.first_refusal(h, (numbers::NEVER, &preempt.nevers), (context, attempt), faults)
     }
 
     fn candidate(
@@ -235,7 +259,7 @@ impl PreemptionRules for PolicyPlugin {
             return Ok(Judged::Other);
         };
         let mut env = self.simulating(self.context(h, Some(attempt)).on(node), attempt);
-        self.judged(preempt, &mut env, victim, faults)
+        self.judged((h, preempt), &mut env, victim, faults)
     }
 
     fn judge_all(
@@ -251,7 +275,7 @@ impl PreemptionRules for PolicyPlugin {
             return Some(Ok(victims.iter().map(|_| Judged::Other).collect()));
         };
         let mut env = self.simulating(self.context(h, Some(attempt)).on(node), attempt);
-        Some(victims.iter().map(|victim| self.judged(preempt, &mut env, victim, faults)).collect())
+        Some(victims.iter().map(|victim| self.judged((h, preempt), &mut env, victim, faults)).collect())
     }
 
     fn guard(&self, h: &Handle, node: NodeInfo, faults: &mut RuleFaults) -> Result<(), Status> {
@@ -260,7 +284,7 @@ impl PreemptionRules for PolicyPlugin {
             return Ok(());
         };
         let context = self.context(h, Some(attempt)).on(node);
-        self.first_refusal((numbers::GUARD, &preempt.guards), (context, attempt), faults)
+        self.first_refusal(h, (numbers::GUARD, &preempt.guards), (context, attempt), faults)
     }
 }
 

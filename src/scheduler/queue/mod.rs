@@ -405,8 +405,9 @@ impl SchedulingQueue {
 
     /// PreEnqueue. The plugin that refuses is noted. A panic of one counts as a refusal, and the pod is retried later.
     fn ask_gates(&mut self, queued: &mut Queued, snapshot: &Snapshot, now: Time) -> Gates {
-        let state = CycleState::default();
         let framework = queued.hints.framework.clone();
+        let mut state = CycleState::default();
+        state.rule_times = framework.rule_times(framework.samples());
         let handle = handle(&queued.info, snapshot, now, &state);
         let answer = catch_unwind(AssertUnwindSafe(|| framework.run_pre_enqueue(handle)));
         let policy = |plugin| Symbol::new(framework.plugin_name(plugin));

@@ -7,8 +7,10 @@ mod clocks;
 mod foreign;
 mod leases;
 mod names;
+mod nodes;
 mod own_pods;
 mod policies;
+mod refused;
 mod remains;
 mod replicas;
 mod rights;
@@ -66,6 +68,8 @@ pub static CHECKS: &[Check] = &[
     check("clocks", "this machine, the API server and the leader agree on the time", clocks::check),
     check("own-pods", "another scheduler than itself places its pods", own_pods::check),
     check("unserved", "no pod waits for a scheduler that does not run", unserved::check),
+    check("nodes", "`--nodes` leaves nodes that take pods", nodes::check),
+    check("refused", "no kubelet has refused a bound pod in the last hours", refused::check),
     check("foreign", "which other schedulers bind pods to the nodes", foreign::check),
     check("autoscalers", "whether a node autoscaler runs, which knows no policies", autoscalers::check),
     before_removal("waiting", "pods that wait for a scheduler name of ours", waiting::check),
