@@ -48,7 +48,7 @@ passed=
 if $if_changed; then
     inputs='README.md Cargo.lock Containerfile action.yml .pre-commit-hooks.yaml deploy tests/ship tests/control-plane
         docs/pictures docs/runbooks docs/install.md docs/ways.md docs/release.md docs/metrics.md tools examples/ci examples/first
-        src/cluster/rights src/cli/rbac.rs src/cli/run.rs src/cli/run_args.rs src/cli/extender.rs src/cli/explain'
+        src/cluster/rights src/cli/rbac.rs src/cli/run.rs src/cli/run_args.rs src/cli/webhook.rs src/cli/extender.rs src/cli/explain'
     # shellcheck disable=SC2086 # a list of words
     if [ -z "$(git status --porcelain -- $inputs)" ]; then
         passed=$cache/passed-$({ echo $quick; git ls-tree -r HEAD -- $inputs; } | $sha256 | cut -c1-16)
