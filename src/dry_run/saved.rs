@@ -1,6 +1,5 @@
-//! A cluster in one JSON file, kind `Snapshot`: the objects that configuration and policies read, with the texts of both,
-//! and what the scheduler had in mind where it was asked. `bayplan snapshot` writes it, [`load`](super::load) reads it
-//! wherever a cluster file may stand.
+//! A cluster in one JSON file, kind `Snapshot`: the objects that configuration and policies read, with the texts of both.
+//! `bayplan snapshot` writes it, [`load`](super::load) reads it wherever a cluster file may be.
 //!
 //! Fields are only added. A reader takes the formats up to its own, [`FORMAT`], and says so of others.
 
@@ -33,7 +32,7 @@ pub struct Saved {
     /// The version of the API server; empty if it was not read from one.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub server: String,
-    /// Where the objects are from: `the API server`, `files`, `the scheduler`.
+    /// Where the objects are from: `the API server`, `files`.
     pub source: String,
     /// The namespace of the objects that name none.
     pub namespace: String,
@@ -112,12 +111,17 @@ impl Saved {
         let objects = document.as_object_mut().and_then(|fields| fields.shift_remove("objects"));
         let objects = match objects {
             Some(Value::Array(objects)) => objects,
-            Some(_) => return Err(("`objects` of the snapshot is no list".to_owned(), Some(ANEW))),
+            Some(_) => return Err(("`objects` of the snapshot is not a list".to_owned(), Some(ANEW))),
             None => return Err(("the snapshot has no `objects`".to_owned(), Some(ANEW))),
         };
         match serde_json::from_value(document) {
             Ok(saved) => Ok((saved, objects)),
-            Err(error) => Err((format!("the snapshot cannot be read: {error}"), Some(ANEW))),
+            Err(error) => {
+                let error = error.to_string();
+                // What is expected has the name of a type.
+                let error = error.split(", expected struct").next().unwrap_or_default();
+                Err((format!("the snapshot cannot be read: {error}"), Some(ANEW)))
+            }
         }
     }
 
@@ -180,7 +184,7 @@ mod tests {
         assert!(said(json!({"formatVersion": "x"})).contains("cannot be \"x\""));
         assert!(said(json!({})).contains("no `formatVersion`"));
         assert!(said(json!({"formatVersion": 1})).contains("no `objects`"));
-        assert!(said(json!({"formatVersion": 1, "objects": {}})).contains("is no list"));
+        assert!(said(json!({"formatVersion": 1, "objects": {}})).contains("is not a list"));
         assert!(said(json!({"formatVersion": 1, "objects": [], "policies": 7})).contains("cannot be read"));
     }
 }

@@ -163,6 +163,12 @@ pub static TOPICS: &[Topic] = &[
         include_str!("../../docs/changes.md"),
     ),
     guide(
+        "snapshots",
+        "a cluster in one file: bug reports, tests from a pod",
+        "snapshot.md",
+        include_str!("../../docs/snapshot.md"),
+    ),
+    guide(
         "page",
         "the bay plan: a cluster as a page to look at",
         "page.md",

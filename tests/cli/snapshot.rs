@@ -12,7 +12,10 @@ policy teams {
   filter same-team {
     require node.labels[\"acme.com/team\"] == pod.labels[\"acme.com/team\"] else \"another team\"
   }
-  score low { prefer 40 when pod.annotations[\"acme.com/job\"].startsWith(\"night-\") }
+  score low {
+    give 40 when (pod.annotations[\"acme.com/job\"] ?? \"\").startsWith(\"night-\")
+    give 60
+  }
 }
 ";
 
@@ -70,7 +73,7 @@ fn cluster() -> Value {
         items.push(pod(
             &format!("acme-run-{at}"),
             Some(&format!("acme-n{at:02}")),
-            if at == 2 { "1" } else { "3500m" },
+            if at == 1 || at == 2 { "1" } else { "3500m" },
         ));
     }
     items.extend([pod("acme-fits", None, "2"), pod("acme-waits", None, "3"), pod("acme-huge", None, "64")]);
@@ -120,11 +123,7 @@ fn a_snapshot_decides_as_the_files_that_it_was_made_of() {
     ] {
         let of_files = done(&folder, &[command, &FROM].concat());
         let of_snapshot = done(&folder, &[command, &["--cluster", "all.json"]].concat());
-        let place = |text: String| {
-            text.replace("teams.bay:", "PLACE:")
-                .replace("./teams.bay", "teams.bay")
-                .replace(". PLACE", "PLACE")
-        };
+        let place = |text: String| text.replace("snapshot teams.bay", "teams.bay");
         assert_eq!(place(answer(&of_snapshot)), place(answer(&of_files)), "{command:?}");
     }
     // A policy that is named takes the place of the one in the file.
@@ -261,7 +260,7 @@ fn what_is_broken_is_said() {
             "`formatVersion` of the snapshot cannot be \"x\"",
         ),
         (with("\"objects\":[", "\"others\":["), "the snapshot has no `objects`"),
-        (with("\"objects\":[", "\"objects\":7,\"others\":["), "`objects` of the snapshot is no list"),
+        (with("\"objects\":[", "\"objects\":7,\"others\":["), "`objects` of the snapshot is not a list"),
         (with("\"policies\":[", "\"policies\":[7,"), "the snapshot cannot be read"),
         (with("\"objects\":[", "\"objects\":[7,"), "the object has no `kind`"),
         ([whole.as_bytes(), b"\xff\xfe"].concat(), "not valid UTF-8"),
@@ -322,11 +321,8 @@ fn what_cannot_be_written_leaves_nothing() {
         .current_dir(&*folder)
         .output()
         .unwrap();
-    assert_eq!(
-        (closed.status.code(), closed.stderr.as_slice()),
-        (Some(0), &b""[..]),
-        "a reader that goes away is no error"
-    );
+    let said = String::from_utf8_lossy(&closed.stderr);
+    assert!(closed.status.code() == Some(0) && !said.contains("error"), "a reader that goes away: {said}");
     // Two files of one name beside each other: the one that was there is replaced as a whole.
     done(&folder, &[&["snapshot", "-o", "known.json"][..], &FROM].concat());
     assert!(fs::read_to_string(folder.join("known.json")).unwrap().starts_with("{\"apiVersion\""));

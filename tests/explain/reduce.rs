@@ -17,7 +17,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// The families that have clusters with pods that wait.
-const FAMILIES: [&str; 21] = [
+const FAMILIES: [&str; 20] = [
     "attach",
     "basic",
     "capacity",
@@ -28,7 +28,6 @@ const FAMILIES: [&str; 21] = [
     "interpod",
     "mixed",
     "nodeaffinity",
-    "pods",
     "ports",
     "preempt",
     "profiles",
@@ -72,10 +71,7 @@ fn texts(value: &Value, all: &mut BTreeSet<String>) {
     match value {
         Value::String(text) => drop(all.insert(text.clone())),
         Value::Array(items) => items.iter().for_each(|item| texts(item, all)),
-        Value::Object(fields) => fields.iter().for_each(|(key, value)| {
-            all.insert(key.clone());
-            texts(value, all);
-        }),
+        Value::Object(fields) => fields.values().for_each(|value| texts(value, all)),
         _ => {}
     }
 }
@@ -86,7 +82,7 @@ fn reduced_and_without_names_each_family_has_its_verdict() {
     let version = KubernetesVersion::V1_37;
     let (mut cases, mut waiting, mut before, mut after) = (0, 0, 0, 0);
     for family in FAMILIES {
-        for case in recorded(version, family).iter().step_by(7).take(4) {
+        for case in recorded(version, family).iter().step_by(7).take(if family == "scale" { 1 } else { 4 }) {
             let Some(pending) = case["pending"].as_array().filter(|pending| !pending.is_empty()) else {
                 continue;
             };

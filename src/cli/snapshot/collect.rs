@@ -189,7 +189,9 @@ fn header(setup: &Setup) -> Saved {
 
 /// The configuration in force, with the nodes of `--nodes`, and without what says how the scheduler reaches others.
 fn configuration(setup: &Setup) -> Option<SavedConfiguration> {
-    let from = setup.policies.sources.get(setup.config_source)?.name().to_owned();
+    let name = setup.policies.sources.get(setup.config_source)?.name();
+    // The reader of a snapshot names it so.
+    let from = name.strip_prefix("the configuration ").unwrap_or(name).to_owned();
     let mut value = config::shown(&setup.config);
     let fields = value.as_object_mut()?;
     for other in ["clientConnection", "leaderElection", "enableProfiling", "enableContentionProfiling"] {
@@ -239,7 +241,7 @@ fn named(source: &Source, serves: &[String]) -> (String, String, String) {
     if let Some(origin) = source.origin() {
         return (origin.object.clone(), origin.key.clone(), source.text().to_owned());
     }
-    let (folder, name) = source.name().rsplit_once('/').unwrap_or((".", source.name()));
+    let (folder, name) = source.name().rsplit_once('/').unwrap_or(("snapshot", source.name()));
     if source.form() == Form::Language {
         return (folder.to_owned(), name.to_owned(), source.text().to_owned());
     }

@@ -55,7 +55,7 @@ impl Target {
             Self::Stdout => {
                 let mut text = Vec::new();
                 saved.write(objects, &mut text)?;
-                out.trusted(&text)?;
+                out.trusted(&text).context("cannot write the output")?;
                 Ok(Written { path: None, bytes: text.len() })
             }
             Self::Stream(path) => {

@@ -93,9 +93,11 @@ pub(super) fn write(args: &Args, pod: &str, out: &mut Output) -> anyhow::Result<
 /// The folder that is named, or this one.
 fn folder(args: &Args) -> anyhow::Result<PathBuf> {
     match args.paths.as_slice() {
-        [] => Ok(PathBuf::from(".")),
+        [] => Ok(PathBuf::new()),
+        // `./x.test.yaml` is printed as `x.test.yaml`.
+        [one] if *one == Path::new(".") => Ok(PathBuf::new()),
         [one] if one.is_dir() => Ok(one.clone()),
-        [one] => anyhow::bail!("{} is no folder: `--from` writes the case into a folder", one.display()),
+        [one] => anyhow::bail!("{} is not a folder: `--from` writes the case into a folder", one.display()),
         _ => anyhow::bail!("`--from` writes one case: name one folder"),
     }
 }

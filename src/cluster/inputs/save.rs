@@ -63,7 +63,7 @@ pub struct Saving {
     found: Found,
 }
 
-/// One collection, and what becomes of its objects.
+/// One collection, and the kind of its objects.
 struct Part {
     collection: Collection,
     of: Of,
@@ -200,7 +200,7 @@ impl Saving {
         Ok((saving, known))
     }
 
-    /// Reads everything; `read` is told how many objects each page brought.
+    /// Reads everything; `read` receives the number of objects of each page.
     pub fn read(self, read: &dyn Fn(usize)) -> Result<Found, ListError> {
         let Self { runtime, api, parts, mut found } = self;
         for part in &parts {

@@ -113,11 +113,11 @@ pub(super) fn is_namespace(name: &str) -> bool {
     NAMESPACES.contains(&name)
 }
 
-/// Whether the name of an object that is no pod, node or namespace is one of Kubernetes.
+/// Whether the name of another object than a pod, a node or a namespace is one of Kubernetes.
 pub(super) fn is_name(name: &str) -> bool {
     DRIVERS.contains(&name)
         || name.starts_with("kubernetes.io/")
-        || ["system-node-critical", "system-cluster-critical"].contains(&name)
+        || ["default-scheduler", "system-node-critical", "system-cluster-critical"].contains(&name)
 }
 
 /// Whether a value is a word of Kubernetes, a number, an amount or an instant.

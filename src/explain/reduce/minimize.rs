@@ -4,7 +4,7 @@
 //! Zeller, Hildebrandt: Simplifying and Isolating Failure-Inducing Input (2002), without its first half: a subset alone is
 //! rarely enough here, its complement often.
 
-/// Leaves out as much of `all` as `holds` allows; no single one of the rest can be left out then. `holds` is asked about
+/// Leaves out as much of `all` as `holds` allows; no single one of the rest can be left out then. `holds` gets
 /// subsets in their order, and must hold for all.
 pub(super) fn minimized<T: Clone>(mut all: Vec<T>, mut holds: impl FnMut(&[T]) -> bool) -> Vec<T> {
     let mut size = all.len().div_ceil(2);

@@ -30,7 +30,7 @@ pub struct Reduction<'a> {
     pub options: &'a Options,
     /// The kinds that policies look up.
     pub kinds: &'a [Arc<ObjectKind>],
-    /// Is told what is left out, before each decision.
+    /// Receives what is left out, before each decision.
     pub step: &'a dyn Fn(Stage),
 }
 

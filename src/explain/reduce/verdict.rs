@@ -9,10 +9,10 @@ use bayplan_scheduler::{Decision, DecisionRecord, NodeDetail, Profiles, RecordLe
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// What becomes of a pod, and why.
+/// The result of a decision on a pod, and why.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Verdict {
-    /// What becomes of it.
+    /// The result.
     pub outcome: Outcome,
     /// What keeps it away from nodes, each once: the rule, and the reason or the place of the rule.
     pub reasons: BTreeSet<(String, String)>,
@@ -20,7 +20,7 @@ pub struct Verdict {
     pub evicted: BTreeSet<String>,
 }
 
-/// What becomes of a pod.
+/// The result of a decision on a pod.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Outcome {
     /// It is placed on a node; `by` is what separates it from the next best one: a plugin, a statement of a policy, or
