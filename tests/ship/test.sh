@@ -2,14 +2,14 @@
 # Runs the tests of what ships (`make test-ship`): chart, manifests and alerts, on a real API server. Arguments go to
 # pytest, after these:
 #
-#   --quick        leave out the way of an operator, releases, archives, image, site and progress lines, which take long or depend on
-#                  the speed of the machine. A machine that cannot have the tools runs none of the tests: the last lines say how
-#                  many did not run. With CI set that is a failure
+#   --quick        leave out the way of an operator, releases, archives, image, site and progress lines, which take long or
+#                  depend on the speed of the machine. A machine that cannot have the tools runs none of the tests: the last
+#                  lines say how many did not run. With CI set that is a failure
 #   --if-changed   run nothing when the tests have passed on this machine and what they read is the same
 #
 # Tools and Python packages are installed once per machine, outside of the checkout: by tools.sh, and in a virtual
-# environment of requirements.txt. BAYPLAN_BINARY is the program, by default the debug build, which is built first.
-# BAYPLAN_GOLDEN=write writes the generated manifests of `deploy` anew.
+# environment of requirements.txt; as root on Debian, the package skopeo. BAYPLAN_BINARY is the program, by default the
+# debug build, which is built first. BAYPLAN_GOLDEN=write writes the generated manifests of `deploy` anew.
 set -eu
 
 cd "$(dirname -- "$0")/../.."
@@ -74,6 +74,12 @@ if [ ! -e "$packages/ready" ]; then
         "$packages/bin/pip" install --quiet --disable-pip-version-check -r tests/ship/requirements.txt &&
         touch "$packages/ready" ||
         unavailable 'this machine cannot install the packages of tests/ship/requirements.txt'
+fi
+
+# Reads the image; without it one test is skipped, and the last lines say so.
+if ! $quick && ! command -v skopeo >/dev/null && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+    echo 'test-ship: installing skopeo, once on this machine' >&2
+    { apt-get update -qq && apt-get install -qq -y --no-install-recommends skopeo; } >/dev/null 2>&1 || true
 fi
 
 if [ -z "${BAYPLAN_BINARY-}" ]; then
