@@ -147,7 +147,13 @@ fn cluster(args: &Args, read: &mut Policies, out: &mut Output) -> anyhow::Result
     {
         let named = args.pod.is_some() || args.node.is_some();
         if args.cluster.is_empty() && (named || args.connection.is_given()) {
-            return super::live::read(&args.connection, super::live::WantedPolicies::No, false, read, out);
+            return super::live::read(
+                &args.connection,
+                super::live::WantedPolicies::No,
+                super::live::Asks::Nothing,
+                read,
+                out,
+            );
         }
     }
     #[cfg(not(feature = "cluster"))]
@@ -157,7 +163,14 @@ fn cluster(args: &Args, read: &mut Policies, out: &mut Output) -> anyhow::Result
     read.diagnostics.extend(loaded.diagnostics);
     let file = files.first().copied();
     let namespace = "default".to_owned();
-    Ok(Cluster { world: loaded.world, namespace, others: loaded.others, file, configuration: None })
+    Ok(Cluster {
+        world: loaded.world,
+        namespace,
+        others: loaded.others,
+        file,
+        configuration: None,
+        runs: None,
+    })
 }
 
 /// An expression that was checked.

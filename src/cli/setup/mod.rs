@@ -12,7 +12,7 @@ mod read;
 pub(super) use named::{made_by, named, nearly_made_by};
 #[cfg(feature = "cluster")]
 pub(super) use profiles::with_arguments;
-pub(super) use read::{Cluster, Origin, load, read};
+pub(super) use read::{Cluster, Origin, RunsAs, load, read};
 
 use super::Output;
 use super::input::Policies;
@@ -92,9 +92,14 @@ pub(super) struct DecidesAs {
 }
 
 impl DecidesAs {
-    /// The version of the flag, else that of the project file, else the newest.
-    pub(super) fn version(self) -> anyhow::Result<KubernetesVersion> {
-        match self.kubernetes {
+    /// As this version.
+    pub(super) fn of(version: KubernetesVersion) -> Self {
+        Self { kubernetes: Some(version) }
+    }
+
+    /// The version of the flag, else that of the scheduler that `runs`, else that of the project file, else the newest.
+    pub(super) fn version(self, runs: Option<&RunsAs>) -> anyhow::Result<KubernetesVersion> {
+        match self.kubernetes.or(runs.map(|(version, _)| *version)) {
             Some(version) => Ok(version),
             None => Ok(super::project::read()?.kubernetes.unwrap_or_default()),
         }
@@ -192,6 +197,13 @@ pub(super) struct Setup {
     pub not_understood: usize,
     config: SchedulerConfig,
     config_source: SourceId,
+}
+
+impl Setup {
+    /// The version of Kubernetes as whose kube-scheduler decisions are made, for documents.
+    pub(super) fn version(&self) -> &'static str {
+        self.policies.decides.rows().version().unwrap_or_default().word()
+    }
 }
 
 /// Prints diagnostics on stderr. Returns whether one of them is an error.

@@ -12,6 +12,7 @@ use crate::diag::{Diagnostic, Source, SourceId, Span, codes};
 use crate::dry_run::{self, Others, World, daemon_sets, dump, namespaces};
 use crate::framework::Features;
 use crate::lang::types::ObjectKind;
+use crate::model::KubernetesVersion;
 use std::sync::Arc;
 
 /// The objects, and the namespace of those that name none.
@@ -26,7 +27,13 @@ pub(crate) struct Cluster {
     pub file: Option<SourceId>,
     /// The configuration that its scheduler runs with, and where it is from.
     pub configuration: Option<(String, String)>,
+    /// As which version its scheduler decides.
+    pub runs: Option<RunsAs>,
 }
+
+/// As which version of Kubernetes the scheduler of a live cluster decides, and which one that is: `of the pod
+/// kube-system/kube-scheduler-a`.
+pub(crate) type RunsAs = (KubernetesVersion, String);
 
 /// Where the objects come from.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -71,14 +78,16 @@ pub(crate) fn load(
     origin: Origin,
     out: &mut Output,
 ) -> anyhow::Result<Result<Setup, Box<Policies>>> {
-    let decides = Features::of(from.decides_as.version()?);
-    let mut policies = Policies { size: from.declared.size(), decides, ..Policies::default() };
+    let mut policies = Policies { size: from.declared.size(), ..Policies::default() };
     policies.read_schemas(&from.kinds.schemas)?;
     policies.read(&from.policies)?;
     let already: Vec<SourceId> = policies.texts.iter().map(|id| file_of(&policies, *id)).collect();
     let pods = policies.add_all(&from.pods)?;
-    let Cluster { mut world, namespace, mut others, file, configuration } =
+    let Cluster { mut world, namespace, mut others, file, configuration, runs } =
         cluster(from, origin, &already, &mut policies, out)?;
+    let version = from.decides_as.version(runs.as_ref())?;
+    policies.decides = Features::of(version);
+    runs.iter().for_each(|runs| say_version(version, runs, out));
     let mut said = std::mem::take(&mut policies.diagnostics);
     let mut not_understood = 0;
     if !pods.is_empty() {
@@ -126,6 +135,20 @@ pub(crate) fn load(
     })
 }
 
+/// Says which version counts: that of the running scheduler, or the one of the flag.
+fn say_version(version: KubernetesVersion, (theirs, by): &RunsAs, out: &mut Output) {
+    if version != *theirs {
+        note(
+            out,
+            &format!(
+                "the scheduler of the cluster decides as kube-scheduler {theirs} ({by}), and this as {version}"
+            ),
+        );
+    } else if !out.quiet {
+        let _ = writeln!(out.stderr(), "decides as kube-scheduler {version}, the version {by}");
+    }
+}
+
 /// Adds the objects that policies look up.
 fn look_up(
     kinds: &[Arc<ObjectKind>],
@@ -161,7 +184,7 @@ fn cluster(
 ) -> anyhow::Result<Cluster> {
     #[cfg(feature = "cluster")]
     if from.cluster.is_empty() && origin == Origin::FilesOrLive {
-        let asks = from.config.is_none();
+        let asks = if from.config.is_none() { live::Asks::Configuration } else { live::Asks::Version };
         return live::read(&from.connection, live::wanted(from), asks, policies, out);
     }
     #[cfg(not(feature = "cluster"))]
@@ -174,7 +197,8 @@ fn cluster(
     policies.texts.extend(texts);
     let file = cluster.first().copied();
     let namespace = "default".to_owned();
-    Ok(Cluster { world: loaded.world, namespace, others: loaded.others, file, configuration: None })
+    let (world, others) = (loaded.world, loaded.others);
+    Ok(Cluster { world, namespace, others, file, configuration: None, runs: None })
 }
 
 /// Reads the configuration: of the file that is given, else the one that `runs`, else the default. Mistakes of a file are
