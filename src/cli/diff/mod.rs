@@ -1,7 +1,16 @@
-//! `bayplan diff --kubernetes OLD..NEW`: which pending pods kube-scheduler of another version would treat otherwise, and by
-//! which changes of upstream. `compare` decides, here are arguments and reports.
+//! `bayplan diff --kubernetes OLD..NEW`: which pods kube-scheduler of another version would treat otherwise, and by which
+//! changes of upstream. `compare` decides, here are the arguments.
+//!
+//! - `compare.rs`: both versions on the pods of a cluster
+//! - `concerned.rs`: which changes can matter for a pod
+//! - `decided.rs`: the results of pods under a set of changes
+//! - `causes.rs`: the smallest sets that make a difference
+//! - `report.rs`: text, Markdown and JSON
 
+mod causes;
 mod compare;
+mod concerned;
+mod decided;
 mod report;
 
 use super::progress::Progress;
@@ -33,7 +42,8 @@ impl FromStr for Versions {
     }
 }
 
-/// Shows what an upgrade of kube-scheduler would change for the pending pods of a cluster, live or from files.
+/// Shows what an upgrade of kube-scheduler would change for the pods of a cluster, live or from files: for pending ones, and
+/// for each running one if it were new and alone.
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   bayplan diff --kubernetes 1.36..1.37 --cluster cluster.yaml
@@ -62,7 +72,8 @@ pub(super) struct Args {
 pub(super) fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitStatus> {
     let Some(Versions { old, new }) = args.kubernetes else { return Ok(ExitStatus::Failure) };
     let progress = Progress::start(out, args.timeout);
-    let Some(setup) = setup::read(&args.from, out)? else { return Ok(ExitStatus::Failure) };
+    let from = setup::From { decides_as: setup::DecidesAs::of(old), ..args.from.clone() };
+    let Some(setup) = setup::read(&from, out)? else { return Ok(ExitStatus::Failure) };
     let comparison = Comparison::of(&setup, old, new, &progress)?;
     drop(progress);
     match args.output.as_str() {
