@@ -4,9 +4,9 @@
 
 use super::Output;
 use super::input::Policies;
-use super::setup::{Cluster, From, note, quoted};
+use super::setup::{Cluster, From, RunsAs, note, quoted};
 use crate::cluster::api::client::{ConnectError, Target};
-use crate::cluster::inputs::list::{self, ListError, Options};
+use crate::cluster::inputs::list::{self, ListError, Listed, Options};
 use crate::cluster::inputs::node_metrics;
 use crate::cluster::policies::choice::Origin;
 use crate::cluster::policies::config_maps::POLICY_NAMESPACE;
@@ -17,7 +17,7 @@ use crate::diag::{self, Severity, Source};
 use crate::dry_run::Others;
 use crate::lang::policy_set::CompiledPolicy;
 use crate::lang::types::ObjectKind;
-use crate::model::{Object, PodInfo, Reading};
+use crate::model::{KubernetesVersion, Object, PodInfo, Reading, Symbol};
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -94,13 +94,23 @@ pub(super) fn target(connection: &Connection) -> Target {
     }
 }
 
+/// What a command asks about the scheduler of the cluster.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Asks {
+    Nothing,
+    /// As which version it decides.
+    Version,
+    /// Its configuration, too.
+    Configuration,
+}
+
 /// What is read of a live cluster beside its policies.
 #[derive(Clone, Copy)]
 pub(super) struct Parts {
     /// The objects.
     pub objects: bool,
-    /// The configuration of its scheduler.
-    pub configuration: bool,
+    /// What is asked about its scheduler.
+    pub asks: Asks,
 }
 
 /// Reads parts of the cluster, and adds its policies to `policies`.
@@ -111,7 +121,7 @@ pub(super) fn read(
     policies: &mut Policies,
     out: &mut Output,
 ) -> anyhow::Result<Cluster> {
-    let asks = parts.configuration;
+    let asks = parts.asks;
     let own = policies.texts.iter().filter_map(|id| policies.sources.get(*id)).map(Source::text);
     let kinds = crate::cluster::inputs::kinds::named_in(own);
     let namespaces = match &wanted {
@@ -124,7 +134,7 @@ pub(super) fn read(
         size: policies.size,
         kinds,
         objects: parts.objects,
-        configuration: asks,
+        configuration: asks != Asks::Nothing,
     };
     let listed = match list::read(&options) {
         Err(ListError::Connect(ConnectError::NotInCluster(_))) => anyhow::bail!(
@@ -147,18 +157,42 @@ pub(super) fn read(
     for object in &listed.policies.objects {
         take(object, policies, out);
     }
+    let runs = runs_as(&listed);
     let strange = listed.objects.iter().any(|object| match object {
         Object::Pod(pod) => pod.node_name.is_none() && &*pod.scheduler_name != "default-scheduler",
         _ => false,
     });
     let configuration = match asks {
-        true => configuration(listed.running, &namespaces, strange, out),
-        false => None,
+        Asks::Configuration => configuration(listed.running, &namespaces, strange, out),
+        Asks::Version | Asks::Nothing => None,
     };
     let world = listed.objects.into_iter().collect();
     let others = Others::default();
     let saved = Vec::new();
-    Ok(Cluster { world, namespace: listed.namespace, others, file: None, configuration, saved })
+    Ok(Cluster { world, namespace: listed.namespace, others, file: None, configuration, saved, runs })
+}
+
+/// As which version the scheduler of the cluster decides, and who says so: one of ours in what it publishes, else
+/// kube-scheduler by the image of its pod. `None`: it cannot be seen, as where the control plane is hidden.
+fn runs_as(listed: &Listed) -> Option<RunsAs> {
+    let ours = listed.running.as_ref().ok().and_then(Option::as_ref).filter(|running| !running.stale);
+    if let Some((version, running)) = ours.and_then(|running| Some((running.version?, running))) {
+        return Some((version, running.from.clone()));
+    }
+    listed.objects.iter().find_map(|object| {
+        let Object::Pod(pod) = object else { return None };
+        let is_scheduler = pod.namespace.as_str() == "kube-system"
+            && pod
+                .labels
+                .get(&Symbol::new("component"))
+                .is_some_and(|name| name.as_str() == "kube-scheduler");
+        let mut images = pod.containers.iter().filter(|_| is_scheduler).map(|of| of.image.as_str());
+        let version = images.find_map(|image| {
+            let (name, tag) = image.rsplit_once(':')?;
+            name.ends_with("kube-scheduler").then(|| KubernetesVersion::parse(tag).ok())?
+        })?;
+        Some((version, format!("of the pod {}", pod.full_name())))
+    })
 }
 
 /// The configuration that runs, and where it is from, which is reported. That there is none matters if `strange`: pods wait
@@ -171,7 +205,7 @@ fn configuration(
 ) -> Option<(String, String)> {
     let otherwise = "the default configuration counts; name the scheduler's with `--config FILE`";
     match running {
-        Ok(Some(Running { from, text, stale })) => {
+        Ok(Some(Running { from, text, stale, .. })) => {
             if stale {
                 let doubt = "no scheduler has confirmed it since: does it run?";
                 note(out, &format!("the configuration is that {from}; {doubt}"));

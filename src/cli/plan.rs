@@ -55,7 +55,10 @@ pub(super) fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitStatus> {
     let plans: Vec<Plan> = read.set.iter().map(|compiled| Plan::of(compiled, &read)).collect();
     if args.output == "json" {
         let policies: Vec<Value> = plans.iter().map(Plan::json).collect();
-        let json = json!({"apiVersion": "bayplan.dev/v1", "kind": "Plan", "policies": policies});
+        let json = json!({
+            "apiVersion": "bayplan.dev/v1", "kind": "Plan",
+            "kubernetes": setup::DecidesAs::default().version(None)?.word(), "policies": policies,
+        });
         out.json(&json)?;
         return Ok(ExitStatus::Success);
     }

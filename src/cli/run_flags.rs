@@ -52,7 +52,7 @@ const REFUSED: &[(&str, &str)] = &[
     ("allow-metric-labels", "metrics and their labels are fixed"),
     ("allow-metric-labels-manifest", "metrics and their labels are fixed"),
     ("disabled-metrics", "all metrics are served; drop them in the scrape configuration"),
-    ("show-hidden-metrics-for-version", "all metrics are shown"),
+    ("show-hidden-metrics-for-version", "`--kubernetes=1.36` serves the metric that 1.37 hides"),
     ("http2-max-streams-per-connection", "the secure port speaks HTTP/1.1"),
     ("log-json-info-buffer-size", "log lines are not buffered"),
     ("log-text-info-buffer-size", "log lines are not buffered"),

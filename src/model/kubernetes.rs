@@ -219,6 +219,14 @@ version_rows! {
         "Labels of events call a pod without a node `UnschedulablePod`." =>
         "Labels of events tell `UnscheduledPod` from `TargetPod`, the waiting pod itself.",
         "framework/types.go";
+    QueuedEntities "queued-entities" Metric [] []
+        "The metrics of the queue count pods." =>
+        "`scheduler_queued_entities` and `scheduler_queue_incoming_entities_total` count entities too: pods, or groups of pods.",
+        "metrics/metrics.go, backend/queue/scheduling_queue.go";
+    HiddenDurations "hidden-durations" Metric [] []
+        "`scheduler_preemption_goroutines_duration_seconds` is served." =>
+        "`scheduler_preemption_goroutines_duration_seconds` is deprecated and hidden.",
+        "metrics/metrics.go";
     GroupPostFilter "group-post-filter" Configuration [] []
         "Profiles have no extension point `podGroupPostFilter`." =>
         "Profiles have the extension point `podGroupPostFilter`, for groups of pods.",

@@ -46,6 +46,7 @@ pub mod testing;
 pub mod objects;
 mod selector_index;
 mod requests;
+mod server_features;
 
 pub use amounts::{amount, amount_beside, rounded_down};
 pub use bit_set::{BitSet, Row, bits};
@@ -91,6 +92,7 @@ pub use refusal::{kubelet_refusal, lacking_resource};
 pub use requests::{is_extended, is_scalar};
 pub use resource::Resource;
 pub use selector_index::Selects;
+pub use server_features::{NEWEST_SERVER, OLDEST_SERVER, SERVER_FEATURES, ServerFeature};
 pub use snapshot::{Assumption, Kept, PodEntry, Snapshot, at_or_above};
 pub use symbol::Symbol;
 pub use taints::{Effect, Taint, Toleration, TolerationOperator, find_untolerated};

@@ -44,6 +44,7 @@ shapes! {
         "summary" "Tally" "how many findings of each severity there are"
     }
     DryRun "dry-run -o json" {
+        "kubernetes" "string" "the version of Kubernetes as whose kube-scheduler it decides"
         "totals" "Totals" "how many pods end in each state"
         "decisions" "[Decision]" "the last decision on each pending pod, in the order in which the pods were tried"
         "writes" "[Write]" "what policies write into objects"
@@ -88,6 +89,7 @@ shapes! {
         "fields" "any" "`labels`, `annotations`, and other fields from the top of the object; null removes"
     }
     Explanation "explain POD -o json" {
+        "kubernetes" "string" "the version of Kubernetes as whose kube-scheduler it decides"
         "pod" "string" "namespace and name"
         "profile" "string?" "the profile that serves the pod"
         "state" "string" "`running`, `placed`, `waits`, `failed`, `gated`, `atPermit`, `notOurs`, `terminating`, `finished` or \
@@ -269,6 +271,7 @@ shapes! {
         "condition" "Condition?" "the condition of the rule with values, of the first pods"
     }
     Waiting "explain -o json" {
+        "kubernetes" "string" "the version of Kubernetes as whose kube-scheduler it decides"
         "waiting" "int" "how many pods wait"
         "causes" "[Cause]" "pods by cause, most pods first"
         "gated" "[Held]" "pods that a gate keeps out of the queue"
@@ -292,6 +295,7 @@ shapes! {
         "coverage" "Coverage?" "which conditions were seen both true and false; not with `FILE:LINE`"
     }
     Plan "plan -o json" {
+        "kubernetes" "string" "the version of Kubernetes as whose kube-scheduler it decides"
         "policies" "[PolicyPlan]" "each policy"
     }
     Policies "policies -o json" {
@@ -329,6 +333,7 @@ shapes! {
         "from" "string" "the present version of kube-scheduler"
         "to" "string" "the version to be"
         "pending" "int" "how many pods are pending"
+        "running" "int" "how many pods run that the scheduler serves; each is decided anew as if it were new and alone"
         "pods" "[VersionDiffPod]" "those whose outcome differs"
         "rows" "[VersionRow]" "the differences that make it"
         "applies" "[VersionRow]" "differences that no decision shows: wake-ups, retries, metrics, configuration"
@@ -824,13 +829,15 @@ shapes! {
     }
     VersionDiffPod {
         "pod" "string" "namespace and name"
+        "runs" "bool" "whether it runs, so that only its like would be treated otherwise"
         "kind" "string" "`decision`, or `text` where the same is decided"
         "before" "VersionOutcome" "what the present version makes of it"
         "after" "VersionOutcome" "what the version to be makes of it"
-        "rows" "[string]" "the ids of the differences that suffice; none where no set that was tried does"
+        "rows" "[string]" "the ids of the differences that make it"
+        "cause" "string" "`smallest`: they suffice, and no smaller set does; `minimal`: they suffice, and none of them can be left out; `among`: one or more of them, where a longer search would have cost too much"
     }
     VersionOutcome {
-        "node" "string?" "its node; null while it waits"
+        "node" "string?" "its node, the first by name of those that are equally good; null where it waits, or fits no node"
         "best" "[string]" "the nodes that are equally good"
         "evicts" "[string]" "the pods that are evicted for it"
         "message" "string" "the text of its last attempt without a node"

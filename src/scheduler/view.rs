@@ -8,7 +8,7 @@ use super::cache::PodState;
 use super::faults::RuleErrors;
 use super::queue::QueuePlace;
 use bayplan_framework::{Framework, QueuedPodInfo, Ticket, WouldEffect};
-use bayplan_model::{Duration, NodeId, PodKey, Symbol, Time};
+use bayplan_model::{Duration, NodeId, NodeSet, PodKey, Symbol, Time, VersionRow};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// How far a binding has come.
@@ -102,6 +102,11 @@ impl Scheduler {
         self.queue.next(&self.cache.snapshot)
     }
 
+    /// The nodes that shared the highest total in the last attempt; none if it chose no node.
+    pub fn best_nodes(&self) -> &NodeSet {
+        self.decider.best()
+    }
+
     /// Pods to be tried now, in their order.
     pub fn queue_order(&self) -> impl Iterator<Item = &PodKey> {
         self.queue.active(&self.cache.snapshot).into_iter()
@@ -126,6 +131,17 @@ impl Scheduler {
     /// The number of pods that entered each queue: name of the queue, label of the event, count.
     pub fn queue_incoming(&self) -> impl Iterator<Item = (&'static str, &str, u64)> {
         self.queue.incoming()
+    }
+
+    /// The number of entities that entered each queue, as `queue_incoming`; none where the version counts none.
+    pub fn entities_incoming(&self) -> impl Iterator<Item = (&'static str, &str, u64)> {
+        let counts = self.counts_entities();
+        self.queue.incoming_entities().filter(move |_| counts)
+    }
+
+    /// Whether the version counts entities beside pods. Each pod is one.
+    pub fn counts_entities(&self) -> bool {
+        self.cache.snapshot.version_rows().has(VersionRow::QueuedEntities)
     }
 
     /// How many queued pods were refused, by profile and plugin.

@@ -136,6 +136,141 @@ fn capacity_of_storage_is_scored() {
     );
 }
 
+/// A class-less volume of a driver with the claim that has it.
+fn claimed(name: &str, driver: &str) -> [Value; 2] {
+    let size = json!({"storage": "1Gi"});
+    let volume = json!({"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": name},
+        "spec": {"capacity": size, "accessModes": ["ReadWriteOnce"], "csi": {"driver": driver, "volumeHandle": name},
+            "claimRef": {"namespace": "default", "name": name, "uid": name}},
+        "status": {"phase": "Bound"}});
+    let claim = json!({"apiVersion": "v1", "kind": "PersistentVolumeClaim",
+        "metadata": {"name": name, "namespace": "default", "uid": name,
+            "annotations": {"pv.kubernetes.io/bind-completed": "yes"}},
+        "spec": {"volumeName": name, "storageClassName": "", "accessModes": ["ReadWriteOnce"],
+            "resources": {"requests": size}},
+        "status": {"phase": "Bound"}});
+    [volume, claim]
+}
+
+/// A driver without which a node takes no pod, and what runs on a node.
+fn driver(name: &str, nodes: &[(&str, bool)]) -> Vec<Value> {
+    let driver = json!({"apiVersion": "storage.k8s.io/v1", "kind": "CSIDriver", "metadata": {"name": name},
+        "spec": {"preventPodSchedulingIfMissing": true}});
+    let nodes = nodes.iter().map(|(node, has)| {
+        let drivers = if *has {
+            json!([{"name": name, "nodeID": node, "allocatable": {"count": 9}}])
+        } else {
+            json!([])
+        };
+        json!({"apiVersion": "storage.k8s.io/v1", "kind": "CSINode", "metadata": {"name": node},
+            "spec": {"drivers": drivers}})
+    });
+    std::iter::once(driver).chain(nodes).collect()
+}
+
+fn with_claim(pod: Value, claim: &str) -> Value {
+    with(pod, "/spec/volumes", json!([{"name": "v", "persistentVolumeClaim": {"claimName": claim}}]))
+}
+
+#[test]
+fn a_node_without_the_driver_of_a_volume() {
+    let mut objects = driver("d", &[("n1", false), ("n2", true)]);
+    objects.extend(claimed("data", "d"));
+    let full = running("full", "n2", "1");
+    objects.extend([node("n1", "1"), node("n2", "1"), full, with_claim(pod("p", "500m"), "data")]);
+    assert_eq!(one(&objects), ("decision".into(), json!("n1"), Value::Null, vec!["missing-drivers".into()]));
+}
+
+#[test]
+fn budgets_in_their_order() {
+    let budget = |name: &str, apps: Value, allowed: i64| {
+        json!({"apiVersion": "policy/v1", "kind": "PodDisruptionBudget",
+            "metadata": {"name": name, "namespace": "default"},
+            "spec": {"selector": {"matchExpressions": [{"key": "app", "operator": "In", "values": apps}]}},
+            "status": {"disruptionsAllowed": allowed, "observedGeneration": 0}})
+    };
+    let victim = |name: &str, on: &str, cpu: &str, priority: i64| {
+        let mut pod = with(running(name, on, cpu), "/spec/priority", json!(priority));
+        pod["metadata"]["labels"] = json!({"app": name});
+        pod
+    };
+    // On n1 the eviction of `a` violates the first budget and takes of the second one in 1.36 alone, so that `c` violates it.
+    let objects = [
+        node("n1", "1"),
+        node("n2", "1"),
+        budget("b1", json!(["a"]), 0),
+        budget("b2", json!(["a", "c"]), 1),
+        budget("b3", json!(["v"]), 0),
+        victim("a", "n1", "500m", 2),
+        victim("c", "n1", "500m", 1),
+        victim("v", "n2", "1", 5),
+        with(pod("p", "1"), "/spec/priority", json!(100)),
+    ];
+    assert_eq!(one(&objects), ("decision".into(), json!("n2"), json!("n1"), vec!["budgets-in-order".into()]));
+    let (said, _) = diff(&objects, "1.36..1.37");
+    let evicts = |side: &str| said["pods"][0][side]["evicts"].clone();
+    assert_eq!(
+        (evicts("before"), evicts("after")),
+        (json!(["default/v"]), json!(["default/a", "default/c"]))
+    );
+}
+
+#[test]
+fn running_pods_are_decided_anew_each_as_if_it_were_alone() {
+    let mut objects = driver("d", &[("n1", false), ("n2", false)]);
+    objects.extend(claimed("data", "d"));
+    objects.extend([node("n1", "1"), node("n2", "1"), with_claim(running("r", "n1", "500m"), "data")]);
+    // Another pod is concerned by no difference.
+    objects.push(running("other", "n2", "100m"));
+    let (said, status) = diff(&objects, "1.36..1.37");
+    assert_eq!((&said["pending"], &said["running"], status), (&json!(0), &json!(2), Some(1)), "{said:#}");
+    let pods = said["pods"].as_array().unwrap();
+    assert_eq!(pods.len(), 1, "{said:#}");
+    assert_eq!(
+        (&pods[0]["pod"], &pods[0]["runs"], &pods[0]["cause"]),
+        (&json!("default/r"), &json!(true), &json!("smallest"))
+    );
+    // Its own room is free: it would fit where it is, and the emptier node is as good for a pod of this size as its own.
+    assert_eq!(pods[0]["before"]["node"], json!("n1"));
+    assert_eq!((&pods[0]["after"]["node"], &pods[0]["after"]["best"]), (&Value::Null, &json!([])));
+    assert_eq!(pods[0]["rows"], json!(["missing-drivers"]));
+    let list = json!({"apiVersion": "v1", "kind": "List", "items": objects}).to_string();
+    let here = folder(&[("cluster.json", &list)]);
+    let text = |output: &str| {
+        let line = ["diff", "--kubernetes", "1.36..1.37", "--cluster", "cluster.json", "-o", output];
+        bayplan_in(&here, &line).out
+    };
+    let expected = "kube-scheduler 1.37 decides 0 pending pods as 1.36 does; it would decide 1 of 2 running pods otherwise, \
+                    if each were new and alone.";
+    assert!(text("text").contains(expected), "{}", text("text"));
+    assert!(text("text").contains("fits no node"), "{}", text("text"));
+    assert!(
+        text("markdown").contains("| default/r | n1 | fits no node | `missing-drivers` |"),
+        "{}",
+        text("markdown")
+    );
+}
+
+#[test]
+fn two_differences_together_are_the_smallest_set() {
+    // 1.36 has a hidden limit on each node: the driver is missing on n1 in 1.37, and n2 is too full as 1.36 counts.
+    let mut objects = driver("d", &[("n1", false), ("n2", true)]);
+    objects.extend(claimed("data", "d"));
+    let mut resized = running("r", "n2", "100m");
+    resized["spec"]["containers"] = json!([
+        {"name": "c1", "image": "i", "resources": {"requests": {"cpu": "100m"}}},
+        {"name": "c2", "image": "i", "resources": {"requests": {"cpu": "300m"}}},
+    ]);
+    resized["status"]["containerStatuses"] = json!([
+        {"name": "c1", "resources": {"requests": {"cpu": "300m"}}, "allocatedResources": {"cpu": "300m"}},
+        {"name": "c2", "resources": {"requests": {"cpu": "100m"}}, "allocatedResources": {"cpu": "100m"}},
+    ]);
+    objects.extend([node("n1", "1"), node("n2", "1"), resized, with_claim(pod("p", "500m"), "data")]);
+    let (kind, before, after, rows) = one(&objects);
+    assert_eq!((kind.as_str(), before, after), ("decision", json!("n1"), json!("n2")));
+    assert_eq!(rows, ["missing-drivers", "resized-sums"]);
+}
+
 #[test]
 fn volumes_of_images_count_in_the_maximum() {
     // 600 MiB of one container image are on n1, and n2 is better by an allocation that lies between both scores.

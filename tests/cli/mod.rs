@@ -7,6 +7,7 @@ mod escapes;
 mod exceptions;
 mod explain;
 mod diff;
+mod diff_recorded;
 mod init;
 mod input;
 mod json_output;

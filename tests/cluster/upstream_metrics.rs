@@ -105,8 +105,7 @@ fn metrics_are_those_of_kube_scheduler() {
     let (ours_has, real_has) = (families(&ours_text), families(&real_text));
     for (name, theirs) in &real_has {
         let wanted = WANTED.iter().any(|prefix| name.starts_with(prefix));
-        let left_out = UPSTREAM_ONLY.iter().chain(ONLY_IN_1_37);
-        if !wanted || left_out.into_iter().any(|(absent, _)| absent == name) {
+        if !wanted || UPSTREAM_ONLY.iter().any(|(absent, _)| absent == name) {
             continue;
         }
         let Some(mine) = ours_has.get(name) else { panic!("`{name}` is missing: {}", theirs.help) };
@@ -123,8 +122,7 @@ fn metrics_are_those_of_kube_scheduler() {
         let known = real_has.contains_key(name) || OCCASIONAL.contains(&name.as_str());
         assert!(known, "kube-scheduler has no metric `{name}`");
     }
-    let newer = if kubernetes() == "1.36" { &[] } else { ONLY_IN_1_37 };
-    for (name, why) in UPSTREAM_ONLY.iter().chain(newer) {
+    for (name, why) in UPSTREAM_ONLY {
         assert!(real_has.contains_key(*name), "kube-scheduler has no metric `{name}`");
         assert!(!ours_has.contains_key(*name), "`{name}` exists, although {why}");
     }
@@ -177,15 +175,6 @@ const WANTED: [&str; 4] =
 
 /// Metrics that only kube-scheduler has, each with the reason.
 const UPSTREAM_ONLY: &[(&str, &str)] = &[("rest_client_request_size_bytes", "sizes are not counted")];
-
-/// Metrics of 1.37 that we leave out, with the reason.
-const ONLY_IN_1_37: &[(&str, &str)] = &[
-    (
-        "scheduler_queued_entities",
-        "groups of pods are not built, so each entity is a pod of `scheduler_pending_pods`",
-    ),
-    ("scheduler_queue_incoming_entities", "as `scheduler_queue_incoming_pods_total`"),
-];
 
 /// Metrics that were ALPHA in 1.36. Ours have one stability.
 const BETA_SINCE_1_37: &[&str] =

@@ -62,7 +62,7 @@ fn the_page_of_metrics_is_what_the_table_says() {
 /// `docs/versions.md` is made from the table of differences between versions.
 #[test]
 fn the_page_of_versions_is_what_the_table_says() {
-    use bayplan::model::{KubernetesVersion, VersionRow};
+    use bayplan::model::{KubernetesVersion, SERVER_FEATURES, VersionRow};
     let releases = KubernetesVersion::ALL.map(KubernetesVersion::release);
     let mut page = format!(
         "# Versions of Kubernetes\n\nBayplan decides as kube-scheduler 1.37. With `--kubernetes 1.36` it decides as 1.36: \
@@ -90,19 +90,32 @@ fn the_page_of_versions_is_what_the_table_says() {
     }
     page.push_str(
         "\n## What an upgrade changes\n\n`bayplan diff --kubernetes 1.36..1.37 --cluster cluster.yaml`, without files on the \
-         live cluster, decides the\npending pods as both versions do. For each pod that is treated otherwise it names the \
-         rows\nabove that make the difference: one row if one suffices, else a pair, else all that change something. Nodes that are equally good are compared as a set. Running \
-         pods stay where\nthey are, and are not compared.\n\n## Emulation\n\n`--emulated-version` and `--min-compatibility-version` of kube-scheduler are taken with \
+         live cluster, decides the\npending pods in the order of the queue as both versions do, and each running pod as if \
+         it were new and alone: it is\ntaken out of the cluster, decided on the rest, and put back. Nodes that are equally \
+         good are compared as a set.\n\nFor each pod that is treated otherwise it names the rows above that make the \
+         difference: the smallest set that gives the\nnew outcome when it alone is added to the old version, of up to three \
+         rows; else a minimal one, from which no row can be\nleft out. In a cluster where that would take longer than the \
+         comparison, it says which rows come into question.\nRunning pods that no row concerns are not decided: both versions \
+         decide them alike.\n\n## API servers\n\nKubernetes 1.33 to 1.37 is supported. On an older API server `run` says \
+         at its start what is off:\n\n| off before | what | that means | unless it runs with the gate |\n|---|---|---|---|\n",
+    );
+    for row in SERVER_FEATURES {
+        let (major, minor) = row.since;
+        let gate = if row.gate.is_empty() { String::new() } else { format!("`{}`", row.gate) };
+        page.push_str(&format!("| {major}.{minor} | {} | {} | {gate} |\n", row.what, row.without));
+    }
+    page.push_str(
+        "\n## The version of a live cluster\n\n`dry-run` and `explain` decide on a live cluster as its scheduler does, if \
+         that can be seen: as our scheduler says in the\nConfigMap in which it publishes its configuration, else by the image \
+         of the pod of kube-scheduler in `kube-system`. They say\nso. The flag `--kubernetes` takes precedence.\n\n\
+         ## Emulation\n\n`--emulated-version` and `--min-compatibility-version` of kube-scheduler are taken with \
          upstream's meaning: a\nbinary of 1.37 that emulates 1.36 has the stages, defaults and locks of the gates of \
          1.36, and every\ndifference above that has no gate is that of 1.37.\n\n## Faults that are not \
          copied\n\nOf 1.36, with `--kubernetes 1.36` too:\n\n- When the last victim of a preemption was only in the \
          scheduler's memory, the preemptor is tried again at once.\n- Claims that only one pod may use are counted \
          from the pods that are there.\n- A queued pod that was updated counts with what it requests now.\n\nOf \
          1.37: a CSIStorageCapacity with a `maximumVolumeSize` and without a `capacity` counts as nothing in the \
-         score;\nkube-scheduler panics.\n\n## Left out\n\nThe metrics `scheduler_queued_entities` and \
-         `scheduler_queue_incoming_entities_total` of 1.37, which count pods as\n`scheduler_pending_pods` and \
-         `scheduler_queue_incoming_pods_total` do while groups of pods are not built; and that 1.37 hides\n\
-         `scheduler_preemption_goroutines_duration_seconds`.\n",
+         score;\nkube-scheduler panics.\n",
     );
     let path = repository("docs/versions.md");
     if std::env::var("BAYPLAN_GOLDEN").is_ok_and(|mode| mode == "write") {

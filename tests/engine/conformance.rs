@@ -11,7 +11,7 @@ use bayplan::framework::{
 };
 use bayplan::model::{
     ApiObject, Change, KindRow, KubernetesVersion, Namespace, Node, NodeId, NodeSet, Object, Placement,
-    PodInfo, Snapshot, Symbol, Time, VersionRow,
+    PodInfo, Snapshot, Symbol, Time, VersionRow, VersionRows,
 };
 use bayplan::plugins;
 use serde_json::Value;
@@ -39,11 +39,15 @@ impl Recorder for Scores {
 }
 
 fn frameworks(config: &Value, version: KubernetesVersion) -> Vec<Arc<Framework>> {
+    frameworks_by(config, Features::of(version))
+}
+
+fn frameworks_by(config: &Value, features: Features) -> Vec<Arc<Framework>> {
     let mut sources = SourceMap::new();
     let id = sources.add("config.json", config.to_string());
     let (config, complaints) = config::read(sources.get(id).unwrap());
     assert!(complaints.is_empty(), "{complaints:#?}");
-    let made = config.frameworks(&plugins::registry_with(Features::of(version)), id);
+    let made = config.frameworks(&plugins::registry_with(features), id);
     made.unwrap_or_else(|complaints| panic!("{complaints:#?}")).frameworks
 }
 
@@ -372,8 +376,44 @@ fn lets_in_without_victims(of: &Cycle, candidate: &Candidate, snapshot: &Snapsho
 /// The instant of the attempts: after every start of a pod.
 const NOW: Time = Time(1_900_000_000_000_000);
 
+/// What a cluster comes to for one pod: the nodes that are equally good, else the node that preemption finds with the pods
+/// that are evicted there.
+#[derive(Default, PartialEq, Eq, Debug)]
+pub(crate) struct Outcome {
+    pub(crate) best: BTreeSet<String>,
+    pub(crate) victims: BTreeSet<String>,
+}
+
+impl Outcome {
+    /// As kube-scheduler recorded it.
+    pub(crate) fn recorded(decision: &Value) -> Self {
+        Self { best: names(&decision["best"]), victims: names(&decision["victims"]) }
+    }
+
+    /// As these rows decide.
+    pub(crate) fn decided(config: &Value, objects: &Value, pod: &Value, rows: VersionRows) -> Self {
+        let frameworks = frameworks_by(config, Features::under(rows));
+        let snapshot = cluster(objects, &frameworks);
+        let pod = Arc::new(PodInfo::from_value(Arc::new(pod.clone())).unwrap());
+        let framework = frameworks.iter().find(|f| f.scheduler_name == pod.scheduler_name).unwrap().clone();
+        let mut cycle = Cycle::new(pod, framework.clone(), NOW);
+        let mut decider = Scan::new();
+        let found = decider.filter(&mut cycle, &snapshot, &mut Silent);
+        let Some(feasible) = found.ok().filter(|feasible| !feasible.nodes.is_empty()) else {
+            let answer = framework.run_post_filter(&cycle, &snapshot);
+            let best = Candidate::best(&answer.candidates, NOW);
+            let victims = best.into_iter().flat_map(|of| &of.victims).filter(|pod| !pod.is_terminating());
+            return Self { victims: victims.map(|pod| pod.full_name()).collect(), ..Self::default() };
+        };
+        decider.score(&mut cycle, &feasible, &snapshot, &mut Silent).unwrap();
+        decider.select(&cycle, &feasible, &snapshot, &[], TieBreak::Name, 0, &mut Silent).unwrap();
+        let name = |node: NodeId| snapshot.node(node).unwrap().name().to_string();
+        Self { best: decider.best().iter().map(name).collect(), ..Self::default() }
+    }
+}
+
 /// Files of decisions of both versions. Those with `-more`, and those below them, come from `tests/conformance/generator`.
-const FAMILIES: &[&str] = &[
+pub(crate) const FAMILIES: &[&str] = &[
     "basic",
     "resources",
     "strategies",

@@ -1,7 +1,7 @@
 //! Decisions: both deciders against each other and against recorded decisions of kube-scheduler.
 
 mod affinity;
-mod conformance;
+pub(crate) mod conformance;
 mod deciders;
 #[cfg(feature = "cluster")]
 mod extenders;

@@ -1,47 +1,26 @@
-//! [`Comparison`]: the pending pods of a cluster decided as two versions of kube-scheduler decide, and the rows of the table
-//! of differences that make the difference for each pod.
+//! [`Comparison`]: the pods of a cluster decided as two versions of kube-scheduler decide, and the rows of the table of
+//! differences that make the difference for each.
 //!
 //! Equal nodes are compared as sets; among them the first by name is taken, so that one decision does not differ by
-//! chance. A cause is the smallest set of rows that, added to the old version alone, gives the new outcome: single rows
-//! first, then pairs, then all that change something.
+//! chance. `decided.rs` decides, `causes.rs` looks for the rows.
 
-use crate::cli::dry_run::schedule_by;
+use super::causes::{Cause, Search};
+use super::concerned::Concerned;
+use super::decided::{Outcome, Outcomes, Subjects};
 use crate::cli::progress::Progress;
 use crate::cli::setup::Setup;
-use crate::dry_run::{Options, Report, Standing};
-use crate::engine::TieBreak;
-use crate::framework::Features;
-use crate::model::{KubernetesVersion, PodInfo, Symbol, Time, VersionRow, VersionRowKind, VersionRows};
-use crate::scheduler::{Decision, RecordLevel};
-use std::collections::BTreeSet;
+use crate::model::{KubernetesVersion, PodInfo, Symbol, VersionRow, VersionRowKind, VersionRows};
 use std::sync::Arc;
-
-/// What became of a pod.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Outcome {
-    /// The node; `None`: it waits.
-    pub(super) node: Option<Symbol>,
-    /// The nodes that were equally good.
-    pub(super) best: BTreeSet<Symbol>,
-    /// The pods that were evicted for it, by name.
-    pub(super) evicts: BTreeSet<String>,
-    /// Why it waits, or what the event of its first attempt without a node says; empty without one.
-    pub(super) message: String,
-}
-
-impl Outcome {
-    fn is_decided_as(&self, other: &Self) -> bool {
-        (&self.node, &self.best, &self.evicts) == (&other.node, &other.best, &other.evicts)
-    }
-}
 
 /// A pod whose outcome differs.
 pub(super) struct Differing {
     pub(super) pod: Arc<PodInfo>,
+    /// Whether it runs, and would be treated otherwise if it were new.
+    pub(super) runs: bool,
     pub(super) old: Outcome,
     pub(super) new: Outcome,
-    /// The rows that make the difference; none: no set that was tried does it alone.
-    pub(super) rows: Vec<VersionRow>,
+    /// The rows that make the difference.
+    pub(super) cause: Cause,
 }
 
 impl Differing {
@@ -57,129 +36,83 @@ pub(super) struct Comparison {
     pub(super) new: KubernetesVersion,
     /// How many pods are pending.
     pub(super) pending: usize,
-    /// Those whose outcome differs, in the order of the cluster.
+    /// How many pods run.
+    pub(super) running: usize,
+    /// Those whose outcome differs: pending ones in the order of the cluster, then running ones.
     pub(super) pods: Vec<Differing>,
     /// Rows that change no decision of these pods and apply: wake-ups, retries, metrics, configuration.
     pub(super) applies: Vec<VersionRow>,
+    nodes: Vec<Symbol>,
 }
 
 impl Comparison {
-    /// Decides the pending pods by both versions, and once more for each row that may matter.
+    /// Decides the pods by both versions, and those that differ by as many sets of rows as it takes to say why.
     pub(super) fn of(
         setup: &Setup,
         old: KubernetesVersion,
         new: KubernetesVersion,
         progress: &Progress,
     ) -> anyhow::Result<Self> {
-        let [before, after] = [old, new].map(VersionRows::of);
-        let decide = |rows: VersionRows| outcomes(setup, rows, progress);
-        let (olds, news) = (decide(before)?, decide(after)?);
-        let changed = |row: &VersionRow| before.has(*row) != after.has(*row);
-        let turned: Vec<VersionRow> = VersionRow::ALL.iter().copied().filter(changed).collect();
-        let differs: Vec<usize> = (0..olds.len()).filter(|at| olds.get(*at) != news.get(*at)).collect();
-        let matters =
-            |row: &VersionRow| matches!(row.def().kind, VersionRowKind::Decision | VersionRowKind::Text);
-        let mut causes: Vec<Option<Vec<VersionRow>>> = vec![None; olds.len()];
-        let mut acting = Vec::new();
-        if !differs.is_empty() {
-            for row in turned.iter().copied().filter(matters) {
-                let one = decide(before.with(row, after.has(row)))?;
-                if one != olds {
-                    acting.push(row);
-                }
-                explain(&differs, &mut causes, &one, (&olds, &news), &[row]);
-            }
-        }
-        for (at, first) in acting.iter().enumerate() {
-            for second in acting.iter().skip(at + 1) {
-                if differs.iter().all(|pod| causes.get(*pod).is_some_and(Option::is_some)) {
-                    break;
-                }
-                let rows = before.with(*first, after.has(*first)).with(*second, after.has(*second));
-                explain(&differs, &mut causes, &decide(rows)?, (&olds, &news), &[*first, *second]);
-            }
-        }
-        let all: VersionRows = acting.iter().fold(before, |rows, row| rows.with(*row, after.has(*row)));
-        if acting.len() > 2 && differs.iter().any(|pod| causes.get(*pod).is_none_or(Option::is_none)) {
-            explain(&differs, &mut causes, &decide(all)?, (&olds, &news), &acting);
-        }
-        let pods = setup.world.pending.iter().zip(olds).zip(news).zip(causes);
-        let pods = pods.filter(|(((_, old), new), _)| old != new);
-        let pods = pods.map(|(((pod, old), new), rows)| Differing {
-            pod: pod.clone(),
+        let versions @ [before, after] = [old, new].map(VersionRows::of);
+        let turned = VersionRow::ALL.iter().copied().filter(|row| before.has(*row) != after.has(*row));
+        let turned: Vec<VersionRow> = turned.collect();
+        let concerned = Concerned::of(&setup.world);
+        let subjects = Subjects::of(setup, &turned, &concerned);
+        let all: Vec<usize> = (0..subjects.len()).collect();
+        subjects.announce(&all, versions.len(), false, progress);
+        let [olds, news]: [Outcomes; 2] = subjects
+            .decide_all(&all, &versions, progress)?
+            .try_into()
+            .map_err(|_| anyhow::anyhow!("two versions were not decided by"))?;
+        let differs = |at: &usize| match (olds.pods.get(at), news.pods.get(at)) {
+            (Some(old), Some(new)) => !old.is(new),
+            _ => false,
+        };
+        let differ: Vec<usize> = all.into_iter().filter(differs).collect();
+        let search = Search::new(&subjects, (before, after), (&olds, &news), &differ, progress);
+        let causes = search.run(&concerned)?;
+        let pods = causes.into_iter().filter_map(|(at, cause)| {
+            Some(Differing {
+                pod: subjects.pod(at)?.clone(),
+                runs: at >= subjects.pending(),
+                old: olds.pods.get(&at)?.clone(),
+                new: news.pods.get(&at)?.clone(),
+                cause,
+            })
+        });
+        let decides = |row: &VersionRow| row.def().kind <= VersionRowKind::Text;
+        Ok(Self {
             old,
             new,
-            rows: rows.unwrap_or_default(),
-        });
-        let applies = turned.iter().copied().filter(|row| !matters(row)).collect();
-        Ok(Self { old, new, pending: setup.world.pending.len(), pods: pods.collect(), applies })
+            pending: subjects.pending(),
+            running: subjects.running,
+            pods: pods.collect(),
+            applies: turned.into_iter().filter(|row| !decides(row)).collect(),
+            nodes: olds.nodes.clone(),
+        })
     }
 
-    /// Each row of kind text with the number of pods whose text it alone changes.
-    pub(super) fn texts(&self) -> Vec<(Vec<VersionRow>, usize)> {
-        let mut counts: Vec<(Vec<VersionRow>, usize)> = Vec::new();
+    /// The pending pods that are decided otherwise, or the running ones that would be.
+    pub(super) fn moved(&self, running: bool) -> Vec<&Differing> {
+        self.pods.iter().filter(|pod| pod.runs == running && pod.is_decision()).collect()
+    }
+
+    /// The names of the nodes that are equally good.
+    pub(super) fn best(&self, of: &Outcome) -> Vec<&Symbol> {
+        let mut names: Vec<&Symbol> = of.best.iter().filter_map(|node| self.nodes.get(node.row())).collect();
+        names.sort_unstable();
+        names
+    }
+
+    /// Each set of rows with the number of pods whose text alone it changes.
+    pub(super) fn texts(&self) -> Vec<(&Cause, usize)> {
+        let mut counts: Vec<(&Cause, usize)> = Vec::new();
         for pod in self.pods.iter().filter(|pod| !pod.is_decision()) {
-            match counts.iter_mut().find(|(rows, _)| *rows == pod.rows) {
+            match counts.iter_mut().find(|(cause, _)| **cause == pod.cause) {
                 Some((_, count)) => *count += 1,
-                None => counts.push((pod.rows.clone(), 1)),
+                None => counts.push((&pod.cause, 1)),
             }
         }
         counts
     }
-}
-
-/// Notes the rows as the cause of each differing pod that they give its new outcome, and that has no cause yet.
-fn explain(
-    differs: &[usize],
-    causes: &mut [Option<Vec<VersionRow>>],
-    given: &[Outcome],
-    (olds, news): (&[Outcome], &[Outcome]),
-    rows: &[VersionRow],
-) {
-    for at in differs {
-        let (Some(given), Some(old), Some(new)) = (given.get(*at), olds.get(*at), news.get(*at)) else {
-            continue;
-        };
-        // Where something else is decided, the text may have another cause.
-        let is_new = if old.is_decided_as(new) { given == new } else { given.is_decided_as(new) };
-        if let Some(cause) = causes.get_mut(*at).filter(|cause| is_new && cause.is_none()) {
-            *cause = Some(rows.to_vec());
-        }
-    }
-}
-
-/// The outcomes of the pending pods, in their order.
-fn outcomes(setup: &Setup, rows: VersionRows, progress: &Progress) -> anyhow::Result<Vec<Outcome>> {
-    let profiles = setup.as_decided_by(Features::under(rows))?;
-    let options = Options {
-        tie_break: TieBreak::Name,
-        records: RecordLevel::Names,
-        start: Time(jiff::Timestamp::now().as_microsecond()),
-        ..Options::default()
-    };
-    let report: Report = schedule_by(setup, profiles, &options, progress);
-    Ok(report.pods.iter().map(outcome).collect())
-}
-
-fn outcome(pod: &crate::dry_run::PodReport) -> Outcome {
-    let mut outcome =
-        Outcome { node: None, best: BTreeSet::new(), evicts: BTreeSet::new(), message: String::new() };
-    for record in &pod.decisions {
-        match &record.decision {
-            Decision::Placed { best, .. } => outcome.best = best.iter().cloned().collect(),
-            Decision::Unschedulable { message, .. } | Decision::Error { message } => {
-                outcome.message.clone_from(message);
-            }
-        }
-        let victims = record.preemption.iter().flat_map(|preemption| &preemption.victims);
-        outcome.evicts.extend(victims.map(|victim| format!("{}/{}", victim.namespace, victim.name)));
-    }
-    outcome.node = match &pod.standing {
-        Standing::Bound(node) | Standing::AtPermit { node, .. } => Some(node.clone()),
-        _ => None,
-    };
-    if outcome.node.is_none() {
-        outcome.best.clear();
-    }
-    outcome
 }

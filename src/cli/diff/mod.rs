@@ -1,9 +1,19 @@
 //! `bayplan diff`: what a change would do.
 //!
-//! `diff OLD NEW` compares policies: `policies`. `diff --kubernetes OLD..NEW` compares versions of kube-scheduler: which
-//! pending pods would be treated otherwise, and by which changes of upstream. `compare` decides, `report` prints.
+//! `diff OLD NEW` compares policies: `policies`. `diff --kubernetes OLD..NEW` compares versions of kube-scheduler: which pods
+//! would be treated otherwise, and by which changes of upstream. Here are the arguments.
+//!
+//! - `policies`: what a change of policies means and does
+//! - `compare.rs`: both versions on the pods of a cluster
+//! - `concerned.rs`: which changes can matter for a pod
+//! - `decided.rs`: the results of pods under a set of changes
+//! - `causes.rs`: the smallest sets that make a difference
+//! - `report.rs`: text, Markdown and JSON of these
 
+mod causes;
 mod compare;
+mod concerned;
+mod decided;
 mod policies;
 mod report;
 
@@ -37,7 +47,8 @@ impl FromStr for Versions {
     }
 }
 
-/// Shows what a change of policies means and does, or what an upgrade of kube-scheduler would do to pending pods.
+/// Shows what a change of policies means and does, or what an upgrade of kube-scheduler would do: to pending pods, and to each
+/// running one if it were new and alone.
 #[derive(clap::Args, Debug)]
 #[command(
     override_usage = "bayplan diff OLD NEW [OPTIONS]\n       bayplan diff --kubernetes OLD..NEW [OPTIONS]",
@@ -95,7 +106,8 @@ impl Args {
 pub(super) fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitStatus> {
     let Some(Versions { old, new }) = args.kubernetes else { return policies::run(args, out) };
     let progress = Progress::start(out, args.timeout);
-    let Some(setup) = setup::read(&args.from, out)? else { return Ok(ExitStatus::Failure) };
+    let from = setup::From { decides_as: setup::DecidesAs::of(old), ..args.from.clone() };
+    let Some(setup) = setup::read(&from, out)? else { return Ok(ExitStatus::Failure) };
     let comparison = Comparison::of(&setup, old, new, &progress)?;
     drop(progress);
     match args.output.as_str() {

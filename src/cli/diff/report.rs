@@ -1,6 +1,8 @@
 //! What two versions decide, as text, as Markdown and as JSON.
 
-use super::compare::{Comparison, Differing, Outcome};
+use super::causes::Cause;
+use super::compare::{Comparison, Differing};
+use super::decided::Outcome;
 use crate::cli::output::count;
 use crate::cli::{Column, Output, Style, Table};
 use crate::model::{VersionRow, VersionRowKind};
@@ -14,15 +16,18 @@ fn counted(number: usize, word: &str) -> String {
 /// So many pods are listed unless all are wanted.
 const LISTED: usize = 20;
 
-fn names(rows: &[VersionRow]) -> String {
-    match rows.is_empty() {
-        true => "several together".to_owned(),
-        false => rows.iter().map(|row| row.def().id).collect::<Vec<_>>().join(" + "),
+fn names(cause: &Cause) -> String {
+    let ids: Vec<&str> = cause.rows().iter().map(|row| row.def().id).collect();
+    match cause {
+        Cause::Among(_) if ids.len() > 1 => format!("some of {}", ids.join(", ")),
+        _ => ids.join(" + "),
     }
 }
 
-fn place(of: &Outcome) -> String {
+fn place(of: &Outcome, pod: &Differing) -> String {
     let node = match &of.node {
+        None if !of.message.is_empty() && pod.runs => return of.message.clone(),
+        None if pod.runs => return "fits no node".to_owned(),
         None => return "waits".to_owned(),
         Some(node) => node,
     };
@@ -39,17 +44,23 @@ fn place(of: &Outcome) -> String {
 
 /// The heading: how many pods are decided otherwise.
 fn summary(of: &Comparison) -> String {
-    let moved = of.pods.iter().filter(|pod| pod.is_decision()).count();
+    let (moved, would) = (of.moved(false).len(), of.moved(true).len());
     let pods = counted(of.pending, "pending pod");
-    match moved {
+    let running = counted(of.running, "running pod");
+    let first = match moved {
         0 => format!("kube-scheduler {} decides {pods} as {} does", of.new, of.old),
         _ => format!("kube-scheduler {} decides {moved} of {pods} otherwise than {}", of.new, of.old),
+    };
+    match (of.running, would) {
+        (0, _) => first,
+        (_, 0) => format!("{first}; it would decide {running} alike, if each were new and alone"),
+        _ => format!("{first}; it would decide {would} of {running} otherwise, if each were new and alone"),
     }
 }
 
 /// The rows that make a difference, each once, in the order of the table.
 fn causes(of: &Comparison) -> Vec<VersionRow> {
-    let named = |row: &&VersionRow| of.pods.iter().any(|pod| pod.rows.contains(row));
+    let named = |row: &&VersionRow| of.pods.iter().any(|pod| pod.cause.rows().contains(row));
     VersionRow::ALL.iter().filter(named).copied().collect()
 }
 
@@ -63,30 +74,12 @@ pub(super) fn text(of: &Comparison, all: bool, out: &mut Output) -> anyhow::Resu
     if out.quiet {
         return Ok(());
     }
-    let moved: Vec<&Differing> = of.pods.iter().filter(|pod| pod.is_decision()).collect();
-    if !moved.is_empty() {
-        let (old, new) = (format!("IN {}", of.old), format!("IN {}", of.new));
-        let mut table = Table::new(&[
-            Column::words("POD"),
-            Column { head: old.into(), right: false },
-            Column { head: new.into(), right: false },
-            Column::words("BECAUSE OF"),
-        ]);
-        let shown = if all { moved.len() } else { moved.len().min(LISTED) };
-        for pod in moved.iter().take(shown) {
-            let cells = [name(pod), place(&pod.old), place(&pod.new), names(&pod.rows)];
-            table.row(cells.into_iter().map(|cell| (Style::Plain, cell)));
-        }
-        writeln!(out.stdout())?;
-        let drawn = table.draw(out);
-        write!(out.stdout(), "{drawn}")?;
-        if shown < moved.len() {
-            writeln!(out.stdout(), "{} more; `--all` lists them.", moved.len() - shown)?;
-        }
+    for running in [false, true] {
+        table(of, running, all, out)?;
     }
-    for (rows, count) in of.texts() {
+    for (cause, count) in of.texts() {
         let pods = counted(count, "pod");
-        writeln!(out.stdout(), "\nAnother text in events and conditions of {pods}: {}.", names(&rows))?;
+        writeln!(out.stdout(), "\nAnother text in events and conditions of {pods}: {}.", names(cause))?;
     }
     for row in causes(of) {
         let def = row.def();
@@ -98,6 +91,33 @@ pub(super) fn text(of: &Comparison, all: bool, out: &mut Output) -> anyhow::Resu
         for row in &of.applies {
             writeln!(out.stdout(), "  {}: {}", row.def().kind.word(), after(of, *row))?;
         }
+    }
+    Ok(())
+}
+
+/// The pods of one kind that are decided otherwise, with a heading for running ones.
+fn table(of: &Comparison, running: bool, all: bool, out: &mut Output) -> anyhow::Result<()> {
+    let moved = of.moved(running);
+    if moved.is_empty() {
+        return Ok(());
+    }
+    let (old, new) = (format!("IN {}", of.old), format!("IN {}", of.new));
+    let mut table = Table::new(&[
+        Column::words(if running { "RUNNING POD" } else { "POD" }),
+        Column { head: old.into(), right: false },
+        Column { head: new.into(), right: false },
+        Column::words("BECAUSE OF"),
+    ]);
+    let shown = if all { moved.len() } else { moved.len().min(LISTED) };
+    for pod in moved.iter().take(shown) {
+        let cells = [name(pod), place(&pod.old, pod), place(&pod.new, pod), names(&pod.cause)];
+        table.row(cells.into_iter().map(|cell| (Style::Plain, cell)));
+    }
+    writeln!(out.stdout())?;
+    let drawn = table.draw(out);
+    write!(out.stdout(), "{drawn}")?;
+    if shown < moved.len() {
+        writeln!(out.stdout(), "{} more; `--all` lists them.", moved.len() - shown)?;
     }
     Ok(())
 }
@@ -115,21 +135,24 @@ fn after(of: &Comparison, row: VersionRow) -> &'static str {
 /// As Markdown, for a comment on a change.
 pub(super) fn markdown(of: &Comparison, all: bool, out: &mut Output) -> anyhow::Result<()> {
     writeln!(out.stdout(), "### {}\n", summary(of))?;
-    let moved: Vec<&Differing> = of.pods.iter().filter(|pod| pod.is_decision()).collect();
-    if !moved.is_empty() {
-        writeln!(out.stdout(), "| pod | {} | {} | because of |\n|---|---|---|---|", of.old, of.new)?;
+    for (moved, what) in [(of.moved(false), "pod"), (of.moved(true), "running pod")] {
+        if moved.is_empty() {
+            continue;
+        }
+        writeln!(out.stdout(), "| {what} | {} | {} | because of |\n|---|---|---|---|", of.old, of.new)?;
         let shown = if all { moved.len() } else { moved.len().min(LISTED) };
         for pod in moved.iter().take(shown) {
-            let cells = [name(pod), place(&pod.old), place(&pod.new)].map(|cell| cell.replace('|', "\\|"));
-            let [name, old, new] = cells;
-            writeln!(out.stdout(), "| {name} | {old} | {new} | `{}` |", names(&pod.rows))?;
+            let cells = [name(pod), place(&pod.old, pod), place(&pod.new, pod)];
+            let [name, old, new] = cells.map(|cell| cell.replace('|', "\\|"));
+            writeln!(out.stdout(), "| {name} | {old} | {new} | `{}` |", names(&pod.cause))?;
         }
         if shown < moved.len() {
             writeln!(out.stdout(), "\n{} more.", moved.len() - shown)?;
         }
+        writeln!(out.stdout())?;
     }
-    for (rows, count) in of.texts() {
-        writeln!(out.stdout(), "\nAnother text for {}: `{}`.", counted(count, "pod"), names(&rows))?;
+    for (cause, count) in of.texts() {
+        writeln!(out.stdout(), "\nAnother text for {}: `{}`.", counted(count, "pod"), names(cause))?;
     }
     for row in causes(of) {
         writeln!(out.stdout(), "\n- `{}`: {}", row.def().id, after(of, row))?;
@@ -137,10 +160,10 @@ pub(super) fn markdown(of: &Comparison, all: bool, out: &mut Output) -> anyhow::
     Ok(())
 }
 
-fn outcome(of: &Outcome) -> Value {
+fn outcome(whole: &Comparison, of: &Outcome) -> Value {
     json!({
         "node": of.node.as_ref().map(|node| node.to_string()),
-        "best": of.best.iter().map(|node| node.to_string()).collect::<Vec<_>>(),
+        "best": whole.best(of).into_iter().map(|node| node.to_string()).collect::<Vec<_>>(),
         "evicts": of.evicts,
         "message": of.message,
     })
@@ -160,8 +183,9 @@ pub(super) fn json(of: &Comparison) -> Value {
     let pods = of.pods.iter().map(|pod| {
         let kind = if pod.is_decision() { VersionRowKind::Decision } else { VersionRowKind::Text };
         json!({
-            "pod": name(pod), "kind": kind.word(), "before": outcome(&pod.old), "after": outcome(&pod.new),
-            "rows": ids(&pod.rows),
+            "pod": name(pod), "runs": pod.runs, "kind": kind.word(),
+            "before": outcome(of, &pod.old), "after": outcome(of, &pod.new),
+            "rows": ids(pod.cause.rows()), "cause": pod.cause.word(),
         })
     });
     json!({
@@ -170,6 +194,7 @@ pub(super) fn json(of: &Comparison) -> Value {
         "from": of.old.word(),
         "to": of.new.word(),
         "pending": of.pending,
+        "running": of.running,
         "pods": pods.collect::<Vec<_>>(),
         "rows": causes(of).into_iter().map(|one| row(of, one)).collect::<Vec<_>>(),
         "applies": of.applies.iter().map(|one| row(of, *one)).collect::<Vec<_>>(),

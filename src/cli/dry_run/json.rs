@@ -18,8 +18,9 @@ pub(crate) fn report(report: &Report, all_nodes: bool, held: Held) -> Value {
     let decisions: Vec<Value> = pods.map(|pod| of_pod(pod, all_nodes, held)).collect();
     let writes: Vec<Value> =
         report.writes.iter().map(|(object, fields)| json!({"object": object, "fields": fields})).collect();
+    let version = report.scheduler.snapshot().version_rows().version().unwrap_or_default();
     json!({
-        "apiVersion": "bayplan.dev/v1", "kind": "DryRun", "totals": totals(report),
+        "apiVersion": "bayplan.dev/v1", "kind": "DryRun", "kubernetes": version.word(), "totals": totals(report),
         "decisions": decisions, "writes": writes,
     })
 }

@@ -148,7 +148,7 @@ fn cluster(args: &Args, read: &mut Policies, out: &mut Output) -> anyhow::Result
     {
         let named = args.pod.is_some() || args.node.is_some();
         if args.cluster.is_empty() && (named || args.connection.is_given()) {
-            let parts = super::live::Parts { objects: true, configuration: false };
+            let parts = super::live::Parts { objects: true, asks: super::live::Asks::Nothing };
             return super::live::read(&args.connection, super::live::WantedPolicies::No, parts, read, out);
         }
     }
@@ -167,6 +167,7 @@ fn cluster(args: &Args, read: &mut Policies, out: &mut Output) -> anyhow::Result
         file,
         configuration: None,
         saved: loaded.saved,
+        runs: None,
     })
 }
 

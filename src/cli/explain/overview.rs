@@ -64,7 +64,7 @@ pub(super) fn run(
     if args.is_json() {
         let helps = found.helps(setup, &options, &progress, &found.causes);
         drop(progress);
-        out.json(&found.json(&helps))?;
+        out.json(&found.json(&helps, setup.version()))?;
         return Ok(ExitStatus::Success);
     }
     let text = match chosen {
@@ -425,7 +425,7 @@ impl Waiting {
             .collect()
     }
 
-    fn json(&self, helps: &[Option<GroupHelp>]) -> Value {
+    fn json(&self, helps: &[Option<GroupHelp>], version: &str) -> Value {
         let causes: Vec<Value> = self
             .causes
             .iter()
@@ -450,8 +450,8 @@ impl Waiting {
         let states: Vec<Value> =
             self.states.iter().map(|(pod, state)| json!({"pod": pod, "state": state})).collect();
         json!({
-            "apiVersion": "bayplan.dev/v1", "kind": "Waiting", "waiting": self.pods(), "causes": causes,
-            "gated": self.gated_json(), "foreign": self.foreign_json(), "pods": states,
+            "apiVersion": "bayplan.dev/v1", "kind": "Waiting", "kubernetes": version,
+            "waiting": self.pods(), "causes": causes, "gated": self.gated_json(), "foreign": self.foreign_json(), "pods": states,
         })
     }
 }

@@ -198,8 +198,8 @@ fn not_ours(args: &Args, pod: &PodInfo, setup: &Setup, out: &mut Output) -> anyh
         page::write(&asked, setup, (form, args.anonymize), out)?;
     } else if args.is_json() {
         let json = json!({
-            "apiVersion": "bayplan.dev/v1", "kind": "Explanation", "pod": pod.full_name(),
-            "state": "notOurs", "profile": "", "schedulerName": pod.scheduler_name.as_str(), "profiles": names,
+            "apiVersion": "bayplan.dev/v1", "kind": "Explanation", "kubernetes": setup.version(),
+            "pod": pod.full_name(), "state": "notOurs", "profile": "", "schedulerName": pod.scheduler_name.as_str(), "profiles": names,
         });
         out.json(&json)?;
     } else {
@@ -481,7 +481,8 @@ impl PodView<'_> {
     }
 
     fn json(&self) -> anyhow::Result<Value> {
-        let mut json = json!({"apiVersion": "bayplan.dev/v1", "kind": "Explanation"});
+        let version = self.subject.setup.version();
+        let mut json = json!({"apiVersion": "bayplan.dev/v1", "kind": "Explanation", "kubernetes": version});
         let told = serde_json::to_value(self.explanation())?;
         if let (Some(json), Value::Object(told)) = (json.as_object_mut(), told) {
             json.extend(told);

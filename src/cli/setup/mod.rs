@@ -16,7 +16,7 @@ pub(super) use named::full_name;
 pub(super) use named::{made_by, named, nearly_made_by};
 #[cfg(feature = "cluster")]
 pub(super) use profiles::with_arguments;
-pub(super) use read::{Cluster, Origin, load, read};
+pub(super) use read::{Cluster, Origin, RunsAs, load, read};
 pub(super) use saved::taken;
 
 use super::Output;
@@ -101,14 +101,15 @@ pub(super) struct DecidesAs {
 }
 
 impl DecidesAs {
-    /// The version of the flag, else that of the project file, else the newest.
-    pub(super) fn version(self) -> anyhow::Result<KubernetesVersion> {
-        self.version_or(None)
+    /// As this version.
+    pub(super) fn of(version: KubernetesVersion) -> Self {
+        Self { kubernetes: Some(version) }
     }
 
-    /// The version of the flag, else that of a snapshot, else that of the project file, else the newest.
-    fn version_or(self, saved: Option<KubernetesVersion>) -> anyhow::Result<KubernetesVersion> {
-        match self.kubernetes.or(saved) {
+    /// The version of the flag, else the one that is `known` of a snapshot or a running scheduler, else that of the project
+    /// file, else the newest.
+    pub(super) fn version(self, known: Option<KubernetesVersion>) -> anyhow::Result<KubernetesVersion> {
+        match self.kubernetes.or(known) {
             Some(version) => Ok(version),
             None => Ok(super::project::read()?.kubernetes.unwrap_or_default()),
         }
@@ -225,6 +226,13 @@ impl Setup {
     /// The instant at which decisions begin: that of the snapshot, else now.
     pub(super) fn start(&self) -> Time {
         self.taken.unwrap_or_else(|| Time(jiff::Timestamp::now().as_microsecond()))
+    }
+}
+
+impl Setup {
+    /// The version of Kubernetes as whose kube-scheduler decisions are made, for documents.
+    pub(super) fn version(&self) -> &'static str {
+        self.version.word()
     }
 }
 

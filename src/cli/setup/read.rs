@@ -30,7 +30,13 @@ pub(crate) struct Cluster {
     pub configuration: Option<(String, String)>,
     /// What snapshots have beside objects.
     pub saved: Vec<Saved>,
+    /// As which version its scheduler decides.
+    pub runs: Option<RunsAs>,
 }
+
+/// As which version of Kubernetes the scheduler of a live cluster decides, and which one that is: `of the pod
+/// kube-system/kube-scheduler-a`.
+pub(crate) type RunsAs = (KubernetesVersion, String);
 
 /// Where the objects come from.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -85,17 +91,17 @@ pub(crate) fn load(
     origin: Origin,
     out: &mut Output,
 ) -> anyhow::Result<Result<Setup, Box<Policies>>> {
-    let decides = Features::of(from.decides_as.version()?);
-    let mut policies = Policies { size: from.declared.size(), decides, ..Policies::default() };
+    let mut policies = Policies { size: from.declared.size(), ..Policies::default() };
     policies.read_schemas(&from.kinds.schemas)?;
     policies.read(&from.policies)?;
     let already: Vec<SourceId> = policies.texts.iter().map(|id| file_of(&policies, *id)).collect();
     let pods = policies.add_all(&from.pods)?;
-    let Cluster { mut world, namespace, mut others, file, configuration, saved } =
+    let Cluster { mut world, namespace, mut others, file, configuration, saved, runs } =
         cluster(from, origin, &already, &mut policies, out)?;
     let of_saved = saved.iter().find_map(|of| KubernetesVersion::parse(&of.kubernetes).ok());
-    let version = from.decides_as.version_or(of_saved)?;
+    let version = from.decides_as.version(of_saved.or(runs.as_ref().map(|(version, _)| *version)))?;
     policies.decides = Features::of(version);
+    runs.iter().for_each(|runs| say_version(version, runs, out));
     let mut said = std::mem::take(&mut policies.diagnostics);
     let mut not_understood = 0;
     if !pods.is_empty() {
@@ -180,6 +186,20 @@ impl Setup {
     }
 }
 
+/// Says which version counts: that of the running scheduler, or the one of the flag.
+fn say_version(version: KubernetesVersion, (theirs, by): &RunsAs, out: &mut Output) {
+    if version != *theirs {
+        note(
+            out,
+            &format!(
+                "the scheduler of the cluster decides as kube-scheduler {theirs} ({by}), and this as {version}"
+            ),
+        );
+    } else if !out.quiet {
+        let _ = writeln!(out.stderr(), "decides as kube-scheduler {version}, the version {by}");
+    }
+}
+
 /// Adds the objects that policies look up.
 fn look_up(
     kinds: &[Arc<ObjectKind>],
@@ -215,8 +235,8 @@ fn cluster(
 ) -> anyhow::Result<Cluster> {
     #[cfg(feature = "cluster")]
     if from.cluster.is_empty() && origin.may_be_live() {
-        let parts =
-            live::Parts { objects: origin == Origin::FilesOrLive, configuration: from.config.is_none() };
+        let asks = if from.config.is_none() { live::Asks::Configuration } else { live::Asks::Version };
+        let parts = live::Parts { objects: origin == Origin::FilesOrLive, asks };
         return live::read(&from.connection, live::wanted(from), parts, policies, out);
     }
     #[cfg(not(feature = "cluster"))]
@@ -239,6 +259,7 @@ fn cluster(
         file,
         configuration,
         saved: loaded.saved,
+        runs: None,
     })
 }
 

@@ -1,5 +1,6 @@
 //! [`ServerVersion`]: the Kubernetes version of an API server.
 
+use bayplan_model::{NEWEST_SERVER, OLDEST_SERVER, SERVER_FEATURES, ServerFeature};
 use serde_json::Value;
 use std::fmt;
 
@@ -29,6 +30,33 @@ impl ServerVersion {
     /// Whether it is older than a major and minor version.
     pub(crate) fn is_before(&self, version: (u32, u32)) -> bool {
         (self.major, self.minor) < version
+    }
+
+    /// What a scheduler has less of on this API server.
+    pub(crate) fn lacks(&self) -> impl Iterator<Item = &'static ServerFeature> {
+        SERVER_FEATURES.iter().filter(|row| self.is_before(row.since))
+    }
+
+    /// Says in the log what is off on this API server, one line each, and whether it is older or newer than those that are
+    /// known.
+    pub(crate) fn tell(&self) {
+        let ((_, oldest), (_, newest)) = (OLDEST_SERVER, NEWEST_SERVER);
+        if self.is_before(OLDEST_SERVER) {
+            tracing::warn!(server = %self, "API servers before 1.{oldest} are not supported");
+        } else if !self.is_before((NEWEST_SERVER.0, newest + 1)) {
+            tracing::info!(server = %self, "objects are known up to Kubernetes 1.{newest}; newer fields have no effect");
+        }
+        for row in self.lacks() {
+            let (major, minor) = row.since;
+            let gate = match row.gate {
+                "" => String::new(),
+                gate => format!(", unless it runs with the feature gate {gate}"),
+            };
+            tracing::info!(
+                server = %self,
+                "off below Kubernetes {major}.{minor}{gate}: {}: {}", row.what, row.without
+            );
+        }
     }
 }
 
@@ -60,5 +88,13 @@ mod tests {
             assert!(version.is_none_or(|of| of.to_string() == text));
         }
         assert_eq!(ServerVersion::of(&json!({ "major": "1" })), None);
+    }
+
+    #[test]
+    fn an_older_server_has_less() {
+        let lacks = |text: &str| ServerVersion::parse(text).map(|of| of.lacks().count());
+        assert_eq!(lacks("v1.33.0"), Some(SERVER_FEATURES.len()));
+        assert_eq!(lacks("v1.36.3"), Some(1));
+        assert_eq!(lacks("v1.37.2-gke.1"), Some(0));
     }
 }

@@ -34,6 +34,12 @@ fn cause_of(plugin: &str) -> &'static str {
     IN_TREE.iter().find(|known| known.name == plugin).map_or("policy", |known| known.cause)
 }
 
+/// The queues, in the order in which they are counted.
+const QUEUES: [&str; 4] = ["active", "backoff", "unschedulable", "gated"];
+
+/// The type of an entity.
+const POD: &str = "pod";
+
 /// Why upstream ends a batch, from `pkg/scheduler/metrics/metrics.go`.
 const BATCHES_END: [&str; 8] = [
     "pod_failed",
@@ -256,8 +262,12 @@ metrics! {
         "Duration of waiting on permit" from_1_ms;
     pending_pods: Gauges<1> = "scheduler_pending_pods" ["queue"] Stable
         "Number of pending pods, by the queue type";
+    queued_entities: Gauges<2> = "scheduler_queued_entities" ["queue", "type"] Alpha
+        "Number of pending entities, by the queue type; since Kubernetes 1.37, and each is a pod: groups of pods are not built";
     queue_incoming: Counters<2> = "scheduler_queue_incoming_pods_total" ["queue", "event"] Stable
         "Number of pods added to scheduling queues by event and queue type";
+    entities_incoming: Counters<3> = "scheduler_queue_incoming_entities_total" ["queue", "event", "type"] Alpha
+        "Number of entities added to scheduling queues by event and queue type; since Kubernetes 1.37, which leaves a pod out that comes back to the queue it is meant for";
     pod_attempts: Histogram = "scheduler_pod_scheduling_attempts" [] Stable
         "Number of attempts to successfully schedule a pod" one_to_16;
     sli_duration: Histograms<1> = "scheduler_pod_scheduling_sli_duration_seconds" ["attempts"] Beta
@@ -271,7 +281,7 @@ metrics! {
     evictions: Counters<1> = "scheduler_preemption_goroutines_execution_total" ["result"] Alpha
         "Number of evictions of the victims of one preemptor that ran beside the scheduling cycle";
     eviction_duration: Histograms<1> = "scheduler_preemption_goroutines_duration_seconds" ["result"] Alpha
-        "Duration in seconds of these evictions" from_10_ms;
+        "Duration in seconds of these evictions; hidden since Kubernetes 1.37" from_10_ms;
     hint_duration: Histograms<3> = "scheduler_queueing_hint_execution_duration_seconds" ["plugin", "event", "hint"] Alpha
         "Duration for running a queueing hint function of a plugin" from_10_us;
     event_duration: Histograms<1> = "scheduler_event_handling_duration_seconds" ["event"] Alpha
@@ -455,9 +465,7 @@ impl Metrics {
         let metrics = Self::registered();
         metrics.started.set(jiff::Timestamp::now().as_millisecond() as f64 / 1e3);
         // Dashboards expect the samples of every queue from the start.
-        for queue in ["active", "backoff", "unschedulable", "gated"] {
-            metrics.pending_pods.set([queue], 0);
-        }
+        metrics.set_pending([0; QUEUES.len()], false);
         metrics
     }
 
@@ -473,6 +481,23 @@ impl Metrics {
             drop(self.node_hint_duration.with([hinted, profile]));
         }
         drop(self.store_results_duration.with([profile]));
+    }
+
+    /// Takes over how many pods each queue holds, and how many entities where `entities` are counted.
+    pub(crate) fn set_pending(&self, queues: [usize; 4], entities: bool) {
+        for (queue, count) in QUEUES.into_iter().zip(queues) {
+            self.pending_pods.set([queue], count);
+            if entities {
+                self.queued_entities.set([queue, POD], count);
+            }
+        }
+    }
+
+    /// Takes over how many entities were added to queues so far.
+    pub(crate) fn set_entities(&self, incoming: &Incoming) {
+        for (queue, event, count) in incoming {
+            raise(&self.entities_incoming.with([queue, event, POD]), *count);
+        }
     }
 
     /// Takes over the scheduler's counts: pods added to queues so far, and unschedulable pods by

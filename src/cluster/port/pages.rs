@@ -93,12 +93,12 @@ pub struct Started {
 impl Sources {
     /// All pages.
     pub(crate) fn pages(self, Started { configuration, zpages }: Started, access: Access) -> Pages {
-        let policies = self.policies.clone();
+        let (policies, version) = (self.policies.clone(), zpages.emulates);
         Pages {
             health: Health::new(self.checks()),
             zpages,
             configz: Box::new(move || {
-                let page = configz(&configuration, &policies);
+                let page = configz(&configuration, version, &policies);
                 Box::pin(async move { page })
             }),
             resources: self.page(Self::resources),
@@ -186,11 +186,21 @@ impl Sources {
         type AfterBind = (BTreeMap<Symbol, usize>, Vec<(Symbol, &'static str, u64)>);
         type Would = Vec<(Symbol, Symbol, &'static str, u64)>;
         type OfRules = (Waiting, Refusals, Vec<RuleErrors>, Would, AfterBind, BTreeSet<(Symbol, Symbol)>);
-        type Look =
-            ([usize; 4], [usize; 3], ObjectCounts, Incoming, InFlight, Refused, OfRules, Surroundings);
+        type Look = (
+            ([usize; 4], bool),
+            [usize; 3],
+            ObjectCounts,
+            (Incoming, Incoming),
+            InFlight,
+            Refused,
+            OfRules,
+            Surroundings,
+        );
         let look = self.driver.inspect(|scheduler: &mut Scheduler| -> Look {
             let incoming = scheduler.queue_incoming();
-            let incoming = incoming.map(|(queue, event, count)| (queue, event.to_owned(), count)).collect();
+            let owned = |(queue, event, count): (&'static str, &str, u64)| (queue, event.to_owned(), count);
+            let incoming = incoming.map(owned).collect();
+            let incoming = (incoming, scheduler.entities_incoming().map(owned).collect());
             let snapshot = scheduler.snapshot();
             let sizes = [snapshot.node_count(), snapshot.placed_pods(), scheduler.assumed_pods()];
             let refusals = scheduler.rule_refusals();
@@ -215,7 +225,8 @@ impl Sources {
             };
             let in_flight = scheduler.in_flight_by_label();
             let objects = ObjectCounts::of(snapshot);
-            let (queues, refused) = (scheduler.queue_counts(), scheduler.refused_by());
+            let queues = (scheduler.queue_counts(), scheduler.counts_entities());
+            let refused = scheduler.refused_by();
             (queues, sizes, objects, incoming, in_flight, refused, of_rules, surroundings)
         });
         let Ok(Some((queues, sizes, objects, incoming, in_flight, refused, of_rules, surroundings))) =
@@ -224,9 +235,7 @@ impl Sources {
             return;
         };
         let (waiting, refusals, errors, would, after_bind, rules) = of_rules;
-        for (queue, count) in ["active", "backoff", "unschedulable", "gated"].into_iter().zip(queues) {
-            self.metrics.pending_pods.set([queue], count);
-        }
+        self.metrics.set_pending(queues.0, queues.1);
         for (kind, count) in ["nodes", "pods", "assumed_pods"].into_iter().zip(sizes) {
             self.metrics.cache_size.set([kind], count);
         }
@@ -240,7 +249,8 @@ impl Sources {
         for (event, count) in &in_flight {
             self.metrics.inflight_events.set([event], *count);
         }
-        self.metrics.set_queue(&incoming, &refused);
+        self.metrics.set_queue(&incoming.0, &refused);
+        self.metrics.set_entities(&incoming.1);
         self.metrics.set_waiting(&waiting, &refusals, &errors);
         self.metrics.set_would(&would);
         self.metrics.set_after_bind(&after_bind.0, &after_bind.1);
@@ -320,7 +330,7 @@ fn fresh(informers: &Informers) -> Result<(), String> {
 }
 
 /// Every entry has a `kind`, since readers take them for objects.
-fn configz(configuration: &Value, policies: &PolicyState) -> String {
+fn configz(configuration: &Value, version: &str, policies: &PolicyState) -> String {
     let (revision, objects) = policies.objects();
     let objects = objects.iter().map(|object| {
         json!({
@@ -330,5 +340,5 @@ fn configz(configuration: &Value, policies: &PolicyState) -> String {
     });
     let objects: Vec<Value> = objects.collect();
     let policies = json!({"kind": "PoliciesInForce", "revision": revision, "objects": objects});
-    json!({"componentconfig": configuration, "policies": policies}).to_string()
+    json!({"componentconfig": configuration, "kubernetes": version, "policies": policies}).to_string()
 }

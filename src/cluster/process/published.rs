@@ -8,6 +8,7 @@ use crate::inputs::list::listed;
 use crate::inputs::watch::{Collection, rule};
 use crate::policies::config_maps::{name_of, path_of, with_label};
 use crate::writes::calls::now_rfc3339;
+use bayplan_model::KubernetesVersion;
 use http::Method;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -20,6 +21,8 @@ const LABEL: &str = "bayplan.dev/configuration";
 const BY: &str = "bayplan.dev/published-by";
 /// The annotation that tells when its scheduler confirmed it last.
 const SEEN: &str = "bayplan.dev/seen";
+/// The key of the version of Kubernetes as whose kube-scheduler it decides.
+const VERSION: &str = "kubernetes";
 /// The key of the configuration.
 const KEY: &str = "configuration.json";
 /// Our field manager of server-side apply.
@@ -44,6 +47,8 @@ pub(super) struct Publication {
     pub(crate) identity: String,
     /// The configuration, without keys of certificates.
     pub(crate) configuration: Value,
+    /// As which version of Kubernetes it decides.
+    pub(crate) version: &'static str,
 }
 
 impl Publication {
@@ -83,7 +88,7 @@ impl Publication {
                 "name": name, "namespace": self.namespace, "labels": {LABEL: ""},
                 "annotations": {BY: self.identity, SEEN: now_rfc3339()},
             },
-            "data": {KEY: format!("{:#}", self.configuration)},
+            "data": {KEY: format!("{:#}", self.configuration), VERSION: self.version},
         });
         let path = path_of(&format!("{}/{name}", self.namespace));
         let path = format!("{path}?fieldManager={FIELD_MANAGER}&force=true");
@@ -98,6 +103,8 @@ pub struct Running {
     pub from: String,
     /// The configuration as JSON.
     pub text: String,
+    /// As which version of Kubernetes its scheduler decides; `None` where it did not say, or one that is not known here.
+    pub version: Option<KubernetesVersion>,
     /// Whether no scheduler has confirmed it for long.
     pub stale: bool,
 }
@@ -112,6 +119,7 @@ pub struct Published {
     /// When it was confirmed last.
     pub(crate) seen: Option<Timestamp>,
     configuration: Value,
+    version: Option<KubernetesVersion>,
 }
 
 impl Published {
@@ -122,6 +130,7 @@ impl Published {
             by: annotation(BY).unwrap_or_default(),
             seen: annotation(SEEN).and_then(|text| text.parse().ok()),
             configuration: serde_json::from_str(object.data.as_ref()?.get(KEY)?).ok()?,
+            version: object.data.as_ref()?.get(VERSION).and_then(|text| KubernetesVersion::parse(text).ok()),
         })
     }
 
@@ -176,6 +185,7 @@ fn chosen(mut all: Vec<Published>, now: Timestamp) -> Option<Running> {
     let mut all = all.into_iter();
     let first = all.next()?;
     let (mut configuration, mut from) = (first.configuration.clone(), first.words());
+    let version = first.version;
     for other in all.filter(|_| !stale) {
         let named = |of: &Value| of["schedulerName"].clone();
         let known: Vec<Value> =
@@ -187,7 +197,7 @@ fn chosen(mut all: Vec<Published>, now: Timestamp) -> Option<Running> {
             from = format!("{from}, with the profiles {}", other.words());
         }
     }
-    Some(Running { from, text: configuration.to_string(), stale })
+    Some(Running { from, text: configuration.to_string(), version, stale })
 }
 
 #[cfg(test)]
@@ -202,6 +212,7 @@ mod tests {
             by: name.to_owned(),
             seen: seen.parse().ok(),
             configuration: json!({"profiles": [{"schedulerName": profile, "by": name}]}),
+            version: KubernetesVersion::parse(if name == "a" { "1.36" } else { "1.37" }).ok(),
         };
         let names = |all: Vec<Published>| {
             let running = chosen(all, now)?;
@@ -223,6 +234,8 @@ mod tests {
         };
         assert_eq!(names(two()), Some(("b a".into(), false)));
         assert!(chosen(two(), now).unwrap().from.contains("of the scheduler a (ConfigMap n/a"));
+        // The version is that of the scheduler whose configuration comes first.
+        assert_eq!(chosen(two(), now).unwrap().version, Some(KubernetesVersion::V1_37));
         // A scheduler with another lease took over the profile.
         let both = vec![of("a", "2026-01-01T11:58:00Z", "x"), of("b", fresh, "x")];
         assert_eq!(names(both), Some(("b".into(), false)));

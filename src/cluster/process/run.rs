@@ -115,7 +115,8 @@ impl Options {
         let profile =
             || configuration["profiles"][0]["schedulerName"].as_str().unwrap_or_default().to_owned();
         let of = self.election.as_ref().map_or_else(profile, |election| election.name.clone());
-        Some(Publication { namespace, of, identity: self.policies.identity.clone(), configuration })
+        let (identity, version) = (self.policies.identity.clone(), self.shown.zpages.emulates);
+        Some(Publication { namespace, of, identity, configuration, version })
     }
 
     /// Whether it schedules nothing.
@@ -337,6 +338,7 @@ impl Life {
         }
         debugger::start(supervisor, parts.api.clone(), parts.driver.clone()).map_err(RunError::System)?;
         if let Some(version) = reach(&parts.api).await? {
+            version.tell();
             parts.informers.served_by(version);
         }
         supervisor
@@ -490,7 +492,7 @@ impl Parts {
         for (name, stage, on) in &options.gates {
             metrics.feature_enabled.with([name, stage]).set(i64::from(*on));
         }
-        let stopwatch = Arc::new(Stopwatch::new(Arc::clone(&metrics)));
+        let stopwatch = Arc::new(Stopwatch::new(Arc::clone(&metrics), options.version));
         let limits = Limits::new(options.qps, options.burst);
         let api =
             Api::new(&options.target).await?.limited_by(limits).observed_by(Arc::clone(&stopwatch) as Arc<_>);

@@ -7,7 +7,7 @@ use crate::port::metrics::Metrics;
 use bayplan_framework::{
     ActionType, ClusterEvent, EventResource, Mark, Probe, QueueingHint, RuleTimes, Tally, TimedPoint,
 };
-use bayplan_model::Symbol;
+use bayplan_model::{Symbol, VersionRow, VersionRows};
 use http::Method;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::histogram::Histogram;
@@ -31,6 +31,8 @@ const VOLUME_STAGES: [(TimedPoint, &str); 3] =
 /// Measures durations and writes them into metrics.
 pub(crate) struct Stopwatch {
     metrics: Arc<Metrics>,
+    /// Which metrics the version hides.
+    version: VersionRows,
     base: Instant,
     attempts: AtomicU64,
     /// Making the labels of a sample costs more than the sample, so each sample is looked up once.
@@ -118,11 +120,11 @@ impl Tally for Count {
 }
 
 impl Stopwatch {
-    /// Writes into these metrics.
-    pub(crate) fn new(metrics: Arc<Metrics>) -> Self {
+    /// A probe that writes into these metrics what the version does not hide.
+    pub(crate) fn new(metrics: Arc<Metrics>, version: VersionRows) -> Self {
         let base = Instant::now();
         let rules = Arc::new(RuleSamples { metrics: Arc::clone(&metrics), base, samples: Mutex::default() });
-        Self { metrics, base, attempts: AtomicU64::new(0), samples: Mutex::default(), rules }
+        Self { metrics, version, base, attempts: AtomicU64::new(0), samples: Mutex::default(), rules }
     }
 
     /// Brings the counters of evaluations up to date, before the metrics are encoded.
@@ -220,7 +222,9 @@ impl Probe for Stopwatch {
     }
 
     fn evicted(&self, result: &'static str, since: Mark) {
-        self.metrics.eviction_duration.with([result]).observe(self.seconds(since));
+        if !self.version.has(VersionRow::HiddenDurations) {
+            self.metrics.eviction_duration.with([result]).observe(self.seconds(since));
+        }
         self.metrics.evictions.with([result]).inc();
     }
 
@@ -262,7 +266,7 @@ mod tests {
     #[test]
     fn durations_and_counts_have_the_names_of_upstream() {
         let metrics = Arc::new(Metrics::new());
-        let watch = Stopwatch::new(Arc::clone(&metrics));
+        let watch = Stopwatch::new(Arc::clone(&metrics), VersionRows::default());
         let profile = Symbol::new("p");
         let since = watch.mark();
         watch.point(&profile, TimedPoint::PreFilter, "Success", since);
@@ -308,7 +312,7 @@ mod tests {
     #[test]
     fn an_attempt_is_one_sample_of_each_of_its_rules_until_they_go_out_of_service() {
         let metrics = Arc::new(Metrics::new());
-        let watch = Stopwatch::new(Arc::clone(&metrics));
+        let watch = Stopwatch::new(Arc::clone(&metrics), VersionRows::default());
         let times = watch.rule_times();
         let hot = Symbol::new("hot");
         let since = times.mark();

@@ -281,7 +281,7 @@ impl SchedulingQueue {
         queued.info.full_backoff |= full_backoff;
         self.in_flight.end(&queued.info.pod.key);
         let queue = self.put(queued, strategy, snapshot, now);
-        self.incoming.count(queue, "ScheduleAttemptFailure");
+        self.incoming.requeued(queue, strategy, "ScheduleAttemptFailure");
     }
 
     /// Requeues a pod whose plugins were replaced while it was in flight: their hints do not apply to it.
@@ -295,8 +295,9 @@ impl SchedulingQueue {
         queued.note_failure(now);
         self.in_flight.end(&queued.info.pod.key);
         queued.rename(hints);
-        let queue = self.put(queued, RequeueStrategy::AfterBackoff, snapshot, now);
-        self.incoming.count(queue, "ScheduleAttemptFailure");
+        let strategy = RequeueStrategy::AfterBackoff;
+        let queue = self.put(queued, strategy, snapshot, now);
+        self.incoming.requeued(queue, strategy, "ScheduleAttemptFailure");
     }
 
     /// Puts a pod in flight back into the active queue, to be tried again at once: its attempt was given up.
@@ -313,8 +314,9 @@ impl SchedulingQueue {
         if !Arc::ptr_eq(&hints, &queued.hints) {
             queued.rename(hints);
         }
-        let queue = self.put(queued, RequeueStrategy::Immediately, snapshot, now);
-        self.incoming.count(queue, "ScheduleAttemptFailure");
+        let strategy = RequeueStrategy::Immediately;
+        let queue = self.put(queued, strategy, snapshot, now);
+        self.incoming.requeued(queue, strategy, "ScheduleAttemptFailure");
     }
 
     /// What the events since a pod was popped say of it, and whether those that help it come from failed attempts only.
@@ -486,7 +488,7 @@ impl SchedulingQueue {
             let is_room = event.resource == EventResource::AssignedPod && event.action == ActionType::DELETE;
             queued.info.helped |= !is_room;
             let queue = self.put(queued, strategy, snapshot, now);
-            self.incoming.moved(queue, &event.label());
+            self.incoming.moved(queue, strategy, &event.label());
         }
     }
 
@@ -524,7 +526,7 @@ impl SchedulingQueue {
             Some(_) => {
                 if let Some(queued) = self.remove(key) {
                     let queue = self.put(queued, strategy, snapshot, now);
-                    self.incoming.moved(queue, "ForceActivate");
+                    self.incoming.activated(queue, "ForceActivate");
                 }
             }
             None if self.in_flight.contains(key) => {
@@ -550,7 +552,7 @@ impl SchedulingQueue {
         });
         if opens && let Some(queued) = self.remove(key) {
             let queue = self.put(queued, RequeueStrategy::AfterBackoff, snapshot, now);
-            self.incoming.moved(queue, "GateOpened");
+            self.incoming.activated(queue, "GateOpened");
         }
     }
 
@@ -559,7 +561,7 @@ impl SchedulingQueue {
         while let Some(key) = self.unschedulable.alarms.first_due(now).cloned() {
             let Some(queued) = self.remove(&key) else { break };
             let queue = self.put(queued, RequeueStrategy::AfterBackoff, snapshot, now);
-            self.incoming.moved(queue, "Clock");
+            self.incoming.activated(queue, "Clock");
         }
     }
 
@@ -677,7 +679,7 @@ impl SchedulingQueue {
             };
             let queue = self.put(queued, strategy, snapshot, now);
             if waits {
-                self.incoming.moved(queue, "ProfileReplaced");
+                self.incoming.activated(queue, "ProfileReplaced");
             }
         }
     }
@@ -737,7 +739,12 @@ impl SchedulingQueue {
 
     /// The number of pods that entered each queue (active, backoff, unschedulable), by event.
     pub(super) fn incoming(&self) -> impl Iterator<Item = (&'static str, &str, u64)> {
-        self.incoming.iter()
+        self.incoming.pods()
+    }
+
+    /// The number of entities that entered each queue, by event, as 1.37 counts them.
+    pub(super) fn incoming_entities(&self) -> impl Iterator<Item = (&'static str, &str, u64)> {
+        self.incoming.entities()
     }
 
     /// The number of queued pods that each plugin refused in their last attempt: profile, plugin, count.

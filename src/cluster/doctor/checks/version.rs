@@ -3,11 +3,7 @@
 use crate::api::server_version::ServerVersion;
 use crate::doctor::facts::{Facts, Part};
 use crate::doctor::finding::Finding;
-
-/// The oldest Kubernetes that the manifests and the watches work with.
-const OLDEST: (u32, u32) = (1, 33);
-/// The newest Kubernetes whose objects are known.
-const NEWEST: (u32, u32) = (1, 37);
+use bayplan_model::{NEWEST_SERVER, OLDEST_SERVER};
 
 pub(super) fn check(facts: &Facts) -> Part<Vec<Finding>> {
     let text = facts.version.as_ref().map_err(Clone::clone)?;
@@ -17,13 +13,13 @@ pub(super) fn check(facts: &Facts) -> Part<Vec<Finding>> {
                 .because("whether it is supported is not known"),
         ]);
     };
-    let (major, minor) = OLDEST;
-    if version.is_before(OLDEST) {
+    let (major, minor) = OLDEST_SERVER;
+    if version.is_before(OLDEST_SERVER) {
         return Ok(vec![Finding::error(format!("the API server has version {version}")).because(format!(
             "Bayplan works with Kubernetes {major}.{minor} and newer: upgrade the control plane first"
         ))]);
     }
-    let (major, newest) = NEWEST;
+    let (major, newest) = NEWEST_SERVER;
     if !version.is_before((major, newest + 1)) {
         return Ok(vec![Finding::note(format!("the API server has version {version}"))
             .because(format!("Bayplan knows the objects of Kubernetes up to {major}.{newest}; fields that are newer have no effect"))]);
