@@ -109,7 +109,7 @@ pub(super) enum Asks {
 pub(super) struct Parts {
     /// The objects.
     pub objects: bool,
-    /// What is asked about its scheduler.
+    /// What the command asks about its scheduler.
     pub asks: Asks,
 }
 

@@ -255,7 +255,8 @@ impl<'a> Ended<'a> {
 
     fn json(&self) -> Value {
         let mut told = json!({
-            "apiVersion": "bayplan.dev/v1", "kind": "Explanation", "pod": self.pod.full_name(),
+            "apiVersion": "bayplan.dev/v1", "kind": "Explanation", "kubernetes": self.setup.version(),
+            "pod": self.pod.full_name(),
             "state": if self.refused.is_some() { "refusedByKubelet" } else { "finished" },
             "verdict": self.verdict(&super::pod::plain()), "wouldHelp": [],
         });
