@@ -166,10 +166,7 @@ mod tests {
         assert_eq!(at(0, "/metadata/name"), at(0, "/metadata/labels/kubernetes.io~1hostname"));
         assert_eq!(after[0]["metadata"]["labels"]["kubernetes.io/arch"], "arm64");
         assert_eq!(at(0, "/spec/taints/0/key"), at(1, "/spec/tolerations/0/key"));
-        assert_eq!(
-            at(0, "/status/images/0/names/0"),
-            at(1, "/spec/containers/0/image")
-        );
+        assert_eq!(at(0, "/status/images/0/names/0"), at(1, "/spec/containers/0/image"));
         assert_eq!(at(1, "/spec/schedulerName"), "default-scheduler");
         let selector = after[1]["spec"]["nodeSelector"].as_object().unwrap();
         let (key, value) = selector.iter().next().unwrap();
