@@ -157,8 +157,10 @@ fn live(
     Ok((found.objects, found.missing))
 }
 
+/// This instant, in whole seconds, as the API server writes times.
 fn now() -> String {
-    jiff::Timestamp::now().to_string()
+    let second = jiff::Timestamp::now().as_second();
+    jiff::Timestamp::from_second(second).unwrap_or_default().to_string()
 }
 
 /// Bytes as people say them.
