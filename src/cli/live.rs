@@ -6,18 +6,22 @@ use super::Output;
 use super::input::Policies;
 use super::setup::{Cluster, From, note, quoted};
 use crate::cluster::api::client::{ConnectError, Target};
-use crate::cluster::inputs::list::{self, ListError, Options};
+use crate::cluster::inputs::list::{self, ListError, Listed, Options};
 use crate::cluster::inputs::node_metrics;
 use crate::cluster::policies::choice::Origin;
 use crate::cluster::policies::config_maps::POLICY_NAMESPACE;
 use crate::cluster::policies::listing::{PolicyObject, State};
 use crate::cluster::policies::verdict::Texts;
 use crate::cluster::process::published::Running;
+use crate::cluster::viewer::follower::Follower;
 use crate::diag::{self, Severity, Source};
 use crate::dry_run::Others;
+use crate::lang::analysis::cost::Size;
 use crate::lang::policy_set::CompiledPolicy;
+use crate::lang::schemas::Schemas;
 use crate::lang::types::ObjectKind;
-use crate::model::{Object, Reading};
+use crate::model::{KindName, Object, Reading};
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -92,9 +96,93 @@ pub(super) fn target(connection: &Connection) -> Target {
     }
 }
 
+/// How a live cluster is read.
+#[derive(Clone, Copy)]
+pub(super) enum Reader<'a> {
+    /// Now, once.
+    Once(&'a Connection),
+    /// As watches show it, for the options with which it is followed.
+    Followed(&'a Follower),
+}
+
+impl Reader<'_> {
+    /// The cluster, without what policies look up.
+    fn listed(self, of: Wanted) -> anyhow::Result<Listed> {
+        match self {
+            Self::Once(connection) => match list::read(&options(connection, of)) {
+                Err(ListError::Connect(ConnectError::NotInCluster(_))) => Err(not_found()),
+                other => Ok(other?),
+            },
+            // Policies of files are read again and again, and may name further kinds by now.
+            Self::Followed(follower) => {
+                let mut listed = follower.listed();
+                let unknown = missing_of(&listed.policies.schemas, of.kinds);
+                listed.policies.schemas.merge(&follower.described(&unknown));
+                Ok(listed)
+            }
+        }
+    }
+
+    /// The objects of kinds that policies look up.
+    pub(super) fn look_up(self, kinds: &[Arc<ObjectKind>], out: &mut Output) -> anyhow::Result<Vec<Object>> {
+        let (objects, missing) = match self {
+            Self::Once(connection) => list::look_up(&target(connection), kinds)?,
+            Self::Followed(follower) => follower.look_up(kinds),
+        };
+        for missing in &missing {
+            note(out, missing);
+        }
+        Ok(objects)
+    }
+
+    /// What nodes use now.
+    pub(super) fn metrics(self, out: &mut Output) -> anyhow::Result<Vec<Reading>> {
+        let (readings, said) = match self {
+            Self::Once(connection) => node_metrics::read(&target(connection))?,
+            Self::Followed(follower) => follower.metrics(),
+        };
+        if let Some(said) = said {
+            note(out, &said);
+        }
+        Ok(readings)
+    }
+}
+
+/// The kinds of these names that are not known.
+pub(super) fn missing_of(known: &Schemas, mut kinds: BTreeSet<KindName>) -> BTreeSet<KindName> {
+    kinds.retain(|name| known.get(name).is_none());
+    kinds
+}
+
+/// What is read of a cluster beside its objects.
+pub(super) struct Wanted {
+    /// Which policies.
+    pub policies: WantedPolicies,
+    /// For which size of the cluster they are compiled.
+    pub size: Size,
+    /// Kinds that other policies look up.
+    pub kinds: BTreeSet<KindName>,
+    /// Whether the configuration of its scheduler is read.
+    pub configuration: bool,
+}
+
+/// The options that read the cluster of a connection.
+pub(super) fn options(connection: &Connection, of: Wanted) -> Options {
+    let Wanted { policies, size, kinds, configuration } = of;
+    Options { target: target(connection), policies, size, kinds, configuration }
+}
+
+/// The error of a command that finds no cluster.
+pub(super) fn not_found() -> anyhow::Error {
+    anyhow::anyhow!(
+        "no cluster: give its files with `--cluster FILE`, or a kubeconfig with `--kubeconfig FILE` \
+         (neither KUBECONFIG nor ~/.kube/config exists)"
+    )
+}
+
 /// Reads the cluster, and adds its policies to `policies`; with the configuration of its scheduler, if the command `asks`.
 pub(super) fn read(
-    connection: &Connection,
+    reader: Reader,
     wanted: WantedPolicies,
     asks: bool,
     policies: &mut Policies,
@@ -106,20 +194,8 @@ pub(super) fn read(
         WantedPolicies::In(namespaces) | WantedPolicies::IfAllowed(namespaces) => namespaces.join(", "),
         WantedPolicies::No => String::new(),
     };
-    let options = Options {
-        target: target(connection),
-        policies: wanted,
-        size: policies.size,
-        kinds,
-        configuration: asks,
-    };
-    let listed = match list::read(&options) {
-        Err(ListError::Connect(ConnectError::NotInCluster(_))) => anyhow::bail!(
-            "no cluster: give its files with `--cluster FILE`, or a kubeconfig with `--kubeconfig FILE` \
-             (neither KUBECONFIG nor ~/.kube/config exists)"
-        ),
-        other => other?,
-    };
+    let listed =
+        reader.listed(Wanted { policies: wanted, size: policies.size, kinds, configuration: asks })?;
     for missing in &listed.missing {
         note(out, missing);
     }
@@ -178,28 +254,6 @@ fn configuration(
             None
         }
     }
-}
-
-/// The objects of kinds that policies look up.
-pub(super) fn look_up(
-    connection: &Connection,
-    kinds: &[Arc<ObjectKind>],
-    out: &mut Output,
-) -> anyhow::Result<Vec<Object>> {
-    let (objects, missing) = list::look_up(&target(connection), kinds)?;
-    for missing in &missing {
-        note(out, missing);
-    }
-    Ok(objects)
-}
-
-/// What nodes use now.
-pub(super) fn metrics(connection: &Connection, out: &mut Output) -> anyhow::Result<Vec<Reading>> {
-    let (readings, said) = node_metrics::read(&target(connection))?;
-    if let Some(said) = said {
-        note(out, &said);
-    }
-    Ok(readings)
 }
 
 /// Adds the policies of an object that are in service, with warnings about its problems.

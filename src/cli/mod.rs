@@ -38,6 +38,8 @@ mod policies;
 #[cfg(feature = "cluster")]
 mod doctor;
 #[cfg(feature = "cluster")]
+mod ui;
+#[cfg(feature = "cluster")]
 mod rbac;
 #[cfg(feature = "cluster")]
 mod run_args;
@@ -121,6 +123,9 @@ enum Command {
     Diff(diff::Args),
     /// Explains why a pod waits and what would help, or why it is where it is.
     Explain(explain::Args),
+    /// Serves the bay plan of a cluster to browsers of this host, as it changes, and tries policies on it; writes nothing.
+    #[cfg(feature = "cluster")]
+    Ui(Box<ui::Args>),
     /// Checks policies and reports every mistake with its place and a way out.
     Lint(lint::Args),
     /// Runs tests of policies: every case of the `*.test.yaml` files.
@@ -220,6 +225,8 @@ pub fn main(arguments: impl IntoIterator<Item = std::ffi::OsString>) -> ExitStat
         Command::DryRun(args) => dry_run::run(&args.with_version(), &mut out),
         Command::Diff(args) => diff::run(&args, &mut out),
         Command::Explain(args) => explain::run(&args.with_version(), &mut out),
+        #[cfg(feature = "cluster")]
+        Command::Ui(args) => ui::run(&args.with_version(), &mut out),
         Command::Lint(args) => lint::run(&args, &mut out),
         Command::Test(args) => test::run(&args, &mut out),
         Command::Eval(args) => eval::run(&args, &mut out),

@@ -11,3 +11,4 @@ pub mod extender;
 pub mod port;
 pub mod rights;
 pub mod doctor;
+pub mod viewer;

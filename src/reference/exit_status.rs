@@ -56,6 +56,12 @@ pub static EXIT_STATUSES: &[ExitRow] = &[
         failure: "the pod or node does not exist, or the input could not be read",
     },
     ExitRow {
+        command: "ui",
+        success: "a signal (SIGTERM, SIGINT) ended it",
+        findings: "",
+        failure: "the cluster cannot be read, a policy or the configuration has an error, or the port is in use",
+    },
+    ExitRow {
         command: "lint",
         success: "no errors; with `--deny`, nothing of what it names either",
         findings: "errors, or what `--deny` names",

@@ -4,15 +4,22 @@
 //! - `read.rs`: reads everything
 //! - `profiles.rs`: policies as plugins of the profiles
 //! - `named.rs`: the pod that a name means
+//! - `what_if.rs`: the same cluster with other policies and pods
 
 mod named;
 mod profiles;
 mod read;
+#[cfg(feature = "cluster")]
+mod what_if;
 
 pub(super) use named::{made_by, named, nearly_made_by};
 #[cfg(feature = "cluster")]
 pub(super) use profiles::with_arguments;
+#[cfg(feature = "cluster")]
+pub(super) use read::read_from;
 pub(super) use read::{Cluster, Origin, load, read};
+#[cfg(feature = "cluster")]
+pub(super) use what_if::{Changed, Text, with_texts};
 
 use super::Output;
 use super::input::Policies;
@@ -20,6 +27,8 @@ use super::input::Policies;
 use super::live;
 use crate::config::{NodeSelection, SchedulerConfig};
 use crate::diag::{Diagnostic, Severity, SourceId, Tally, draw};
+#[cfg(feature = "cluster")]
+use crate::dry_run::Others;
 use crate::dry_run::{Makers, World};
 use crate::lang::analysis::cost::Size;
 use crate::model::KubernetesVersion;
@@ -186,6 +195,9 @@ pub(super) struct Setup {
     pub profiles: Arc<Profiles>,
     /// What made the ReplicaSets and Jobs of the files.
     pub makers: Makers,
+    /// Objects of files that policies may look up.
+    #[cfg(feature = "cluster")]
+    others: Others,
     /// Warnings about the profiles.
     pub warnings: Vec<String>,
     /// The number of objects of `--pods` that were skipped and may create pods.

@@ -7,6 +7,8 @@ use crate::cli::Output;
 use crate::cli::input::Policies;
 #[cfg(feature = "cluster")]
 use crate::cli::live;
+#[cfg(feature = "cluster")]
+use crate::cluster::viewer::follower::Follower;
 use crate::config::{self, SchedulerConfig};
 use crate::diag::{Diagnostic, Source, SourceId, Span, codes};
 use crate::dry_run::{self, Others, World, daemon_sets, dump, namespaces};
@@ -29,17 +31,37 @@ pub(crate) struct Cluster {
 }
 
 /// Where the objects come from.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone)]
 pub(crate) enum Origin {
     /// Files, or the live cluster when there are none.
     FilesOrLive,
     /// Files, which may be none.
     Files,
+    /// A live cluster that is followed.
+    #[cfg(feature = "cluster")]
+    Followed(Follower),
+}
+
+impl Origin {
+    /// How a live cluster is read; `None`: the objects are those of files.
+    #[cfg(feature = "cluster")]
+    fn live<'a>(&'a self, from: &'a From) -> Option<live::Reader<'a>> {
+        match self {
+            Self::FilesOrLive if from.cluster.is_empty() => Some(live::Reader::Once(&from.connection)),
+            Self::FilesOrLive | Self::Files => None,
+            Self::Followed(follower) => Some(live::Reader::Followed(follower)),
+        }
+    }
 }
 
 /// Reads everything and prints warnings. `None`: mistakes were printed, and nothing can be decided.
 pub(crate) fn read(from: &From, out: &mut Output) -> anyhow::Result<Option<Setup>> {
-    let mut setup = match load(from, Origin::FilesOrLive, out)? {
+    read_from(from, &Origin::FilesOrLive, out)
+}
+
+/// As [`read`], from objects of this origin.
+pub(crate) fn read_from(from: &From, origin: &Origin, out: &mut Output) -> anyhow::Result<Option<Setup>> {
+    let mut setup = match load(from, origin, out)? {
         Ok(setup) => setup,
         Err(policies) => {
             complain(&policies, out)?;
@@ -68,7 +90,7 @@ pub(crate) fn read(from: &From, out: &mut Output) -> anyhow::Result<Option<Setup
 /// Reads everything and prints nothing about it. `Err`: texts and mistakes, nothing can be decided.
 pub(crate) fn load(
     from: &From,
-    origin: Origin,
+    origin: &Origin,
     out: &mut Output,
 ) -> anyhow::Result<Result<Setup, Box<Policies>>> {
     let decides = Features::of(from.decides_as.version()?);
@@ -89,12 +111,13 @@ pub(crate) fn load(
     policies.schemas.merge(&others.schemas);
     policies.compile();
     #[cfg(feature = "cluster")]
-    if from.cluster.is_empty() && origin == Origin::FilesOrLive && !policies.kinds().is_empty() {
-        world.objects.extend(live::look_up(&from.connection, &policies.kinds(), out)?);
-    }
-    #[cfg(feature = "cluster")]
-    if from.cluster.is_empty() && origin == Origin::FilesOrLive && policies.read_metrics() {
-        world.metrics.extend(live::metrics(&from.connection, out)?);
+    if let Some(reader) = origin.live(from) {
+        if !policies.kinds().is_empty() {
+            world.objects.extend(reader.look_up(&policies.kinds(), out)?);
+        }
+        if policies.read_metrics() {
+            world.metrics.extend(reader.metrics(out)?);
+        }
     }
     look_up(&policies.kinds(), &others, file, (&mut world, &mut said));
     said.append(&mut policies.diagnostics);
@@ -114,6 +137,8 @@ pub(crate) fn load(
             namespace,
             profiles,
             makers: others.makers(),
+            #[cfg(feature = "cluster")]
+            others,
             warnings,
             not_understood,
             config,
@@ -154,15 +179,15 @@ fn file_of(policies: &Policies, text: SourceId) -> SourceId {
 /// Reads the objects, and the policies among them except those of the files `already` read.
 fn cluster(
     from: &From,
-    origin: Origin,
+    origin: &Origin,
     already: &[SourceId],
     policies: &mut Policies,
     out: &mut Output,
 ) -> anyhow::Result<Cluster> {
     #[cfg(feature = "cluster")]
-    if from.cluster.is_empty() && origin == Origin::FilesOrLive {
+    if let Some(reader) = origin.live(from) {
         let asks = from.config.is_none();
-        return live::read(&from.connection, live::wanted(from), asks, policies, out);
+        return live::read(reader, live::wanted(from), asks, policies, out);
     }
     #[cfg(not(feature = "cluster"))]
     let _ = (origin, out);
