@@ -1,6 +1,6 @@
 # Every command for people and CI. CI calls nothing else.
 
-.PHONY: help build page test test-core test-page test-cluster test-upstream test-scenarios lint fmt ci bench bench-page bench-cluster soak control-plane dist image measure site golden golden-ship fuzz deny deny-local test-ship ci-ship
+.PHONY: help build page test test-core test-page test-cluster test-upstream test-scenarios lint fmt ci bench bench-page bench-cluster soak control-plane dist image measure site golden golden-page golden-ship fuzz deny deny-local test-ship ci-ship
 
 help: ## Prints this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /|/' | awk -F'|' '{printf "  make %-15s %s\n", $$1, $$2}'
@@ -77,6 +77,9 @@ soak: control-plane ## Changes a cluster at random for ten minutes (BAYPLAN_SOAK
 
 golden: ## Rewrites the expected outputs of the tests; read the difference before you commit it
 	BAYPLAN_GOLDEN=write cargo test --test tests
+
+golden-page: ## Writes the pictures of the views anew (tests/page/looks); look at each before you commit it
+	BAYPLAN_GOLDEN=write BAYPLAN_PAGE_TESTS=tests/page/looks.test.mjs tests/page/test.sh --test-name-pattern='looks of the views'
 
 golden-ship: ## Writes the manifests of `deploy/` anew from the chart, and the picture of the README
 	BAYPLAN_GOLDEN=write tests/ship/test.sh -k 'generated_files or picture'

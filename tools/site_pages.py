@@ -21,7 +21,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 COPIED = ["docs", "examples", "policies", "policies-cel", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "LICENSE"]
 # Pages of `docs` by part; a page that is in none of them is an error.
 CONTENTS = {
-    "Run it": ["install", "ways", "doctor", "rights", "cluster-policies", "behaviour", "running", "metrics", "versions", "feature-gates", "performance",
+    "Run it": ["install", "ways", "doctor", "rights", "cluster-policies", "behaviour", "running", "metrics", "page", "versions", "feature-gates", "performance",
                "release"],
     "Write policies": ["tutorial", "language", "documents", "tests", "ci"],
     "Look it up": ["statements", "fields", "functions", "codes", "cel", "cel-differences", "cel-conformance", "exit-status",

@@ -13,11 +13,15 @@ use crate::cluster::policies::config_maps::POLICY_NAMESPACE;
 use crate::cluster::policies::listing::{PolicyObject, State};
 use crate::cluster::policies::verdict::Texts;
 use crate::cluster::process::published::Running;
+use crate::cluster::viewer::follower::Follower;
 use crate::diag::{self, Severity, Source};
 use crate::dry_run::Others;
+use crate::lang::analysis::cost::Size;
 use crate::lang::policy_set::CompiledPolicy;
+use crate::lang::schemas::Schemas;
 use crate::lang::types::ObjectKind;
-use crate::model::{KubernetesVersion, Object, PodInfo, Reading, Symbol};
+use crate::model::{KindName, KubernetesVersion, Object, PodInfo, Reading, Symbol};
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -113,9 +117,95 @@ pub(super) struct Parts {
     pub asks: Asks,
 }
 
+/// How a live cluster is read.
+#[derive(Clone, Copy)]
+pub(super) enum Reader<'a> {
+    /// Now, once.
+    Once(&'a Connection),
+    /// As watches show it, for the options with which it is followed.
+    Followed(&'a Follower),
+}
+
+impl Reader<'_> {
+    /// The cluster, without what policies look up.
+    fn listed(self, of: Wanted) -> anyhow::Result<Listed> {
+        match self {
+            Self::Once(connection) => match list::read(&options(connection, of)) {
+                Err(ListError::Connect(ConnectError::NotInCluster(_))) => Err(not_found()),
+                other => Ok(other?),
+            },
+            // Policies of files are read again and again, and may name further kinds by now.
+            Self::Followed(follower) => {
+                let mut listed = follower.listed();
+                let unknown = missing_of(&listed.policies.schemas, of.kinds);
+                listed.policies.schemas.merge(&follower.described(&unknown));
+                Ok(listed)
+            }
+        }
+    }
+
+    /// The objects of kinds that policies look up.
+    pub(super) fn look_up(self, kinds: &[Arc<ObjectKind>], out: &mut Output) -> anyhow::Result<Vec<Object>> {
+        let (objects, missing) = match self {
+            Self::Once(connection) => list::look_up(&target(connection), kinds)?,
+            Self::Followed(follower) => follower.look_up(kinds),
+        };
+        for missing in &missing {
+            note(out, missing);
+        }
+        Ok(objects)
+    }
+
+    /// What nodes use now.
+    pub(super) fn metrics(self, out: &mut Output) -> anyhow::Result<Vec<Reading>> {
+        let (readings, said) = match self {
+            Self::Once(connection) => node_metrics::read(&target(connection))?,
+            Self::Followed(follower) => follower.metrics(),
+        };
+        if let Some(said) = said {
+            note(out, &said);
+        }
+        Ok(readings)
+    }
+}
+
+/// The kinds of these names that are not known.
+pub(super) fn missing_of(known: &Schemas, mut kinds: BTreeSet<KindName>) -> BTreeSet<KindName> {
+    kinds.retain(|name| known.get(name).is_none());
+    kinds
+}
+
+/// What is read of a cluster beside its objects.
+pub(super) struct Wanted {
+    /// Which policies.
+    pub policies: WantedPolicies,
+    /// For which size of the cluster they are compiled.
+    pub size: Size,
+    /// Kinds that other policies look up.
+    pub kinds: BTreeSet<KindName>,
+    /// Whether the configuration of its scheduler is read.
+    pub configuration: bool,
+    /// Whether its objects are.
+    pub objects: bool,
+}
+
+/// The options that read the cluster of a connection.
+pub(super) fn options(connection: &Connection, of: Wanted) -> Options {
+    let Wanted { policies, size, kinds, configuration, objects } = of;
+    Options { target: target(connection), policies, size, kinds, objects, configuration }
+}
+
+/// The error of a command that finds no cluster.
+pub(super) fn not_found() -> anyhow::Error {
+    anyhow::anyhow!(
+        "no cluster: give its files with `--cluster FILE`, or a kubeconfig with `--kubeconfig FILE` \
+         (neither KUBECONFIG nor ~/.kube/config exists)"
+    )
+}
+
 /// Reads parts of the cluster, and adds its policies to `policies`.
 pub(super) fn read(
-    connection: &Connection,
+    reader: Reader,
     wanted: WantedPolicies,
     parts: Parts,
     policies: &mut Policies,
@@ -128,21 +218,14 @@ pub(super) fn read(
         WantedPolicies::In(namespaces) | WantedPolicies::IfAllowed(namespaces) => namespaces.join(", "),
         WantedPolicies::No => String::new(),
     };
-    let options = Options {
-        target: target(connection),
+    let of = Wanted {
         policies: wanted,
         size: policies.size,
         kinds,
-        objects: parts.objects,
         configuration: asks != Asks::Nothing,
+        objects: parts.objects,
     };
-    let listed = match list::read(&options) {
-        Err(ListError::Connect(ConnectError::NotInCluster(_))) => anyhow::bail!(
-            "no cluster: give its files with `--cluster FILE`, or a kubeconfig with `--kubeconfig FILE` \
-             (neither KUBECONFIG nor ~/.kube/config exists)"
-        ),
-        other => other?,
-    };
+    let listed = reader.listed(of)?;
     for missing in &listed.missing {
         note(out, missing);
     }
@@ -228,31 +311,9 @@ fn configuration(
     }
 }
 
-/// The objects of kinds that policies look up.
-pub(super) fn look_up(
-    connection: &Connection,
-    kinds: &[Arc<ObjectKind>],
-    out: &mut Output,
-) -> anyhow::Result<Vec<Object>> {
-    let (objects, missing) = list::look_up(&target(connection), kinds)?;
-    for missing in &missing {
-        note(out, missing);
-    }
-    Ok(objects)
-}
-
 /// A pod by its name, whatever has become of it.
 pub(super) fn pod(connection: &Connection, namespace: &str, name: &str) -> anyhow::Result<Option<PodInfo>> {
     Ok(list::pod(&target(connection), namespace, name)?)
-}
-
-/// What nodes use now.
-pub(super) fn metrics(connection: &Connection, out: &mut Output) -> anyhow::Result<Vec<Reading>> {
-    let (readings, said) = node_metrics::read(&target(connection))?;
-    if let Some(said) = said {
-        note(out, &said);
-    }
-    Ok(readings)
 }
 
 /// Adds the policies of an object that are in service, with warnings about its problems.

@@ -41,6 +41,8 @@ mod policies;
 #[cfg(feature = "cluster")]
 mod doctor;
 #[cfg(feature = "cluster")]
+mod ui;
+#[cfg(feature = "cluster")]
 mod rbac;
 #[cfg(feature = "cluster")]
 mod run_args;
@@ -129,6 +131,9 @@ enum Command {
     Explain(explain::Args),
     /// Saves what decisions read of a cluster in one file: objects, configuration and policies.
     Snapshot(snapshot::Args),
+    /// Serves the bay plan of a cluster to browsers of this host, as it changes, and tries policies on it; writes nothing.
+    #[cfg(feature = "cluster")]
+    Ui(Box<ui::Args>),
     /// Checks policies and reports every mistake with its place and a way out.
     Lint(lint::Args),
     /// Runs tests of policies: every case of the `*.test.yaml` files.
@@ -231,6 +236,8 @@ pub fn main(arguments: impl IntoIterator<Item = std::ffi::OsString>) -> ExitStat
         Command::Diff(args) => diff::run(&args, &mut out),
         Command::Explain(args) => explain::run(&args.with_version(), &mut out),
         Command::Snapshot(args) => snapshot::run(&args.with_version(), &mut out),
+        #[cfg(feature = "cluster")]
+        Command::Ui(args) => ui::run(&args.with_version(), &mut out),
         Command::Lint(args) => lint::run(&args, &mut out),
         Command::Test(args) => test::run(&args, &mut out),
         Command::Eval(args) => eval::run(&args, &mut out),

@@ -97,6 +97,19 @@ impl Progress {
         Self { state, line: Some(line), by_default }
     }
 
+    /// Work of which nothing is shown, and which a signal does not end.
+    #[cfg(feature = "cluster")]
+    pub(super) fn silent() -> Self {
+        let stage = Stage { what: READING, of: 0 };
+        let state = State {
+            stage: Mutex::new((stage, false)),
+            ends: Condvar::new(),
+            done: AtomicUsize::new(0),
+            part: Mutex::new(None),
+        };
+        Self { state: Arc::new(state), line: None, by_default: Arc::default() }
+    }
+
     /// What counts this work.
     pub(super) fn steps(&self) -> Steps {
         Steps(Some(self.state.clone()))

@@ -12,3 +12,4 @@ pub mod admission;
 pub mod port;
 pub mod rights;
 pub mod doctor;
+pub mod viewer;

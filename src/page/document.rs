@@ -19,7 +19,7 @@ pub struct BayPlan {
     pub kind: String,
     /// The version of the program.
     pub program: String,
-    /// The command: `dry-run` or `explain`.
+    /// The command: `dry-run`, `explain` or `ui`.
     pub command: String,
     /// The flags that chose the input, for further commands; empty, or with a blank in front.
     pub flags: String,
@@ -108,7 +108,7 @@ pub struct PodColumns {
     pub requests: Vec<i64>,
     /// How many seconds old they are.
     pub age: Vec<i64>,
-    /// Rows of their nodes before the pending pods were placed.
+    /// Rows of their nodes before the pending pods were placed; in `ui`, of a change that is tried, without the change.
     pub before: Vec<i64>,
     /// Rows of their nodes.
     pub node: Vec<i64>,

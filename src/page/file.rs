@@ -14,17 +14,44 @@ const SLOT: &str = "<!--bayplan:document-->";
 /// Where the text goes that is shown without scripts.
 const TEXT: &str = "<!--bayplan:text-->";
 
+/// How its content security policy begins, and the first part of it.
+const POLICY: &str = "http-equiv=\"Content-Security-Policy\" content=\"";
+const NOTHING: &str = "default-src 'none'";
+
 /// A page that opens from a file and asks for nothing else. `text`: what the command prints, for a browser without scripts.
 ///
 /// # Errors
 /// If the document cannot be written as JSON.
 pub fn html(plan: &BayPlan, text: &str) -> std::io::Result<String> {
-    let mut packed = ZlibEncoder::new(Vec::new(), Compression::best());
+    let packed = zlib(plan, Compression::best())?;
+    // The text goes in last: it is not searched for places.
+    let page = PAGE.replacen(SLOT, &base64(&packed), 1);
+    Ok(page.replacen(TEXT, &escaped(text), 1))
+}
+
+/// A document for a page that is served: quickly, since it goes to a browser of this host.
+///
+/// # Errors
+/// If the document cannot be written as JSON.
+pub fn packed(plan: &BayPlan) -> std::io::Result<Vec<u8>> {
+    zlib(plan, Compression::fast())
+}
+
+fn zlib(plan: &BayPlan, level: Compression) -> std::io::Result<Vec<u8>> {
+    let mut packed = ZlibEncoder::new(Vec::new(), level);
     serde_json::to_writer(&mut packed, plan)?;
     packed.flush()?;
-    // The text goes in last: it is not searched for places.
-    let page = PAGE.replacen(SLOT, &base64(&packed.finish()?), 1);
-    Ok(page.replacen(TEXT, &escaped(text), 1))
+    packed.finish()
+}
+
+/// The page without a document, which asks the server that it comes from for documents; and its content security policy, which
+/// the server sends with it.
+pub fn served() -> (String, String) {
+    let policy = PAGE.split_once(POLICY).and_then(|(_, rest)| rest.split_once('"')).map_or("", |(of, _)| of);
+    let asks = policy.replacen(NOTHING, &format!("{NOTHING}; connect-src 'self'"), 1);
+    let page = PAGE.replacen(policy, &asks, 1).replacen(SLOT, "served", 1).replacen(TEXT, "", 1);
+    // An element of a page cannot forbid that the page is framed.
+    (page, format!("{asks}; frame-ancestors 'none'"))
 }
 
 /// Text as text of a page.
@@ -86,6 +113,19 @@ mod tests {
         assert_eq!((PAGE.matches(SLOT).count(), PAGE.matches(TEXT).count()), (1, 1));
         let page = html(&BayPlan::default(), "<b>").unwrap();
         assert!(!page.contains(SLOT) && !page.contains(TEXT) && page.contains("&lt;b&gt;"));
+    }
+
+    #[test]
+    fn a_served_page_may_ask_its_server_and_nobody_else() {
+        let (page, policy) = served();
+        assert!(
+            policy.starts_with("default-src 'none'; connect-src 'self'; script-src 'sha256-"),
+            "{policy}"
+        );
+        assert!(policy.ends_with("; frame-ancestors 'none'"), "{policy}");
+        assert!(page.contains(policy.trim_end_matches("; frame-ancestors 'none'")));
+        assert!(!page.contains(SLOT) && !page.contains(TEXT));
+        assert!(!html(&BayPlan::default(), "").unwrap().contains("connect-src"), "a file asks for nothing");
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The bay plan: what lies where in a cluster, what is free, what waits and why. [`BayPlan`] is the one document of
-//! everything that is shown; [`html`] makes a page of it that opens from a file, [`svg`] a picture of the bays.
+//! everything that is shown; [`html`] makes a page of it that opens from a file, [`svg`] a picture of the bays, and [`served`]
+//! the page that asks `bayplan ui` for documents ([`packed`]).
 //!
 //! Called by `cli`, which hands in what `dry-run` and `explain` say. The page shows these numbers and words and computes
 //! no others. The sources of the page are in `ui`; `page.html` is built of them (`make page`).
@@ -23,6 +24,6 @@ pub use document::{
     RuleReasons, RuleText,
 };
 pub use explained::explained;
-pub use file::html;
+pub use file::{html, packed, served};
 pub use picture::svg;
 pub use strings::Strings;

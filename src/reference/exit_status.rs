@@ -68,6 +68,12 @@ pub static EXIT_STATUSES: &[ExitRow] = &[
         failure: "the cluster could not be read, a policy or the configuration has an error, or the file could not be written",
     },
     ExitRow {
+        command: "ui",
+        success: "a signal (SIGTERM, SIGINT) ended it",
+        findings: "",
+        failure: "the cluster cannot be read, a policy or the configuration has an error, or the port is in use",
+    },
+    ExitRow {
         command: "lint",
         success: "no errors; with `--deny`, nothing of what it names either",
         findings: "errors, or what `--deny` names",

@@ -128,7 +128,7 @@ shapes! {
     }
     BayPlan "dry-run -o bay-plan" {
         "program" "string" "the version of the program"
-        "command" "string" "`dry-run` or `explain`"
+        "command" "string" "`dry-run`, `explain` or `ui`"
         "flags" "string" "the flags that chose the input"
         "at" "string" "when it was made"
         "opens" "string" "the view that the page opens on: `bays`, `quay` or `why`"

@@ -176,7 +176,8 @@ fn a_reduced_snapshot_has_the_verdict_and_little_else() {
     let kinds: Vec<&str> = objects.iter().map(|object| object["kind"].as_str().unwrap()).collect();
     assert_eq!(kinds, ["Node", "Pod"], "one node has both reasons: {objects:#?}");
     assert_eq!(objects[0]["metadata"].get("labels"), None);
-    let but_when = |text: &str| text.lines().filter(|line| !line.starts_with(",\"taken\"")).collect::<String>();
+    let but_when =
+        |text: &str| text.lines().filter(|line| !line.starts_with(",\"taken\"")).collect::<String>();
     let again = reduce("acme-huge").1.out;
     assert_eq!(but_when(&again), but_when(&ended.out), "equal input gives equal bytes but for the instant");
     fs::write(folder.join("small.json"), &ended.out).unwrap();

@@ -1,7 +1,8 @@
-// Measures the page of 5,000 nodes with 100,000 pods (BAYPLAN_NODES, BAYPLAN_PODS); prints figures and never fails.
+// Measures the page of 5,000 nodes with 100,000 pods (BAYPLAN_NODES, BAYPLAN_PODS), and what-if of `bayplan ui` at 1,000 nodes with
+// 20,000 pods beside a dry run; prints figures and never fails.
 // `make bench-page` runs it; a browser that shares its cores with others is slower.
 import { statSync } from "node:fs";
-import { cluster, file, open, run } from "./browser.mjs";
+import { cluster, file, open, run, ui } from "./browser.mjs";
 
 const NODES = Number(process.env.BAYPLAN_NODES ?? 5000);
 const PODS = Number(process.env.BAYPLAN_PODS ?? 20 * NODES);
@@ -15,7 +16,7 @@ const letters = (length) => Array.from({ length }, () => {
 }).join("");
 
 const amounts = { cpu: "64", memory: "256Gi", pods: "110" };
-const nodes = Array.from({ length: NODES }, (_, at) => {
+const nodes = (number) => Array.from({ length: number }, (_, at) => {
   const name = `ip-10-${at >> 16}-${(at >> 8) & 255}-${at & 255}.example.internal`;
   const labels = { "kubernetes.io/hostname": name, "topology.kubernetes.io/zone": ZONES[at % 3], "node.kubernetes.io/instance-type": `m${at % 7}.16xlarge` };
   return { apiVersion: "v1", kind: "Node", metadata: { name, labels }, status: { allocatable: amounts, capacity: amounts, conditions: [{ type: "Ready", status: "True" }] } };
@@ -27,16 +28,40 @@ const pod = (name, namespace, app, requests, spec) => ({
   apiVersion: "v1", kind: "Pod", metadata: { name, namespace, labels: { app } },
   spec: { containers: [{ name: "main", image: "registry.example/app:1", resources: { requests } }], ...spec },
 });
-const running = Array.from({ length: PODS }, (_, at) => {
+const running = (number, on) => Array.from({ length: number }, (_, at) => {
   const app = apps[(at * 7919) % apps.length];
-  return pod(`${app.name}-${app.hash}-${letters(5)}`, `team-${at % 120}`, app.name, app.requests, { nodeName: nodes[at % NODES].metadata.name });
+  return pod(`${app.name}-${app.hash}-${letters(5)}`, `team-${at % 120}`, app.name, app.requests, { nodeName: on[at % on.length].metadata.name });
 });
 const waiting = Array.from({ length: 300 }, (_, at) => {
   const spec = at % 3 === 0 ? { nodeSelector: { disk: "nvme" } } : {};
   return pod(`wait-${at}`, "quay", "wait", { cpu: at % 3 === 1 ? "100" : "1", memory: at % 3 === 2 ? "1Ti" : "1Gi" }, spec);
 });
 
-const path = file(run(`dry-run --cluster ${cluster([...nodes, ...running, ...waiting])} -o html`));
+const whole = (nodeCount, podCount) => {
+  const all = nodes(nodeCount);
+  return cluster([...all, ...running(podCount, all), ...waiting]);
+};
+
+/** What a policy would change, decided on the cluster that a tab shows, beside a dry run of the same files. */
+async function whatIf(nodeCount, podCount) {
+  const path = whole(nodeCount, podCount);
+  const { address } = await ui(`--cluster ${path}`);
+  const policy = 'policy spare {\n  filter no-zone-a {\n    reject "node(s) in zone a" when node.labels["topology.kubernetes.io/zone"] == "a"\n  }\n}\n';
+  const timed = async (act) => {
+    const began = performance.now();
+    await act();
+    return ((performance.now() - began) / 1000).toFixed(2);
+  };
+  const first = await timed(async () => (await fetch(`${address}document?after=0`)).arrayBuffer());
+  const body = JSON.stringify({ texts: [{ name: "spare.bay", text: policy }] });
+  const ask = async () => (await fetch(`${address}what-if`, { method: "POST", headers: { "content-type": "application/json" }, body })).arrayBuffer();
+  const answers = [await timed(ask), await timed(ask), await timed(ask)];
+  const dryRun = await timed(() => run(`dry-run --cluster ${path}`));
+  console.log(`${nodeCount} nodes, ${podCount} pods, ${waiting.length} waiting: what-if ${answers.join(", ")} s (target: below 1); the first document ${first} s; dry-run with reading its file ${dryRun} s`);
+}
+
+await whatIf(1000, 20000);
+const path = file(run(`dry-run --cluster ${whole(NODES, PODS)} -o html`));
 console.log(`${NODES} nodes, ${PODS} pods: ${(statSync(path).size / 1e6).toFixed(2)} MB (target: below 6)`);
 for (const view of ["bays", "quay"]) {
   const began = performance.now();

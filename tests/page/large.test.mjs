@@ -122,10 +122,12 @@ test("the bays as a table add up, and say who fills a zone", () =>
     assert.deepEqual(found.map((row) => row.slice(0, 2)), ["a", "b", "c", "d", "e"].map((zone) => [`zone-${zone}`, "100"]));
     const pods = found.reduce((sum, row) => sum + Number(row[2].replace(/,/g, "")), 0);
     assert.match(await tab.locator(".words").innerText(), new RegExp(`with ${count(pods)} pods`));
-    for (const row of found) {
-      const [, resource, words] = row.at(-1).match(/^(\S+): (.*)$/);
-      assert.equal(resource, "cpu");
-      const requested = words.split(", ").reduce((sum, of) => sum + Number(of.split(" ").pop()), 0);
+    const fillers = await tab.evaluate(() => [...document.querySelectorAll(".bays .plain")].map((of) => [...of.children].map((one) => one.textContent)));
+    assert.equal(fillers.length, found.length);
+    for (const [at, row] of found.entries()) {
+      assert.match(fillers[at][0], /^cpu: /);
+      assert.ok(fillers[at].some((words) => /^nvidia\.com\/gpu: (train|whale) \d+/.test(words)), fillers[at].join(" | "));
+      const requested = fillers[at][0].slice(5).split(", ").reduce((sum, of) => sum + Number(of.split(" ").pop()), 0);
       const [free, all] = row[3].split(" of ").map(Number);
       assert.equal(all - free, requested, row.join(" | "));
     }

@@ -1,9 +1,10 @@
 #!/bin/sh
-# Tests the page in Chromium (`make test-page`). Arguments go to node's test runner.
+# Tests the page in Chromium (`make test-page`). Arguments go to node's test runner; BAYPLAN_PAGE_TESTS names some files.
 #
 # BAYPLAN_BINARY is the program, by default the debug build, which is built first; BAYPLAN_CHROMIUM the browser. Without a
 # browser, as root on Debian, its package is installed. A machine that cannot have node, npm or a browser runs none of the
-# tests: the last lines say how many did not run. With CI set that is a failure.
+# tests: the last lines say how many did not run. With CI set that is a failure. So it is for the tests of a live cluster on a
+# machine without the control plane of the cluster tests, which `make control-plane` builds.
 set -eu
 
 cd "$(dirname -- "$0")/../.."
@@ -45,4 +46,10 @@ if [ -z "${BAYPLAN_BINARY-}" ]; then
 fi
 BAYPLAN_BINARY=$(realpath "$BAYPLAN_BINARY")
 export BAYPLAN_BINARY BAYPLAN_CHROMIUM
-tools/page.sh node --test --test-reporter=spec "$@" tests/page/*.test.mjs
+tools/page.sh node --test --test-reporter=spec "$@" ${BAYPLAN_PAGE_TESTS:-tests/page/*.test.mjs}
+control_plane=$(tests/control-plane/build.sh --cached 2>/dev/null) || control_plane=
+if ! [ -x "$control_plane/kube-apiserver" ]; then
+    echo
+    echo "NOT RUN: $(grep -c '{ skip }' tests/page/live.test.mjs) tests of the page, because this machine has no kube-apiserver: \`make control-plane\`"
+    if in_ci; then exit 1; fi
+fi

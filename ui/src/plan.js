@@ -45,6 +45,8 @@ export class Plan {
   /** @param {Document} document */
   constructor(document) {
     this.of = document;
+    /** @type {Plan | undefined} The cluster without the change that this one shows. */
+    this.base = undefined;
     const { nodes, pods } = document;
     /** @type {number[][]} The pods of each node. */
     this.podsOn = nodes.name.map(() => []);

@@ -1,7 +1,7 @@
 // What is chosen, kept in the address behind `#`: a link shows what its sender saw.
 
 /**
- * @typedef {"bays" | "quay" | "matrix" | "why" | "rule" | "change"} View
+ * @typedef {"bays" | "quay" | "matrix" | "why" | "rule" | "change" | "what-if"} View
  * @typedef {{view: View, pod: string, node: string, cause: string, set: string, rule: string, group: string,
  *   colour: string, find: string, zoom: string, moment: string}} Choice
  */
@@ -14,7 +14,11 @@ export const VIEWS = [
   { view: "why", title: "Why here" },
   { view: "rule", title: "Rule" },
   { view: "change", title: "Before / after" },
+  { view: "what-if", title: "What if" },
 ];
+
+/** The views of a file, which cannot ask what would be. */
+export const OF_FILES = VIEWS.filter(({ view }) => view !== "what-if");
 
 /** @type {(keyof Choice)[]} */
 const FIELDS = ["view", "pod", "node", "cause", "set", "rule", "group", "colour", "find", "zoom", "moment"];

@@ -7,13 +7,17 @@ export class Unreadable extends Error {}
 
 /** @param {string} text @returns {Promise<Document>} */
 export async function unpack(text) {
+  return inflate(() => bytes(text.trim()));
+}
+
+/** @param {() => Uint8Array<ArrayBuffer>} packed @returns {Promise<Document>} */
+export async function inflate(packed) {
   if (typeof DecompressionStream === "undefined") {
     throw new Unreadable("This browser cannot unpack the page: it has no DecompressionStream. Use a newer one.");
   }
   let json = "";
   try {
-    const packed = bytes(text.trim());
-    const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
+    const stream = new Blob([packed()]).stream().pipeThrough(new DecompressionStream("deflate"));
     json = await new Response(stream).text();
   } catch {
     throw new Unreadable("This file is not complete: what it shows cannot be unpacked. Write it again.");

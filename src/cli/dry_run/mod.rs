@@ -112,6 +112,12 @@ pub(super) fn schedule_by(
 }
 
 impl How {
+    /// As without flags.
+    #[cfg(feature = "cluster")]
+    pub(super) fn usual() -> Self {
+        Self { order: "queue".to_owned(), tie_break: "random".to_owned(), seed: 0, timeout: None }
+    }
+
     /// The options of the run.
     pub(super) fn options(&self, setup: &setup::Setup) -> Options {
         Options {
@@ -165,8 +171,15 @@ pub(super) fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitStatus> {
     let flags = format!("{}{}", args.from.flags(), args.how.flags());
     if let Some(form) = page::Form::of(&args.output) {
         let text = text::report(&setup, &report, &args.how, args.all, &flags, &plain());
-        let asked =
-            page::Asked { command: "dry-run", flags, how: &args.how, namespace: None, pod: None, text };
+        let asked = page::Asked {
+            command: "dry-run",
+            flags,
+            how: &args.how,
+            namespace: None,
+            pod: None,
+            text,
+            before: None,
+        };
         page::write_report(&asked, (&setup, &options, &report), (form, args.anonymize), progress, out)?;
         return status(args, &setup, &report);
     }

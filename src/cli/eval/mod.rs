@@ -149,7 +149,8 @@ fn cluster(args: &Args, read: &mut Policies, out: &mut Output) -> anyhow::Result
         let named = args.pod.is_some() || args.node.is_some();
         if args.cluster.is_empty() && (named || args.connection.is_given()) {
             let parts = super::live::Parts { objects: true, asks: super::live::Asks::Nothing };
-            return super::live::read(&args.connection, super::live::WantedPolicies::No, parts, read, out);
+            let reader = super::live::Reader::Once(&args.connection);
+            return super::live::read(reader, super::live::WantedPolicies::No, parts, read, out);
         }
     }
     #[cfg(not(feature = "cluster"))]

@@ -46,8 +46,15 @@ pub(super) fn run(
     if let Some(form) = page::Form::of(&args.output) {
         let text = ended.text(args, &super::pod::plain());
         let flags = args.flags();
-        let asked =
-            page::Asked { command: "explain", flags, how: &args.how, namespace: None, pod: None, text };
+        let asked = page::Asked {
+            command: "explain",
+            flags,
+            how: &args.how,
+            namespace: None,
+            pod: None,
+            text,
+            before: None,
+        };
         page::write(&asked, setup, (form, args.anonymize), out)?;
     } else if args.is_json() {
         out.json(&ended.json())?;

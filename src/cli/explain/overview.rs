@@ -35,8 +35,14 @@ pub(super) fn run(
     progress: Progress,
     out: &mut Output,
 ) -> anyhow::Result<ExitStatus> {
-    let options = Options { records: RecordLevel::Outcome, ..args.how.options(setup) };
-    let report = schedule(setup, &options, &progress);
+    // A page shows scores, too.
+    let records = match page::Form::of(&args.output) {
+        Some(_) => RecordLevel::Ranked,
+        None => RecordLevel::Outcome,
+    };
+    let made = Options { records, ..args.how.options(setup) };
+    let report = schedule(setup, &made, &progress);
+    let options = Options { records: RecordLevel::Outcome, ..made.clone() };
     let found = Waiting::of(args.namespace.as_deref(), setup, (&options, &report), &progress);
     let chosen = match args.cause {
         None => None,
@@ -49,7 +55,6 @@ pub(super) fn run(
         let shown = found.shown(args.all);
         let helps = found.helps(setup, &options, &progress, &found.causes[..shown]);
         let text = found.text(args, &helps, shown, &plain());
-        drop(progress);
         let asked = page::Asked {
             command: "explain",
             flags: args.flags(),
@@ -57,8 +62,9 @@ pub(super) fn run(
             namespace: args.namespace.as_deref(),
             pod: None,
             text,
+            before: None,
         };
-        page::write(&asked, setup, (form, args.anonymize), out)?;
+        page::write_report(&asked, (setup, &made, &report), (form, args.anonymize), progress, out)?;
         return Ok(ExitStatus::Success);
     }
     if args.is_json() {

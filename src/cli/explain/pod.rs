@@ -127,6 +127,7 @@ pub(super) fn run(
             namespace: None,
             pod: Some(pod),
             text,
+            before: None,
         };
         page::write(&asked, setup, (form, args.anonymize), out)?;
     } else if args.is_json() {
@@ -194,6 +195,7 @@ fn not_ours(args: &Args, pod: &PodInfo, setup: &Setup, out: &mut Output) -> anyh
             namespace: None,
             pod: None,
             text,
+            before: None,
         };
         page::write(&asked, setup, (form, args.anonymize), out)?;
     } else if args.is_json() {

@@ -55,7 +55,7 @@ pub(super) fn of_example() -> TestNodes {
 /// Nodes of a cluster file.
 pub(super) fn of_file(file: &Path, out: &mut Output) -> anyhow::Result<TestNodes> {
     let from = From { cluster: vec![file.to_owned()], ..From::default() };
-    chosen(&from, Origin::Files, out)
+    chosen(&from, &Origin::Files, out)
 }
 
 /// Nodes of a live cluster, of which nothing else is used.
@@ -68,11 +68,11 @@ pub(super) fn of_live(live: &Live, out: &mut Output) -> anyhow::Result<TestNodes
     };
     // An empty name: no policies are read.
     let from = From { connection, policy_namespaces: vec![String::new()], ..From::default() };
-    chosen(&from, Origin::FilesOrLive, out)
+    chosen(&from, &Origin::FilesOrLive, out)
 }
 
 /// Some nodes of different shapes.
-fn chosen(from: &From, origin: Origin, out: &mut Output) -> anyhow::Result<TestNodes> {
+fn chosen(from: &From, origin: &Origin, out: &mut Output) -> anyhow::Result<TestNodes> {
     let setup = match setup::load(from, origin, out)? {
         Ok(setup) => setup,
         Err(policies) => {

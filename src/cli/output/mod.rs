@@ -277,6 +277,12 @@ impl Output {
     pub fn finish(&mut self) -> std::io::Result<()> {
         self.stdout.finish()
     }
+
+    /// Writes out what was written so far, by a command that goes on.
+    #[cfg(feature = "cluster")]
+    pub fn flush(&mut self) -> std::io::Result<()> {
+        std::io::Write::flush(&mut self.stdout)
+    }
 }
 
 /// An error of several lines that are our own, such as drawn diagnostics. All other errors are printed as

@@ -14,7 +14,7 @@ use crate::explain::overview::{Cause, Example};
 use crate::framework::Exempted;
 use crate::lang::policy_set::CompiledPolicy;
 use crate::lang::typed::Mode;
-use crate::model::{Object, PodKey, Time};
+use crate::model::{Object, PodKey, Symbol, Time};
 use crate::page::{
     BayPlan, CauseOfWait, Explained, PodState, PolicyText, RuleText, Strings, cluster, decisions,
 };
@@ -22,6 +22,21 @@ use crate::plugins::policy::of_profile;
 use crate::scheduler::RecordLevel;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
+
+/// Nodes of pods, by the names of the pods.
+pub(crate) type Before = FxHashMap<String, Symbol>;
+
+/// Where a document shows pods.
+#[cfg(feature = "cluster")]
+pub(crate) fn places(plan: &BayPlan) -> Before {
+    let columns = plan.pods.name.iter().zip(&plan.pods.namespace).zip(&plan.pods.node);
+    let placed = columns.filter_map(|((name, namespace), node)| {
+        let namespace = plan.strings.get(usize::try_from(*namespace).ok()?)?;
+        let node = plan.nodes.name.get(usize::try_from(*node).ok()?)?;
+        Some((format!("{namespace}/{name}"), Symbol::new(node)))
+    });
+    placed.collect()
+}
 
 /// For how many causes an example is explained.
 const EXPLAINED: usize = 20;
@@ -36,8 +51,10 @@ pub(super) fn plan(
     let outcomes = Options { records: RecordLevel::Outcome, recorded_pod: None, ..options.clone() };
     let waiting = Waiting::of(asked.namespace, setup, (&outcomes, report), progress);
     let shown = waiting.causes.len().min(EXPLAINED);
-    let helps = waiting.helps(setup, &outcomes, progress, waiting.causes.get(..shown).unwrap_or_default());
-    let (pods, rows) = pods(setup, report, &waiting);
+    // A change that is tried is answered as fast as it is decided: what would help is a search.
+    let searched = if asked.before.is_none() { shown } else { 0 };
+    let helps = waiting.helps(setup, &outcomes, progress, waiting.causes.get(..searched).unwrap_or_default());
+    let (pods, rows) = pods((setup, report), &waiting, asked.before);
     let mut strings = Strings::default();
     let mut plan = BayPlan {
         api_version: "bayplan.dev/v1".to_owned(),
@@ -116,7 +133,11 @@ fn focus(
 }
 
 /// All pods: those that were pending in the order in which they were tried, then the others. With their rows.
-fn pods(setup: &Setup, report: &Report, waiting: &Waiting) -> (Vec<PodState>, FxHashMap<PodKey, usize>) {
+fn pods(
+    (setup, report): (&Setup, &Report),
+    waiting: &Waiting,
+    before: Option<&Before>,
+) -> (Vec<PodState>, FxHashMap<PodKey, usize>) {
     let causes: FxHashMap<&PodKey, usize> = waiting
         .causes
         .iter()
@@ -138,7 +159,7 @@ fn pods(setup: &Setup, report: &Report, waiting: &Waiting) -> (Vec<PodState>, Fx
         pods.push(PodState {
             pod: pod.pod.clone(),
             state: state_word(&standing),
-            before: None,
+            before: before.and_then(|before| before.get(&pod.pod.full_name()).cloned()),
             node,
             message: message(pod, &standing),
             cause: causes.get(&pod.pod.key).copied(),
@@ -154,7 +175,10 @@ fn pods(setup: &Setup, report: &Report, waiting: &Waiting) -> (Vec<PodState>, Fx
                 (None, true) => "terminating",
                 (None, false) => "evicted",
             },
-            before: pod.node_name.clone(),
+            before: match before {
+                Some(before) => before.get(&pod.full_name()).cloned(),
+                None => pod.node_name.clone(),
+            },
             node,
             message: String::new(),
             cause: None,
@@ -199,7 +223,8 @@ fn example(
     let question =
         Question { framework, snapshot: &snapshot, pod, now, trials: TRIALS / 3, excepting: &excepting };
     let waits = matches!(standing(of_pod), Standing::Waiting { .. });
-    let helps = if waits { that_help(explanation, &question) } else { Suggestions::default() };
+    let searched = waits && asked.before.is_none();
+    let helps = if searched { that_help(explanation, &question) } else { Suggestions::default() };
     let verdict = verdict(explanation, Some(of_pod), (None, asked.how), &plain());
     Some(explained::of(&subject, report, (row, &verdict), (&helps, false)))
 }

@@ -14,9 +14,12 @@ use super::progress::Progress;
 use super::setup::Setup;
 use crate::dry_run::{Options, Report};
 use crate::explain::Suggestions;
-use crate::page::{anonymized, html, svg};
+use crate::page::{BayPlan, anonymized, html, svg};
 use crate::plugins::IN_TREE;
 use crate::scheduler::RecordLevel;
+pub(super) use assemble::Before;
+#[cfg(feature = "cluster")]
+pub(super) use assemble::places;
 
 /// A form of the bay plan.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -53,6 +56,8 @@ pub(super) struct Asked<'a> {
     pub pod: Option<Pod<'a>>,
     /// What the command prints as text.
     pub text: String,
+    /// Where pods are without a change that is tried; `None`: where they are in the cluster.
+    pub before: Option<&'a Before>,
 }
 
 /// The pod that was named.
@@ -90,6 +95,16 @@ pub(super) fn write(
     write_report(asked, (setup, &options, &report), (form, anonymize), progress, out)
 }
 
+/// The bay plan at the end of a dry run.
+pub(super) fn plan(
+    asked: &Asked,
+    setup: &Setup,
+    (options, report): (&Options, &Report),
+    progress: &Progress,
+) -> BayPlan {
+    assemble::plan(asked, setup, (options, report), progress)
+}
+
 /// Writes the bay plan at the end of a dry run.
 pub(super) fn write_report(
     asked: &Asked,
@@ -98,18 +113,18 @@ pub(super) fn write_report(
     progress: Progress,
     out: &mut Output,
 ) -> anyhow::Result<()> {
-    let mut plan = assemble::plan(asked, setup, (options, report), &progress);
+    let mut made = plan(asked, setup, (options, report), &progress);
     let mut text = asked.text.as_str();
     if anonymize {
         let plugins: Vec<&str> = IN_TREE.iter().map(|plugin| plugin.name).collect();
-        plan = anonymized(&plan, &plugins);
+        made = anonymized(&made, &plugins);
         text = "";
     }
     drop(progress);
     match form {
-        Form::Html => out.trusted(html(&plan, text)?.as_bytes())?,
-        Form::Svg => out.trusted(svg(&plan).as_bytes())?,
-        Form::Json => out.json(&serde_json::to_value(&plan)?)?,
+        Form::Html => out.trusted(html(&made, text)?.as_bytes())?,
+        Form::Svg => out.trusted(svg(&made).as_bytes())?,
+        Form::Json => out.json(&serde_json::to_value(&made)?)?,
     }
     Ok(())
 }

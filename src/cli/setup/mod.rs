@@ -5,19 +5,28 @@
 //! - `profiles.rs`: policies as plugins of the profiles
 //! - `named.rs`: the pod that a name means
 //! - `saved.rs`: what a snapshot has beside objects
+//! - `what_if.rs`: the same cluster with other policies and pods
 
 mod named;
 mod profiles;
 mod read;
 mod saved;
+#[cfg(feature = "cluster")]
+mod what_if;
 
 #[cfg(feature = "cluster")]
 pub(super) use named::full_name;
 pub(super) use named::{made_by, named, nearly_made_by};
 #[cfg(feature = "cluster")]
 pub(super) use profiles::with_arguments;
-pub(super) use read::{Cluster, Origin, RunsAs, load, read};
+#[cfg(feature = "cluster")]
+pub(super) use read::RunsAs;
+#[cfg(feature = "cluster")]
+pub(super) use read::read_from;
+pub(super) use read::{Cluster, Origin, load, read};
 pub(super) use saved::taken;
+#[cfg(feature = "cluster")]
+pub(super) use what_if::{Changed, Text, with_texts};
 
 use super::Output;
 use super::input::Policies;

@@ -7,6 +7,8 @@ use crate::cli::Output;
 use crate::cli::input::Policies;
 #[cfg(feature = "cluster")]
 use crate::cli::live;
+#[cfg(feature = "cluster")]
+use crate::cluster::viewer::follower::Follower;
 use crate::config::{self, SchedulerConfig};
 use crate::diag::{Diagnostic, Source, SourceId, Span, codes};
 use crate::dry_run::saved::Saved;
@@ -39,7 +41,7 @@ pub(crate) struct Cluster {
 pub(crate) type RunsAs = (KubernetesVersion, String);
 
 /// Where the objects come from.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone)]
 pub(crate) enum Origin {
     /// Files, or the live cluster when there are none.
     FilesOrLive,
@@ -47,19 +49,38 @@ pub(crate) enum Origin {
     Files,
     /// As `FilesOrLive`, but of a live cluster policies and configuration alone.
     FilesOrRules,
+    /// A live cluster that is followed.
+    #[cfg(feature = "cluster")]
+    Followed(Follower),
 }
 
 #[cfg(feature = "cluster")]
 impl Origin {
-    /// Whether a live cluster is read where there are no files.
-    fn may_be_live(self) -> bool {
-        self != Self::Files
+    /// How a live cluster is read; `None`: everything is of files.
+    fn live<'a>(&'a self, from: &'a From) -> Option<live::Reader<'a>> {
+        match self {
+            Self::FilesOrLive | Self::FilesOrRules if from.cluster.is_empty() => {
+                Some(live::Reader::Once(&from.connection))
+            }
+            Self::FilesOrLive | Self::FilesOrRules | Self::Files => None,
+            Self::Followed(follower) => Some(live::Reader::Followed(follower)),
+        }
+    }
+
+    /// Whether the objects of a live cluster are read.
+    fn reads_objects(&self) -> bool {
+        !matches!(self, Self::FilesOrRules)
     }
 }
 
 /// Reads everything and prints warnings. `None`: mistakes were printed, and nothing can be decided.
 pub(crate) fn read(from: &From, out: &mut Output) -> anyhow::Result<Option<Setup>> {
-    let mut setup = match load(from, Origin::FilesOrLive, out)? {
+    read_from(from, &Origin::FilesOrLive, out)
+}
+
+/// As [`read`], from objects of this origin.
+pub(crate) fn read_from(from: &From, origin: &Origin, out: &mut Output) -> anyhow::Result<Option<Setup>> {
+    let mut setup = match load(from, origin, out)? {
         Ok(setup) => setup,
         Err(policies) => {
             complain(&policies, out)?;
@@ -88,7 +109,7 @@ pub(crate) fn read(from: &From, out: &mut Output) -> anyhow::Result<Option<Setup
 /// Reads everything and prints nothing about it. `Err`: texts and mistakes, nothing can be decided.
 pub(crate) fn load(
     from: &From,
-    origin: Origin,
+    origin: &Origin,
     out: &mut Output,
 ) -> anyhow::Result<Result<Setup, Box<Policies>>> {
     let mut policies = Policies { size: from.declared.size(), ..Policies::default() };
@@ -112,14 +133,13 @@ pub(crate) fn load(
     policies.schemas.merge(&others.schemas);
     policies.compile();
     #[cfg(feature = "cluster")]
-    let live = from.cluster.is_empty() && origin == Origin::FilesOrLive;
-    #[cfg(feature = "cluster")]
-    if live && !policies.kinds().is_empty() {
-        world.objects.extend(live::look_up(&from.connection, &policies.kinds(), out)?);
-    }
-    #[cfg(feature = "cluster")]
-    if live && policies.read_metrics() {
-        world.metrics.extend(live::metrics(&from.connection, out)?);
+    if let Some(reader) = origin.live(from).filter(|_| origin.reads_objects()) {
+        if !policies.kinds().is_empty() {
+            world.objects.extend(reader.look_up(&policies.kinds(), out)?);
+        }
+        if policies.read_metrics() {
+            world.metrics.extend(reader.metrics(out)?);
+        }
     }
     look_up(&policies.kinds(), &others, file, (&mut world, &mut said));
     said.append(&mut policies.diagnostics);
@@ -228,16 +248,16 @@ fn file_of(policies: &Policies, text: SourceId) -> SourceId {
 /// Reads the objects, and the policies among them except those of the files `already` read.
 fn cluster(
     from: &From,
-    origin: Origin,
+    origin: &Origin,
     already: &[SourceId],
     policies: &mut Policies,
     out: &mut Output,
 ) -> anyhow::Result<Cluster> {
     #[cfg(feature = "cluster")]
-    if from.cluster.is_empty() && origin.may_be_live() {
+    if let Some(reader) = origin.live(from) {
         let asks = if from.config.is_none() { live::Asks::Configuration } else { live::Asks::Version };
-        let parts = live::Parts { objects: origin == Origin::FilesOrLive, asks };
-        return live::read(&from.connection, live::wanted(from), parts, policies, out);
+        let parts = live::Parts { objects: origin.reads_objects(), asks };
+        return live::read(reader, live::wanted(from), parts, policies, out);
     }
     #[cfg(not(feature = "cluster"))]
     let _ = origin;

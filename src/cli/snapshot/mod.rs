@@ -59,7 +59,7 @@ impl Args {
 pub(super) fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitStatus> {
     let to = file::Target::of(args.output.as_deref(), out)?;
     let progress = Progress::start(out, args.timeout);
-    let setup = match setup::load(&args.from, setup::Origin::FilesOrRules, out)? {
+    let setup = match setup::load(&args.from, &setup::Origin::FilesOrRules, out)? {
         Ok(setup) => setup,
         Err(policies) => {
             setup::complain(&policies, out)?;

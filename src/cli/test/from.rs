@@ -62,7 +62,7 @@ pub(super) fn write(args: &Args, pod: &str, out: &mut Output) -> anyhow::Result<
         anyhow::bail!("`--from` needs a cluster: give its files with `--cluster FILE`");
     }
     let progress = Progress::start(out, None);
-    let setup = match setup::load(&from, setup::Origin::FilesOrRules, out)? {
+    let setup = match setup::load(&from, &setup::Origin::FilesOrRules, out)? {
         Ok(setup) => setup,
         Err(policies) => {
             setup::complain(&policies, out)?;

@@ -75,7 +75,7 @@ impl Run<'_> {
             decides_as: self.args.decides_as,
             ..setup::From::default()
         };
-        let loaded = setup::load(&from, setup::Origin::Files, self.out);
+        let loaded = setup::load(&from, &setup::Origin::Files, self.out);
         let setup = match loaded.with_context(|| self.path.display().to_string())? {
             Ok(setup) => setup,
             Err(policies) => return self.refuse(&policies),

@@ -220,6 +220,8 @@ pub struct Api {
     server: Arc<str>,
     namespace: Arc<str>,
     observer: Option<Arc<dyn Observer>>,
+    /// Whether it sends nothing but GET.
+    only_reads: bool,
 }
 
 impl std::fmt::Debug for Api {
@@ -239,6 +241,7 @@ impl Api {
             server: server.into(),
             namespace: namespace.into(),
             observer: None,
+            only_reads: false,
         })
     }
 
@@ -260,6 +263,11 @@ impl Api {
     /// A client with the limits of this one and connections of its own, which no other call can occupy or break.
     pub(crate) async fn with_own_connections(&self) -> Result<Self, ConnectError> {
         Ok(Self { credentials: Arc::new(self.credentials.beside().await?), ..self.clone() })
+    }
+
+    /// A client over the connections of this one that refuses to send anything but GET.
+    pub(crate) fn only_reading(&self) -> Self {
+        Self { only_reads: true, ..self.clone() }
     }
 
     /// A client over the connections of this one, with an observer of its calls.
@@ -298,6 +306,9 @@ impl Api {
     /// Makes a call without waiting for the limit, for callers that asked [`Api::limits`].
     pub(crate) async fn send_now(&self, request: Request) -> Result<Vec<u8>, ApiError> {
         let (timeout, method, since) = (request.timeout, request.method.clone(), Instant::now());
+        if self.only_reads && method != Method::GET {
+            return Err(ApiError::NotSent(format!("{method} is not sent over a connection that only reads")));
+        }
         let result = match tokio::time::timeout(timeout, self.exchange(request)).await {
             Ok(result) => result,
             Err(_) => Err(ApiError::Lost(format!("no answer within {timeout:?}"))),
@@ -482,6 +493,23 @@ mod tests {
         let api = Api::new(&target).await.unwrap();
         let error = api.send(Request::get("/version")).await.unwrap_err();
         assert!(matches!(&error, ApiError::NotSent(why) if why.contains("refused")), "{error:?}");
+    }
+
+    #[tokio::test]
+    async fn a_connection_that_only_reads_sends_nothing_else() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        listener.set_nonblocking(true).unwrap();
+        let target = Target {
+            master: Some(format!("http://{}", listener.local_addr().unwrap())),
+            ..Target::default()
+        };
+        let api = Api::new(&target).await.unwrap().only_reading();
+        for method in [Method::POST, Method::PUT, Method::PATCH, Method::DELETE] {
+            let request = Request::with_body(method, "/api/v1/pods", JSON, &serde_json::json!({}));
+            let error = api.send(request.within(Duration::from_secs(5))).await.unwrap_err();
+            assert!(matches!(&error, ApiError::NotSent(why) if why.contains("only reads")), "{error:?}");
+        }
+        assert!(listener.accept().is_err(), "not even a connection was opened");
     }
 
     #[tokio::test]

@@ -13,7 +13,7 @@ use bayplan_lang::analysis::cost::Size;
 use bayplan_lang::types::ObjectKind;
 use bayplan_model::objects::projection::Projection;
 use bayplan_model::objects::{namespace, node, pod};
-use bayplan_model::{KINDS, Kind, KindName, Object, ObjectKey, PodInfo, Seen};
+use bayplan_model::{KINDS, Kind, KindName, Object, ObjectError, ObjectKey, PodInfo, Seen};
 use futures::future::join_all;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -50,7 +50,7 @@ pub enum WantedPolicies {
 }
 
 /// The cluster.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Listed {
     /// Pods that have not ended, and all objects of the other kinds of the table.
     pub objects: Vec<Object>,
@@ -116,6 +116,9 @@ pub enum ListError {
     System(std::io::Error),
 }
 
+/// How an object is treated of which a part, or nothing, can be read.
+pub(crate) const COUNTS: &str = "counts with what can be read of it";
+pub(crate) const LEFT_OUT: &str = "is left out";
 /// Timeout of the first request.
 const FIRST: Duration = Duration::from_secs(10);
 /// Number of tries of a list whose failure may pass.
@@ -149,12 +152,7 @@ async fn read_all(options: &Options) -> Result<Listed, ListError> {
         server: api.server().to_owned(),
     };
     let mut refused = Refused::default();
-    // Nodes first, so that their order is that of their names, whatever pods they have; pods last.
-    kinds.sort_by_key(|read| match read.kind {
-        Kind::Node => 0,
-        Kind::Pod => 2,
-        _ => 1,
-    });
+    kinds.sort_by_key(|read| turn(&read.kind));
     for read in kinds {
         let needed = matches!(read.kind, Kind::Pod | Kind::Node);
         match read.result {
@@ -180,8 +178,17 @@ async fn read_all(options: &Options) -> Result<Listed, ListError> {
     Ok(listed)
 }
 
+/// The turn of a kind: nodes first, so that their order is that of their names, whatever pods they have; pods last.
+pub(crate) fn turn(kind: &Kind) -> u8 {
+    match kind {
+        Kind::Node => 0,
+        Kind::Pod => 2,
+        _ => 1,
+    }
+}
+
 /// The configuration of the running scheduler, if it is wanted.
-async fn running(api: &Api, options: &Options) -> Result<Option<Running>, String> {
+pub(crate) async fn running(api: &Api, options: &Options) -> Result<Option<Running>, String> {
     let (WantedPolicies::In(namespaces) | WantedPolicies::IfAllowed(namespaces), true) =
         (&options.policies, options.configuration)
     else {
@@ -352,17 +359,27 @@ async fn parsed<T: Slim>(api: &Api, collection: &Collection) -> Result<(Vec<Obje
         let (problem, consequence) = match object.parse() {
             Ok(Seen { object, problem }) => {
                 objects.push(object);
-                (problem, "counts with what can be read of it")
+                (problem, COUNTS)
             }
-            Err(problem) => (Some(problem), "is left out"),
+            Err(problem) => (Some(problem), LEFT_OUT),
         };
         if let Some(problem) = problem {
-            let ObjectKey { namespace, name, .. } = object.key();
-            let place = if namespace.is_empty() { String::new() } else { format!("{namespace}/") };
-            unusable.push(format!("of {}, `{place}{name}` {consequence}: {problem}", collection.resource));
+            unusable.push(unusable_part(collection, &object.key(), consequence, &problem));
         }
     }
     Ok((objects, unusable))
+}
+
+/// The warning about an object that cannot be read whole.
+pub(crate) fn unusable_part(
+    collection: &Collection,
+    object: &ObjectKey,
+    consequence: &str,
+    problem: &ObjectError,
+) -> String {
+    let ObjectKey { namespace, name, .. } = object;
+    let place = if namespace.is_empty() { String::new() } else { format!("{namespace}/") };
+    format!("of {}, `{place}{name}` {consequence}: {problem}", collection.resource)
 }
 
 /// Lists a collection. Retries if the server is busy or the list expired between two pages.

@@ -87,10 +87,15 @@ pub fn read(target: &Target) -> Result<(Vec<Reading>, Option<String>), ListError
         tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(ListError::System)?;
     let answer = runtime.block_on(async {
         let api = Api::new(target).await?;
-        Ok::<_, ListError>(ask(&api, &path()).await)
+        Ok::<_, ListError>(read_by(&api).await)
     });
     runtime.shutdown_timeout(Duration::from_millis(200));
-    let list = match answer? {
+    answer
+}
+
+/// As [`read`], over a connection.
+pub(crate) async fn read_by(api: &Api) -> (Vec<Reading>, Option<String>) {
+    let list = match ask(api, &path()).await {
         Ok(list) => list,
         Err(error) => {
             let rule = format!("{{apiGroups: [\"{GROUP}\"], resources: [\"nodes\"], verbs: [\"list\"]}}");
@@ -100,7 +105,7 @@ pub fn read(target: &Target) -> Result<(Vec<Reading>, Option<String>), ListError
                 _ => String::new(),
             };
             let said = format!("{error}; continuing without metrics of the nodes{help}");
-            return Ok((Vec::new(), Some(said)));
+            return (Vec::new(), Some(said));
         }
     };
     let all = list.items.len();
@@ -108,7 +113,7 @@ pub fn read(target: &Target) -> Result<(Vec<Reading>, Option<String>), ListError
         list.items.iter().filter_map(|item| Reading::from_value(item).ok()).collect();
     let unusable = all - readings.len();
     let said = (unusable > 0).then(|| format!("metrics of {unusable} nodes cannot be used"));
-    Ok((readings, said))
+    (readings, said)
 }
 
 fn path() -> String {

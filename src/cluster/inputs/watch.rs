@@ -80,6 +80,15 @@ pub(crate) enum Update<T> {
     Trouble(Trouble),
 }
 
+/// Whether a watch is connected.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Link {
+    /// The server answers: changes come as they happen.
+    Up,
+    /// It broke, or cannot be opened: what is known grows older.
+    Down(String),
+}
+
 /// Why a collection cannot be read.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Trouble {
@@ -149,7 +158,17 @@ const FAILURES: u32 = 5;
 pub(crate) async fn run<T: Watched, F: Future<Output = bool> + Send>(
     api: &Api,
     collection: &Collection,
+    report: impl FnMut(Update<T>) -> F + Send,
+) {
+    run_linked(api, collection, report, |_| {}).await;
+}
+
+/// As [`run`]; `link` learns at once when the connection breaks and when it is there again, also while nothing changes.
+pub(crate) async fn run_linked<T: Watched, F: Future<Output = bool> + Send>(
+    api: &Api,
+    collection: &Collection,
     mut report: impl FnMut(Update<T>) -> F + Send,
+    mut link: impl FnMut(Link) + Send,
 ) {
     let backoff = backoff(Duration::from_millis(200), Duration::from_secs(10));
     let mut waits = backoff.build();
@@ -159,6 +178,7 @@ pub(crate) async fn run<T: Watched, F: Future<Output = bool> + Send>(
             Ok(listed) => listed,
             Err(error) => {
                 let trouble = trouble(collection, &error);
+                link(Link::Down(trouble.to_string()));
                 let pause = pause_after(&trouble, waits.next());
                 if last_trouble.as_ref() != Some(&trouble) {
                     last_trouble = Some(trouble.clone());
@@ -176,7 +196,7 @@ pub(crate) async fn run<T: Watched, F: Future<Output = bool> + Send>(
         let mut failures = 0;
         // One watch follows the other until the server cannot continue from our resource version.
         loop {
-            let followed = follow(api, collection, &mut version, &mut report).await;
+            let followed = follow(api, collection, &mut version, &mut report, &mut link).await;
             if followed.events {
                 (failures, last_trouble, waits) = (0, None, backoff.build());
             }
@@ -185,6 +205,7 @@ pub(crate) async fn run<T: Watched, F: Future<Output = bool> + Send>(
                 End::Closed => tokio::time::sleep(waits.next().unwrap_or_default()).await,
                 End::ReceiverGone => return,
                 End::Failed(error) => {
+                    link(Link::Down(trouble(collection, &error).to_string()));
                     failures += 1;
                     // Some API servers of kinds that policies look up send no bookmarks: a list shows that nothing changed.
                     let quiet = followed.silent && collection.looked_up.is_some();
@@ -285,6 +306,7 @@ async fn follow<T: Watched, F: Future<Output = bool> + Send>(
     collection: &Collection,
     version: &mut String,
     report: &mut (impl FnMut(Update<T>) -> F + Send),
+    link: &mut (impl FnMut(Link) + Send),
 ) -> Followed {
     let seconds = jitter(WATCH, 0.2).as_secs();
     let mut path = format!(
@@ -305,6 +327,7 @@ async fn follow<T: Watched, F: Future<Output = bool> + Send>(
             return Followed { events, silent: false, end: End::Failed(error) };
         }
     };
+    link(Link::Up);
     let mut stream = std::pin::pin!(stream);
     let end = loop {
         let next = match tokio::time::timeout(SILENCE, stream.next()).await {

@@ -80,7 +80,7 @@ pub enum State {
 }
 
 /// The policies of a cluster.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct PolicyObjects {
     /// The objects, older ones first.
     pub objects: Vec<PolicyObject>,
@@ -92,6 +92,18 @@ pub struct PolicyObjects {
     pub schemas: Schemas,
     /// Warnings about missing parts.
     pub missing: Vec<String>,
+}
+
+/// What [`read`] reads, to watch it: the objects of policies, their histories and overrides.
+pub(crate) fn read_from(wanted: &WantedPolicies) -> Vec<Collection> {
+    let (WantedPolicies::In(namespaces) | WantedPolicies::IfAllowed(namespaces)) = wanted else {
+        return Vec::new();
+    };
+    let of = |namespace: &String| {
+        let labelled = [LABEL, HISTORY].map(|label| config_maps::with_label(Some(namespace), label));
+        labelled.into_iter().chain([overrides_of(namespace)])
+    };
+    namespaces.iter().flat_map(of).collect()
 }
 
 /// The policies; or the collection that cannot be listed.

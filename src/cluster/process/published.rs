@@ -163,11 +163,16 @@ pub(crate) async fn running(
     Ok(chosen(all(api, namespaces).await?, Timestamp::now()))
 }
 
+/// Where the configurations of a namespace are published, to watch them.
+pub(crate) fn published_in(namespace: &str) -> Collection {
+    with_label(Some(namespace), LABEL)
+}
+
 /// All configurations that were published in these namespaces.
 pub(crate) async fn all(api: &Api, namespaces: &[String]) -> Result<Vec<Published>, (Collection, ApiError)> {
     let mut all = Vec::new();
     for namespace in namespaces {
-        let collection = with_label(Some(namespace), LABEL);
+        let collection = published_in(namespace);
         match listed::<ConfigMap>(api, &collection).await {
             Ok(objects) => all.extend(objects.iter().filter_map(Published::of)),
             Err(error) => return Err((collection, error)),

@@ -88,8 +88,8 @@ export class Bays {
     });
   }
 
-  /** Draws the pieces that are in sight. Pieces that are not ready take a few milliseconds of each frame. */
-  paint() {
+  /** Draws the pieces that are in sight. Pieces that are not ready take a few milliseconds of each frame. @param {number} budget */
+  paint(budget = BUDGET) {
     const on = this.canvas.getContext("2d");
     if (!on || !this.scene) return;
     this.frames += 1;
@@ -106,7 +106,7 @@ export class Bays {
     const top = Math.floor((camera.y * camera.scale) / PIECE);
     const right = Math.floor((camera.x * camera.scale + width) / PIECE);
     const bottom = Math.floor((camera.y * camera.scale + height) / PIECE);
-    const end = performance.now() + BUDGET;
+    const end = performance.now() + budget;
     let missing = 0;
     for (let row = top; row <= bottom; row++) {
       for (let column = left; column <= right; column++) {

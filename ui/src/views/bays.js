@@ -36,7 +36,7 @@ export class BaysView {
     this.canvas = canvas;
     this.bays = new Bays(canvas, {
       chose: (node, pod) => state.set({
-        node: node < 0 ? "" : plan.of.nodes.name[node], ...(pod < 0 ? {} : { pod: plan.podName(pod) }),
+        node: node < 0 ? "" : this.plan.of.nodes.name[node], ...(pod < 0 ? {} : { pod: this.plan.podName(pod) }),
       }),
       moved: (zoom) => state.adjust({ zoom }),
     });
@@ -56,6 +56,11 @@ export class BaysView {
         h("button", { type: "button", "aria-label": "Show everything", onclick: () => this.all() }, "⤢")),
       canvas, this.said, this.legend, this.sums, this.table);
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.show(state.choice));
+    // Paper is light, and does not wait for the next frame.
+    matchMedia("print").addEventListener("change", () => {
+      this.show(state.choice);
+      this.bays.paint(Infinity);
+    });
   }
 
   /** The rows of nodes in the order in which arrow keys go through them. @returns {number[]} */
@@ -186,7 +191,7 @@ export class BaysView {
   }
 
   /**
-   * What each bay has, and who fills it: the applications that request most of the resource of which least is free.
+   * What each bay has, and who fills it: the applications that request most of each resource.
    * @param {{name: string, nodes: number[]}[]} bays @param {string} group @param {number[][]} podsOn
    */
   drawSums(bays, group, podsOn) {
@@ -196,10 +201,11 @@ export class BaysView {
       const all = resources.map((_, at) => bay.nodes.reduce((sum, node) => sum + nodes.allocatable[at][node], 0));
       const on = bay.nodes.flatMap((node) => podsOn[node]);
       const used = resources.map((_, at) => on.reduce((sum, pod) => sum + plan.request(pod, at), 0));
-      const [scarcest] = resources.map((_, at) => at).filter((at) => all[at] > 0).sort((a, b) => used[b] / all[b] - used[a] / all[a]);
+      // Of what least is free comes first.
+      const order = resources.map((_, at) => at).filter((at) => all[at] > 0 && used[at] > 0).sort((a, b) => used[b] / all[b] - used[a] / all[a]);
       return [bay.name || "all nodes", count(bay.nodes.length), count(on.length),
         ...resources.map((name, at) => (all[at] > 0 ? `${amount(name, all[at] - used[at])} of ${amount(name, all[at])}` : "-")),
-        scarcest === undefined ? "" : this.fillers(on, scarcest, used[scarcest])];
+        h("ul", { class: "plain" }, order.map((at) => h("li", null, this.fillers(on, at, used[at]))))];
     });
     const head = [{ text: group || "Nodes" }, { text: "Nodes", number: true }, { text: "Pods", number: true },
       ...resources.map((name) => ({ text: `${name} free`, number: true })), { text: "Most is requested by" }];

@@ -15,8 +15,11 @@ import { tree } from "./tree.js";
  * @typedef {import("../state.js").Choice} Choice
  */
 
-/** @param {Plan} plan @param {State} state @param {Choice} choice */
-export function rule(plan, state, choice) {
+/**
+ * @param {Plan} plan @param {State} state @param {Choice} choice
+ * @param {((policy: PolicyText) => void) | undefined} edit where a change can be tried
+ */
+export function rule(plan, state, choice, edit) {
   const { policies } = plan.of;
   if (policies.length === 0) return h("section", { "aria-label": "Rule" }, h("p", null, "No policy decides here."));
   const named = plan.podRow(choice.pod);
@@ -29,6 +32,7 @@ export function rule(plan, state, choice) {
   const controls = h("div", { class: "controls" },
     choose("Policy", "rule-policy", policies.map((of) => ({ value: of.name, text: of.name })), policy.name,
       (name) => state.set({ rule: name })));
+  if (edit && policy.text) controls.append(h("button", { type: "button", onclick: () => edit(policy) }, "Try a change"));
   if (plan.of.explained.length > 0) {
     const pods = plan.of.explained.map((of) => ({ value: plan.podName(of.pod), text: plan.podName(of.pod) }));
     controls.append(choose("Pod", "rule-pod", explained ? pods : [{ value: "", text: "none" }, ...pods],

@@ -32,7 +32,7 @@ pub(super) fn write(
         declared: from.declared,
         ..setup::From::default()
     };
-    let Ok(setup) = setup::load(&from, setup::Origin::Files, out)? else {
+    let Ok(setup) = setup::load(&from, &setup::Origin::Files, out)? else {
         bail!("the policies of {new} do not compile");
     };
     let made: Vec<Value> = change.rules.iter().flat_map(cases_of).collect();
