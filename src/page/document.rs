@@ -25,7 +25,7 @@ pub struct BayPlan {
     pub flags: String,
     /// When it was made.
     pub at: String,
-    /// The view that the page opens on: `bays`, `quay` or `why`.
+    /// The view that the page opens on: `bays`, `quay`, `why` or `change`.
     pub opens: String,
     /// The row of the pod that the page opens on.
     #[serde(skip_serializing_if = "Option::is_none")]

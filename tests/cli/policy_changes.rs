@@ -155,3 +155,48 @@ fn bad_input_is_a_sentence() {
         assert!(err.contains(words), "{line:?}: {err}");
     }
 }
+
+#[test]
+fn the_page_opens_on_what_moves() {
+    let change = [
+        "diff",
+        "examples/rollout/1-audit",
+        "examples/rollout/3-enforce",
+        "--cluster",
+        "examples/rollout/cluster.yaml",
+        "--pods",
+        "examples/rollout/pods.yaml",
+        "-o",
+        "bay-plan",
+    ];
+    let Ended { status, out, err } = bayplan(&change);
+    assert_eq!((status, err.as_str()), (0, ""));
+    let plan: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(plan["opens"], "change");
+    assert_eq!(plan["answer"][0], "1 pod begins to wait now.");
+    let places = |column: &str| {
+        let rows = plan["pods"][column].as_array().unwrap();
+        rows.iter()
+            .map(|row| {
+                usize::try_from(row.as_i64().unwrap())
+                    .map_or("", |row| plan["nodes"]["name"][row].as_str().unwrap())
+            })
+            .collect::<Vec<_>>()
+    };
+    let pods: Vec<&str> =
+        plan["pods"]["name"].as_array().unwrap().iter().map(|name| name.as_str().unwrap()).collect();
+    assert_eq!(pods, ["cart", "index", "crawl", "ledger"]);
+    assert_eq!(places("before"), ["any-1"; 4]);
+    assert_eq!(places("node"), ["red-1", "blue-1", "", "any-1"]);
+}
+
+#[test]
+fn a_page_needs_a_cluster_and_policies() {
+    let rules = ["examples/rollout/1-audit", "examples/rollout/3-enforce"];
+    let Ended { status, err, .. } = bayplan(&["diff", rules[0], rules[1], "-o", "html"]);
+    assert_eq!((status, err.contains("give one with `--cluster FILE`, or `--live`")), (2, true), "{err}");
+    let versions =
+        ["diff", "--kubernetes", "1.36..1.37", "--cluster", "examples/rollout/cluster.yaml", "-o", "html"];
+    let Ended { status, err, .. } = bayplan(&versions);
+    assert_eq!((status, err.contains("give OLD and NEW")), (2, true), "{err}");
+}

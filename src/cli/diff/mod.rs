@@ -17,6 +17,7 @@ mod decided;
 mod policies;
 mod report;
 
+use super::page;
 use super::progress::Progress;
 use super::{ExitStatus, Output, durations, setup};
 use crate::model::KubernetesVersion;
@@ -87,8 +88,15 @@ pub(super) struct Args {
     /// Stop with an error after this time, such as `30s` or `5m`. Without it there is no limit.
     #[arg(long, value_name = "DURATION", value_parser = durations::duration)]
     timeout: Option<Duration>,
-    /// How to print: `text`, `json` or `markdown`.
-    #[arg(long, short, value_parser = ["text", "json", "markdown"], default_value = "text", hide_possible_values = true)]
+    /// How to print: `text`, `json` or `markdown`; of policies with a cluster also `html` (a page that shows what moves) or
+    /// `bay-plan` (what the page is made of, as JSON).
+    #[arg(
+        long,
+        short,
+        value_parser = ["text", "json", "markdown", "html", "bay-plan"],
+        default_value = "text",
+        hide_possible_values = true
+    )]
     output: String,
 }
 
@@ -105,6 +113,9 @@ impl Args {
 /// Runs the command.
 pub(super) fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitStatus> {
     let Some(Versions { old, new }) = args.kubernetes else { return policies::run(args, out) };
+    if page::Form::of(&args.output).is_some() {
+        anyhow::bail!("`-o {}` shows what a change of policies moves: give OLD and NEW", args.output);
+    }
     let progress = Progress::start(out, args.timeout);
     let from = setup::From { decides_as: setup::DecidesAs::of(old), ..args.from.clone() };
     let Some(setup) = setup::read(&from, out)? else { return Ok(ExitStatus::Failure) };

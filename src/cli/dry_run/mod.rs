@@ -179,6 +179,7 @@ pub(super) fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitStatus> {
             pod: None,
             text,
             before: None,
+            effect: None,
         };
         page::write_report(&asked, (&setup, &options, &report), (form, args.anonymize), progress, out)?;
         return status(args, &setup, &report);

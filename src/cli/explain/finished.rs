@@ -54,6 +54,7 @@ pub(super) fn run(
             pod: None,
             text,
             before: None,
+            effect: None,
         };
         page::write(&asked, setup, (form, args.anonymize), out)?;
     } else if args.is_json() {

@@ -63,6 +63,7 @@ pub(super) fn run(
             pod: None,
             text,
             before: None,
+            effect: None,
         };
         page::write_report(&asked, (setup, &made, &report), (form, args.anonymize), progress, out)?;
         return Ok(ExitStatus::Success);

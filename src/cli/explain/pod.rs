@@ -128,6 +128,7 @@ pub(super) fn run(
             pod: Some(pod),
             text,
             before: None,
+            effect: None,
         };
         page::write(&asked, setup, (form, args.anonymize), out)?;
     } else if args.is_json() {
@@ -196,6 +197,7 @@ fn not_ours(args: &Args, pod: &PodInfo, setup: &Setup, out: &mut Output) -> anyh
             pod: None,
             text,
             before: None,
+            effect: None,
         };
         page::write(&asked, setup, (form, args.anonymize), out)?;
     } else if args.is_json() {

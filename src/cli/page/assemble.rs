@@ -63,7 +63,12 @@ pub(super) fn plan(
         command: asked.command.to_owned(),
         flags: asked.flags.clone(),
         at: jiff::Timestamp::from_microsecond(options.start.0).map(|at| at.to_string()).unwrap_or_default(),
-        answer: vec![text::summary(setup, report), waiting.verdict(shown, &plain()).trim_end().to_owned()],
+        answer: asked
+            .effect
+            .iter()
+            .cloned()
+            .chain([text::summary(setup, report), waiting.verdict(shown, &plain()).trim_end().to_owned()])
+            .collect(),
         totals: json::totals(report),
         gated: waiting.gated_json(),
         foreign: waiting.foreign_json(),
@@ -116,7 +121,12 @@ fn focus(
     rows: &FxHashMap<PodKey, usize>,
 ) {
     let waits = !plan.causes.is_empty();
-    plan.opens = if waits { "quay" } else { "bays" }.to_owned();
+    plan.opens = match () {
+        () if asked.effect.is_some() => "change",
+        () if waits => "quay",
+        () => "bays",
+    }
+    .to_owned();
     let Some(pod) = &asked.pod else { return };
     let Some(row) = rows.get(&pod.subject.pod.key) else { return };
     plan.focus = Some(*row);

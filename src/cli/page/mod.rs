@@ -58,6 +58,8 @@ pub(super) struct Asked<'a> {
     pub text: String,
     /// Where pods are without a change that is tried; `None`: where they are in the cluster.
     pub before: Option<&'a Before>,
+    /// What a change does, in a sentence: it comes first, and the page opens on what moves.
+    pub effect: Option<String>,
 }
 
 /// The pod that was named.

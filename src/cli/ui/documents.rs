@@ -122,8 +122,16 @@ pub(super) fn of(
     let progress = Progress::silent();
     let report = schedule(setup, options, &progress);
     let flags = flags.to_owned();
-    let asked =
-        Asked { command: COMMAND, flags, how, namespace: None, pod: None, text: String::new(), before };
+    let asked = Asked {
+        command: COMMAND,
+        flags,
+        how,
+        namespace: None,
+        pod: None,
+        text: String::new(),
+        before,
+        effect: None,
+    };
     plan(&asked, setup, (options, &report), &progress)
 }
 

@@ -5,6 +5,7 @@
 //! them restarted.
 
 use crate::cli::dry_run::schedule_by;
+use crate::cli::page::Before;
 use crate::cli::progress::Progress;
 use crate::cli::setup::Setup;
 use crate::compare::{Refusing, RuleDiff, Verdict};
@@ -128,6 +129,19 @@ impl Effect {
     /// Whether a pod is decided otherwise, or refused where it is.
     pub(super) fn differs(&self) -> bool {
         !self.refused.is_empty() || self.pending.iter().any(|pod| pod.old.node != pod.new.node)
+    }
+
+    /// Where pods are under the old policies, by their full names.
+    pub(super) fn places_before(&self, setup: &Setup) -> Before {
+        let running = setup.world.objects.iter().filter_map(|object| match object {
+            Object::Pod(pod) => Some((pod.full_name(), pod.node_name.clone()?)),
+            _ => None,
+        });
+        let pending = self
+            .pending
+            .iter()
+            .filter_map(|pending| Some((pending.pod.full_name(), pending.old.node.clone()?)));
+        running.chain(pending).collect()
     }
 
     /// How many running pods the rules that changed apply to and do not refuse.

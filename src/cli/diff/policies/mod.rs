@@ -9,14 +9,19 @@ mod tests_file;
 mod text;
 
 use super::Args;
+use crate::cli::dry_run::{How, schedule};
 use crate::cli::input::Policies;
+use crate::cli::page;
 use crate::cli::progress::Progress;
+use crate::cli::setup::Setup;
 use crate::cli::{ExitStatus, Output};
 use crate::compare::{Cluster, RuleDiff, Verdict, compare};
 use crate::diag::{Source, SourceMap, Span};
-use crate::lang::policy_set::place;
+use crate::dry_run::Options;
+use crate::lang::policy_set::{PolicySet, place};
 use crate::lang::typed::Policy;
 use crate::model::PodInfo;
+use crate::scheduler::RecordLevel;
 use anyhow::bail;
 use effect::Effect;
 use side::Side;
@@ -115,10 +120,22 @@ pub(super) fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitStatus> {
     if args.write_tests.as_ref().is_some_and(|file| file.exists()) {
         bail!("the file of `--write-tests` is there already: name another one");
     }
+    page::check(&args.output, false, out)?;
+    let form = page::Form::of(&args.output);
     let progress = Progress::start(out, args.timeout);
     let with_cluster = !args.from.cluster.is_empty() || args.is_live();
+    if form.is_some() && !with_cluster {
+        bail!(
+            "`-o {}` shows the pods of a cluster: give one with `--cluster FILE`, or `--live`",
+            args.output
+        );
+    }
+    let mut after = None;
     let change = match with_cluster {
-        true => with_effect(args, (old, new), &progress, out)?,
+        true => with_effect(args, (old, new), &progress, out)?.map(|(change, setup)| {
+            after = Some(setup);
+            change
+        }),
         false => {
             let (Some(before), Some(after)) =
                 (Side::of(old)?.read(args, out)?, Side::of(new)?.read(args, out)?)
@@ -130,6 +147,9 @@ pub(super) fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitStatus> {
         }
     };
     let Some(change) = change else { return Ok(ExitStatus::Failure) };
+    if let (Some(form), Some(setup)) = (form, &after) {
+        return write_page(&change, setup, form, progress, out);
+    }
     drop(progress);
     match args.output.as_str() {
         "json" => out.json(&json::report(&change))?,
@@ -172,7 +192,7 @@ fn with_effect(
     (old, new): (&PathBuf, &PathBuf),
     progress: &Progress,
     out: &mut Output,
-) -> anyhow::Result<Option<Change>> {
+) -> anyhow::Result<Option<(Change, Setup)>> {
     let (old, new) = (Side::of(old)?, Side::of(new)?);
     let Some(before) = old.with_cluster(args, out)? else { return Ok(None) };
     let after = match new.read(args, out)? {
@@ -187,7 +207,39 @@ fn with_effect(
     let cluster = Cluster { snapshot: &snapshot, pods: &pods, now: before.start() };
     let rules = meanings(&before.policies, &after.policies, Some(cluster));
     let effect = Effect::of((&before, &after), &rules, snapshot, progress);
-    Ok(Some(change(args, (before.policies, after.policies), rules, Some(effect))))
+    // The page needs the cluster under the new policies, and the report their texts.
+    let policies = Policies {
+        sources: after.policies.sources.clone(),
+        set: PolicySet::new(after.policies.set.iter().cloned()),
+        ..Policies::default()
+    };
+    Ok(Some((change(args, (before.policies, policies), rules, Some(effect)), after)))
+}
+
+/// Writes the page of the cluster under the new policies, in which pods move from where the old ones put them.
+fn write_page(
+    change: &Change,
+    setup: &Setup,
+    form: page::Form,
+    progress: Progress,
+    out: &mut Output,
+) -> anyhow::Result<ExitStatus> {
+    let how = How { order: "queue".to_owned(), tie_break: "name".to_owned(), seed: 0, timeout: None };
+    let options = Options { records: RecordLevel::Ranked, ..how.options(setup) };
+    let report = schedule(setup, &options, &progress);
+    let before = change.effect.as_ref().map(|effect| effect.places_before(setup)).unwrap_or_default();
+    let asked = page::Asked {
+        command: "diff",
+        flags: format!(" {} {}{}", change.paths[0], change.paths[1], change.flags),
+        how: &how,
+        namespace: None,
+        pod: None,
+        text: text::of(change)?,
+        before: Some(&before),
+        effect: change.effect.as_ref().map(text::verdict),
+    };
+    page::write_report(&asked, (setup, &options, &report), (form, false), progress, out)?;
+    Ok(ExitStatus::Success)
 }
 
 /// Compares the policies of two sides by name.

@@ -6,6 +6,8 @@ use crate::cli::output::count;
 use crate::cli::{Column, Output, Style, Table};
 use crate::compare::{RuleDiff, Unproved, Verdict, Witness};
 use crate::diag::Span;
+use std::io::Write;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// So many pods are named unless all are wanted.
 const NAMED: usize = 5;
@@ -303,4 +305,30 @@ pub(super) fn verdict(effect: &Effect) -> String {
         [] => "No pod is decided otherwise".to_owned(),
         parts => parts.join(", "),
     }
+}
+
+/// A buffer that an output writes to.
+#[derive(Clone, Default)]
+struct Buffer(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Buffer {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The change as the command prints it.
+pub(super) fn of(change: &Change) -> anyhow::Result<String> {
+    let buffer = Buffer::default();
+    let mut out = Output::to_sinks(Box::new(buffer.clone()), Box::new(std::io::sink()));
+    write(change, false, &mut out)?;
+    out.stdout().flush()?;
+    drop(out);
+    let written = std::mem::take(&mut *buffer.0.lock().unwrap_or_else(PoisonError::into_inner));
+    Ok(String::from_utf8_lossy(&written).into_owned())
 }
