@@ -25,8 +25,8 @@ impl Differs {
         Outcome::decided(&self.config, &self.objects, &self.pod, rows)
     }
 
-    /// What the preview says of the pod.
-    fn preview(&self) -> Value {
+    /// What the preview says of the pod; `None`: nothing differs.
+    fn preview(&self) -> Option<Value> {
         let mut items = self.objects.as_array().unwrap().clone();
         items.push(self.pod.clone());
         let list = json!({"apiVersion": "v1", "kind": "List", "items": items}).to_string();
@@ -39,8 +39,7 @@ impl Differs {
         let space = self.pod["metadata"]["namespace"].as_str().unwrap_or("default");
         let name = json!(format!("{space}/{}", name.as_str().unwrap()));
         let pods = said["pods"].as_array().unwrap();
-        let of = pods.iter().find(|pod| pod["pod"] == name && pod["runs"] == json!(false));
-        of.unwrap_or_else(|| panic!("{}: the preview does not name the pod: {said:#}", self.place)).clone()
+        pods.iter().find(|pod| pod["pod"] == name && pod["runs"] == json!(false)).cloned()
     }
 }
 
@@ -102,7 +101,11 @@ fn every_recorded_difference_has_rows_that_explain_it() {
             other_state.push(of.place);
             continue;
         }
-        let said = of.preview();
+        // The pod is tried after a pending one of the cluster, or fails once its node is chosen, in both versions.
+        let Some(said) = of.preview() else {
+            other_state.push(of.place);
+            continue;
+        };
         let rows = rows(&said);
         let place = &of.place;
         assert_eq!((&said["kind"], rows.is_empty()), (&json!("decision"), false), "{place}: {said:#}");
@@ -135,7 +138,7 @@ fn other_texts_have_rows_that_explain_them() {
             // The pod is placed after its victims are gone, and what it says then was not recorded.
             continue;
         }
-        let said = of.preview();
+        let said = of.preview().unwrap_or_else(|| panic!("{}: nothing differs", of.place));
         let rows = rows(&said);
         assert!(!rows.is_empty() && said["cause"] != json!("among"), "{}: {said:#}", of.place);
         checked += 1;
