@@ -176,10 +176,7 @@ fn a_reduced_snapshot_has_the_verdict_and_little_else() {
     let kinds: Vec<&str> = objects.iter().map(|object| object["kind"].as_str().unwrap()).collect();
     assert_eq!(kinds, ["Node", "Pod"], "one node has both reasons: {objects:#?}");
     assert_eq!(objects[0]["metadata"].get("labels"), None);
-    let but_when =
-        |text: &str| text.lines().filter(|line| !line.starts_with(",\"taken\"")).collect::<String>();
-    let again = reduce("acme-huge").1.out;
-    assert_eq!(but_when(&again), but_when(&ended.out), "equal input gives equal bytes but for the instant");
+    assert_eq!(reduce("acme-huge").0, objects, "equal input gives equal objects");
     fs::write(folder.join("small.json"), &ended.out).unwrap();
     let told = done(&folder, &["explain", "acme-huge", "-n", "acme-shop", "--cluster", "small.json"]).out;
     assert!(told.contains("none of 1 node") || told.contains("waits"), "{told}");
