@@ -236,7 +236,7 @@ fn write_page(
         pod: None,
         text: text::of(change)?,
         before: Some(&before),
-        effect: change.effect.as_ref().map(text::verdict),
+        effect: change.effect.as_ref().map(|effect| format!("{}.", text::verdict(effect))),
     };
     page::write_report(&asked, (setup, &options, &report), (form, false), progress, out)?;
     Ok(ExitStatus::Success)
