@@ -4,12 +4,11 @@
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 /// Commands, each with a partial replacement, or nothing.
-const COMMANDS: [(&str, &str); 5] = [
+const COMMANDS: [(&str, &str); 4] = [
     ("fmt", ""),
     ("lsp", "`lint --format json` gives the same diagnostics"),
     ("shadow", "`dry-run` of a live cluster decides and writes nothing"),
     ("simulate", "`dry-run` schedules the pending pods of a cluster"),
-    ("webhook", "`lint` in CI gives the same diagnostics"),
 ];
 
 /// Options of commands, each with a partial replacement, or nothing.
