@@ -156,8 +156,9 @@ fn commands_print_the_same_for_a_live_cluster_as_for_its_files() {
     assert!(told.contains("waits: none of 4 nodes fits"), "{told}");
     both(&["explain", "picky", "--node", "rack-1"]);
     // A pod that has ended takes no room: `explain` knows it, and a snapshot leaves it out.
+    // Of a live cluster it is read by its name and namespace.
     for from in [live, files] {
-        let told = said(&[&["explain", "ended"], &from[..]].concat());
+        let told = said(&[&["explain", "ended", "-n", &namespace], &from[..]].concat());
         assert_eq!(told, format!("{namespace}/ended has succeeded on rack-1\n"));
     }
     let told = refused(&["explain", "ended", saved[0], saved[1]]);
