@@ -15,6 +15,13 @@ const letters = (length) => Array.from({ length }, () => {
   return "bcdfghjklmnpqrstvwxz2456789"[state % 27];
 }).join("");
 
+/** Pods have names that no other has. */
+const suffixes = new Set();
+const suffix = () => {
+  const drawn = letters(5);
+  return suffixes.has(drawn) ? suffix() : suffixes.add(drawn) && drawn;
+};
+
 const amounts = { cpu: "64", memory: "256Gi", pods: "110" };
 const nodes = (number) => Array.from({ length: number }, (_, at) => {
   const name = `ip-10-${at >> 16}-${(at >> 8) & 255}-${at & 255}.example.internal`;
@@ -30,7 +37,7 @@ const pod = (name, namespace, app, requests, spec) => ({
 });
 const running = (number, on) => Array.from({ length: number }, (_, at) => {
   const app = apps[(at * 7919) % apps.length];
-  return pod(`${app.name}-${app.hash}-${letters(5)}`, `team-${at % 120}`, app.name, app.requests, { nodeName: on[at % on.length].metadata.name });
+  return pod(`${app.name}-${app.hash}-${suffix()}`, `team-${at % 120}`, app.name, app.requests, { nodeName: on[at % on.length].metadata.name });
 });
 const waiting = Array.from({ length: 300 }, (_, at) => {
   const spec = at % 3 === 0 ? { nodeSelector: { disk: "nvme" } } : {};
