@@ -13,6 +13,8 @@ fn a_panic_in_each_task_ends_the_process_with_status_1() {
     let namespace = plane.create_namespace("panic");
     let folder = Folder::new("panics");
     let extender = "{urlPrefix: 'http://127.0.0.1:1', filterVerb: filter}".to_owned();
+    extenders::certificate(&folder, "webhook", false, &extenders::authority(&folder));
+    let file = |name: &str| folder.join(name).display().to_string();
     let with_extender = extenders::config(&folder, "panic-extenders", &[extender]);
     // A few at a time, because each needs a CPU for a second.
     for tasks in Task::ALL.chunks(3) {
@@ -27,6 +29,11 @@ fn a_panic_in_each_task_ends_the_process_with_status_1() {
                     return (task, ours.daemon, folder);
                 }
                 Task::Extenders => setup.config(with_extender.clone()),
+                Task::AdmissionPort => setup
+                    .flag("--admission-listen=127.0.0.1:0")
+                    .flag(&format!("--admission-cert-file={}", file("webhook.crt")))
+                    .flag(&format!("--admission-key-file={}", file("webhook.key")))
+                    .elects(),
                 Task::Statuses => setup.flag("--write-status=PodGroup").elects(),
                 _ => setup.elects(),
             };

@@ -340,5 +340,6 @@ fn configz(configuration: &Value, version: &str, policies: &PolicyState) -> Stri
     });
     let objects: Vec<Value> = objects.collect();
     let policies = json!({"kind": "PoliciesInForce", "revision": revision, "objects": objects});
-    json!({"componentconfig": configuration, "kubernetes": version, "policies": policies}).to_string()
+    let kubernetes = json!({"kind": "KubernetesVersion", "version": version});
+    json!({"componentconfig": configuration, "kubernetes": kubernetes, "policies": policies}).to_string()
 }
