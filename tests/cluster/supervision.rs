@@ -31,8 +31,8 @@ fn a_panic_in_each_task_ends_the_process_with_status_1() {
                 Task::Extenders => setup.config(with_extender.clone()),
                 Task::AdmissionPort => setup
                     .flag("--admission-listen=127.0.0.1:0")
-                    .flag(&format!("--admission-cert-file={}", file("webhook.crt")))
-                    .flag(&format!("--admission-key-file={}", file("webhook.key")))
+                    .flag(format!("--admission-cert-file={}", file("webhook.crt")))
+                    .flag(format!("--admission-key-file={}", file("webhook.key")))
                     .elects(),
                 Task::Statuses => setup.flag("--write-status=PodGroup").elects(),
                 _ => setup.elects(),
