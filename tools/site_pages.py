@@ -21,8 +21,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 COPIED = ["docs", "examples", "policies", "policies-cel", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "LICENSE"]
 # Pages of `docs` by part; a page that is in none of them is an error.
 CONTENTS = {
-    "Run it": ["install", "ways", "doctor", "rights", "cluster-policies", "behaviour", "running", "metrics", "page", "versions", "feature-gates", "performance",
-               "release"],
+    "Run it": ["install", "ways", "doctor", "rights", "cluster-policies", "behaviour", "running", "metrics", "page", "changes", "snapshot", "versions",
+               "feature-gates", "performance", "release"],
     "Write policies": ["tutorial", "language", "documents", "tests", "ci"],
     "Look it up": ["statements", "fields", "functions", "codes", "cel", "cel-differences", "cel-conformance", "exit-status",
                    "json", "batch"],

@@ -47,7 +47,7 @@
 {{- with $v.writeStatus }}
 - --write-status={{ join "," . }}
 {{- end }}
-{{- if $v.webhook.enabled }}
+{{- if ($v.webhook).enabled }}
 - --admission-listen=0.0.0.0:{{ $v.webhook.port }}
 - --admission-cert-file=/etc/bayplan-webhook/tls.crt
 - --admission-key-file=/etc/bayplan-webhook/tls.key
@@ -112,7 +112,7 @@
 - {name: extender, mountPath: /etc/bayplan-extender, readOnly: true}
 {{- else -}}
 - {name: config, mountPath: /etc/bayplan, readOnly: true}
-{{- if $v.webhook.enabled }}
+{{- if ($v.webhook).enabled }}
 - {name: webhook, mountPath: /etc/bayplan-webhook, readOnly: true}
 {{- end }}
 {{- if $v.securePort.certificateSecret }}
@@ -135,7 +135,7 @@
 {{- else -}}
 - name: config
   configMap: {name: {{ include "bayplan.fullname" . }}-config}
-{{- if $v.webhook.enabled }}
+{{- if ($v.webhook).enabled }}
 - name: webhook
   secret: {secretName: {{ include "bayplan.webhookSecret" . }}}
 {{- end }}
