@@ -1,18 +1,12 @@
 //! `bayplan extender`: the policies as an extender of an unmodified kube-scheduler. Turns flags into the options of
 //! `cluster::run`, which watches the cluster, loads policies and answers questions, and never schedules.
 
-use super::run::{Configured, check_rights, on_invalid, own_namespace, profiles, run_process};
+use super::run::{Configured, check_rights, own_namespace, profiles, run_process};
 use super::run_args::{ApiServerArgs, LoggingArgs, PolicyArgs};
-use super::{ExitStatus, Output, live};
-use crate::cluster::api::client::Target;
+use super::{ExitStatus, Output, answering};
 use crate::cluster::extender::server;
-use crate::cluster::policies::account::PolicyAccount;
-use crate::cluster::policies::source;
 use crate::cluster::port::listen::Listen;
-use crate::cluster::port::pages::Started;
-use crate::cluster::port::zpages::ZPages;
-use crate::cluster::port::{access, connections, questions, serve, tls};
-use crate::cluster::process::leader;
+use crate::cluster::port::{connections, questions, serve, tls};
 use crate::cluster::process::run as cluster_run;
 use crate::config::SchedulerConfig;
 use crate::diag::SourceMap;
@@ -23,13 +17,9 @@ use crate::plugins::IN_TREE;
 use anyhow::bail;
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
-use std::time::Duration;
 
 /// What every framework needs; kube-scheduler does the work of these.
 const KEPT: [&str; 2] = ["PrioritySort", "DefaultBinder"];
-
-/// How long the user of a token, and what a user may read, are remembered.
-const REVIEWED: Duration = Duration::from_secs(10);
 
 /// Where policies come from, and how kube-scheduler reaches them.
 #[derive(clap::Args, Debug)]
@@ -101,42 +91,12 @@ pub(super) fn options(args: &Args) -> anyhow::Result<cluster_run::Options> {
         );
     }
     let configured = policies_alone();
-    let named = &args.policies.namespaces;
-    let namespaces =
-        if named.is_empty() && args.policies.files.is_some() { Vec::new() } else { live::namespaces(named) };
     let size = args.policies.declared.size();
     let exempt = args.policies.exempt(own_namespace());
+    let made = move |policies: &[_]| profiles(policies, &configured, size, &exempt);
+    let version = KubernetesVersion::default();
     Ok(cluster_run::Options {
-        target: Target {
-            kubeconfig: args.api_server.kubeconfig.clone(),
-            master: args.api_server.master.clone(),
-            user_agent: "extender",
-            ..Target::default()
-        },
-        qps: args.api_server.kube_api_qps.filter(|qps| *qps != 0.0).unwrap_or(-1.0),
-        burst: args.api_server.kube_api_burst.unwrap_or(100),
-        election: None,
         serve: secure_port(args),
-        authentication: None,
-        authorization: None,
-        review_ttl: access::CacheTtl { allowed: REVIEWED, refused: REVIEWED },
-        delay_cache_until_active: false,
-        watch_max_age: args.api_server.watch_max_age,
-        max_unauthorized: args.api_server.max_unauthorized,
-        policies: source::Settings {
-            namespaces,
-            files: args.policies.files.clone(),
-            on_invalid: on_invalid(&args.policies.on_invalid)?,
-            size,
-            identity: leader::identity(),
-        },
-        extenders: Vec::new(),
-        statuses: Default::default(),
-        namespace: String::new(),
-        policy_account: PolicyAccount::beside(""),
-        version: crate::model::VersionRows::default(),
-        needs: Vec::new(),
-        plugins: Vec::new(),
         answering: Some(server::Settings {
             port: questions::Settings {
                 at: args.listen.clone(),
@@ -145,20 +105,7 @@ pub(super) fn options(args: &Args) -> anyhow::Result<cluster_run::Options> {
             },
             binds: args.bind,
         }),
-        admission: None,
-        judges_alone: false,
-        scheduler: crate::scheduler::Options::default(),
-        profiles: Box::new(move |policies| profiles(policies, &configured, size, &exempt)),
-        shown: Started {
-            configuration: serde_json::Value::Null,
-            zpages: ZPages {
-                flags: None,
-                statusz: false,
-                emulates: KubernetesVersion::default().word(),
-                started: jiff::Timestamp::now(),
-            },
-        },
-        gates: Vec::new(),
+        ..answering::options("extender", &args.api_server, &args.policies, version, Box::new(made))?
     })
 }
 

@@ -35,6 +35,8 @@ mod project;
 #[cfg(feature = "cluster")]
 mod run;
 #[cfg(feature = "cluster")]
+mod answering;
+#[cfg(feature = "cluster")]
 mod extender;
 #[cfg(feature = "cluster")]
 mod policies;

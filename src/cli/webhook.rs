@@ -1,31 +1,18 @@
 //! `bayplan webhook`: judges changes of policies for the API server, and schedules nothing. `run` does the same beside its
 //! work with `--admission-listen`.
 
-use super::run::{
-    Configured, in_profiles, on_invalid, own_namespace, profiles, read_configuration, run_process,
-};
+use super::run::{Configured, in_profiles, own_namespace, profiles, read_configuration, run_process};
 use super::run_args::{ApiServerArgs, LoggingArgs, PolicyArgs};
 use super::setup::DecidesAs;
-use super::{ExitStatus, Output, live};
+use super::{ExitStatus, Output, answering};
 use crate::cluster::admission::server::{MostWaiting, Settings};
-use crate::cluster::api::client::Target;
-use crate::cluster::policies::account::PolicyAccount;
-use crate::cluster::policies::source;
-use crate::cluster::port::access;
 use crate::cluster::port::listen::Listen;
-use crate::cluster::port::pages::Started;
 use crate::cluster::port::questions;
-use crate::cluster::port::zpages::ZPages;
-use crate::cluster::process::leader;
 use crate::cluster::process::run as cluster_run;
 use crate::framework::features::GatesOf;
 use crate::plugins::policy::ExemptPods;
 use anyhow::bail;
 use std::path::PathBuf;
-use std::time::Duration;
-
-/// How long the user of a token is remembered.
-const REVIEWED: Duration = Duration::from_secs(10);
 
 /// Where the API server asks about changes of policies.
 #[derive(clap::Args, Clone, Debug)]
@@ -111,57 +98,17 @@ fn options(args: &Args) -> anyhow::Result<cluster_run::Options> {
     };
     let version = args.decides_as.of_the_flag();
     let configured: Configured = read_configuration(args.config.as_deref(), GatesOf::version(version), &[])?;
-    let named = &args.policies.namespaces;
-    let namespaces =
-        if named.is_empty() && args.policies.files.is_some() { Vec::new() } else { live::namespaces(named) };
     let size = args.policies.declared.size();
     let (needs, plugins) = in_profiles(&configured, size, &exempt)?;
+    let rows = configured.gates.features().rows();
+    let made = move |policies: &[_]| profiles(policies, &configured, size, &exempt);
     Ok(cluster_run::Options {
-        target: Target {
-            kubeconfig: args.api_server.kubeconfig.clone(),
-            master: args.api_server.master.clone(),
-            user_agent: "webhook",
-            ..Target::default()
-        },
-        qps: args.api_server.kube_api_qps.filter(|qps| *qps != 0.0).unwrap_or(-1.0),
-        burst: args.api_server.kube_api_burst.unwrap_or(100),
-        election: None,
-        serve: None,
-        authentication: None,
-        authorization: None,
-        review_ttl: access::CacheTtl { allowed: REVIEWED, refused: REVIEWED },
-        delay_cache_until_active: false,
-        watch_max_age: args.api_server.watch_max_age,
-        max_unauthorized: args.api_server.max_unauthorized,
-        policies: source::Settings {
-            namespaces,
-            files: args.policies.files.clone(),
-            on_invalid: on_invalid(&args.policies.on_invalid)?,
-            size,
-            identity: leader::identity(),
-        },
-        extenders: Vec::new(),
-        statuses: Default::default(),
-        namespace: String::new(),
-        policy_account: PolicyAccount::beside(""),
-        version: configured.gates.features().rows(),
+        version: rows,
         needs,
         plugins,
-        answering: None,
         admission: Some(admission),
         judges_alone: true,
-        scheduler: crate::scheduler::Options::default(),
-        profiles: Box::new(move |policies| profiles(policies, &configured, size, &exempt)),
-        shown: Started {
-            configuration: serde_json::Value::Null,
-            zpages: ZPages {
-                flags: None,
-                statusz: false,
-                emulates: version.word(),
-                started: jiff::Timestamp::now(),
-            },
-        },
-        gates: Vec::new(),
+        ..answering::options("webhook", &args.api_server, &args.policies, version, Box::new(made))?
     })
 }
 

@@ -8,10 +8,14 @@
 use axum::Router;
 use axum::extract::Request;
 use axum::middleware::{Next, from_fn};
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use futures::stream::{FuturesUnordered, StreamExt};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::service::TowerToHyperService;
 use std::future::Future;
 use std::io::IoSlice;
+use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::task::{Context, Poll, ready};
@@ -79,6 +83,33 @@ impl Connections {
             Arc::new(Connection { limits: self.limits, state: Mutex::new(state), changed: Notify::new() });
         open.push(Arc::downgrade(&connection));
         Some(connection)
+    }
+}
+
+/// Accepts connections until the process ends; `serve` serves one. A panic ends its connection alone.
+pub(crate) async fn accept<S, A, F>(next: impl Fn() -> A, serve: impl Fn(Arc<Connection>, S) -> F)
+where
+    A: Future<Output = std::io::Result<S>>,
+    F: Future<Output = ()> + Send + 'static,
+{
+    let connections = Connections::new(Limits::default());
+    let mut open: FuturesUnordered<BoxFuture<'static, ()>> = FuturesUnordered::new();
+    loop {
+        let accepted = tokio::select! {
+            accepted = next() => accepted,
+            Some(()) = open.next() => continue,
+        };
+        let stream = match accepted {
+            Ok(stream) => stream,
+            Err(error) => {
+                // Usually out of file descriptors; other connections end soon.
+                tracing::warn!(%error, "cannot accept a connection");
+                tokio::time::sleep(Duration::from_millis(100)).await;
+                continue;
+            }
+        };
+        let Some(connection) = connections.admit() else { continue };
+        open.push(AssertUnwindSafe(serve(connection, stream)).catch_unwind().map(drop).boxed());
     }
 }
 

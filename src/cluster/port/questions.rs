@@ -1,21 +1,16 @@
 //! A port on which other components ask: at an address or a socket, with TLS or without, where a client certificate may be
 //! wanted. kube-scheduler asks `extender::server`, the API server `admission::server`.
 
-use super::connections::{Connection, Connections, Limits};
+use super::connections;
 use super::listen::{Listen, Listener};
 use super::tls::{self, CertificateError, CurrentTls};
 use axum::Router;
 use axum::body::Body;
 use axum::response::Response;
-use futures::FutureExt;
-use futures::future::BoxFuture;
-use futures::stream::{FuturesUnordered, StreamExt};
 use http::StatusCode;
-use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::io::{AsyncRead, AsyncWrite};
 
 /// Where questions are received, and from whom.
 #[derive(Clone, Debug)]
@@ -92,46 +87,26 @@ impl Port {
 }
 
 async fn accept(listener: &Listener, tls: Option<Arc<CurrentTls>>, certified: bool, app: Router) {
-    let connections = Connections::new(Limits::default());
-    let mut open: FuturesUnordered<BoxFuture<'static, ()>> = FuturesUnordered::new();
-    loop {
-        let accepted = tokio::select! {
-            accepted = listener.accept() => accepted,
-            Some(()) = open.next() => continue,
-        };
-        let stream = match accepted {
-            Ok(stream) => stream,
-            Err(error) => {
-                tracing::warn!(%error, "cannot accept a connection");
-                tokio::time::sleep(Duration::from_millis(100)).await;
-                continue;
+    connections::accept(
+        || listener.accept(),
+        |connection, stream| {
+            let (tls, app) = (tls.clone(), app.clone());
+            async move {
+                let Some(tls) = tls else {
+                    return connection.within(connection.serve(stream, app)).await;
+                };
+                let secure = async {
+                    let Ok(stream) = tls.acceptor().accept(stream).await else { return };
+                    // A certificate was verified if one was shown.
+                    let shown = stream.get_ref().1.peer_certificates().is_some_and(|chain| tls.trusts(chain));
+                    let app = if certified && !shown { refusing() } else { app };
+                    connection.serve(stream, app).await;
+                };
+                connection.within(secure).await;
             }
-        };
-        let Some(connection) = connections.admit() else { continue };
-        let (tls, app) = (tls.clone(), app.clone());
-        let served = async move {
-            let Some(tls) = tls else {
-                return connection.within(serve_one(&connection, stream, app)).await;
-            };
-            let secure = async {
-                let Ok(stream) = tls.acceptor().accept(stream).await else { return };
-                // A certificate was verified if one was shown.
-                let shown = stream.get_ref().1.peer_certificates().is_some_and(|chain| tls.trusts(chain));
-                let app = if certified && !shown { refusing() } else { app };
-                serve_one(&connection, stream, app).await;
-            };
-            connection.within(secure).await;
-        };
-        // A question on which a policy panics ends its connection alone.
-        open.push(Box::pin(AssertUnwindSafe(served).catch_unwind().map(drop)));
-    }
-}
-
-async fn serve_one<S>(connection: &Arc<Connection>, stream: S, app: Router)
-where
-    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-{
-    connection.serve(stream, app).await;
+        },
+    )
+    .await;
 }
 
 /// Answers clients without a certificate.

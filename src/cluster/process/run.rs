@@ -48,7 +48,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
 /// Makes the profiles of the configuration with these policies.
-pub(crate) type MakeProfiles = Box<dyn Fn(&[compiled::Policy]) -> Result<Profiles, String> + Send + Sync>;
+pub type MakeProfiles = Box<dyn Fn(&[compiled::Policy]) -> Result<Profiles, String> + Send + Sync>;
 
 /// The options of a run.
 pub struct Options {

@@ -7,18 +7,14 @@
 
 use super::desk::{Answer, Desk, Shown};
 use super::follower::Follower;
-use crate::port::connections::{Connections, Limits};
+use crate::port::connections::accept;
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::extract::{Request, State};
 use axum::response::Response;
-use futures::FutureExt;
-use futures::future::BoxFuture;
-use futures::stream::{FuturesUnordered, StreamExt};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use serde_json::json;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpListener;
@@ -96,23 +92,12 @@ impl Server {
         let Self { listener, port, secret } = self;
         let shared = Arc::new(Shared { page, desk, follower, port, secret });
         let app = Router::new().fallback(answer).with_state(shared);
-        let connections = Connections::new(Limits::default());
-        let mut open: FuturesUnordered<BoxFuture<'static, ()>> = FuturesUnordered::new();
-        loop {
-            let accepted = tokio::select! {
-                accepted = listener.accept() => accepted,
-                Some(()) = open.next() => continue,
-            };
-            let Ok((stream, _)) = accepted else {
-                // Usually out of file descriptors; other connections end soon.
-                tokio::time::sleep(Duration::from_millis(100)).await;
-                continue;
-            };
-            let Some(connection) = connections.admit() else { continue };
+        let next = || async { listener.accept().await.map(|(stream, _)| stream) };
+        accept(next, |connection, stream| {
             let app = app.clone();
-            let served = async move { connection.within(connection.serve(stream, app)).await };
-            open.push(AssertUnwindSafe(served).catch_unwind().map(drop).boxed());
-        }
+            async move { connection.within(connection.serve(stream, app)).await }
+        })
+        .await;
     }
 }
 
