@@ -60,6 +60,7 @@ class Status {
     this.more = h("div");
     screen.status.replaceChildren(this.loud, this.line, this.more);
     setInterval(() => this.draw(), 1000);
+    if (screen.whatIf) screen.whatIf.changed = () => this.draw();
   }
 
   /** @param {Head} head */

@@ -31,6 +31,8 @@ export class WhatIf {
     this.live = null;
     /** @type {{names: string, old: boolean} | null} What is tried and shown. */
     this.trial = null;
+    /** Called when a trial begins, ends or is older than the cluster. */
+    this.changed = () => {};
     /** @type {Said[]} */
     this.said = [];
     /** @type {ReturnType<typeof setTimeout> | undefined} */
@@ -61,6 +63,7 @@ export class WhatIf {
     this.live = plan;
     if (this.trial) this.trial.old = true;
     else this.screen.show(plan);
+    this.changed();
   }
 
   /** Shows the cluster as it is. */
@@ -71,6 +74,7 @@ export class WhatIf {
     this.result.replaceChildren();
     this.moves.replaceChildren();
     if (this.live) this.screen.show(this.live);
+    this.changed();
   }
 
   /** Edits the text of a policy that decides. @param {PolicyText} policy */
@@ -153,6 +157,7 @@ export class WhatIf {
     if (base) plan.base = base;
     this.trial = { names: texts.map((of) => of.name).join(", "), old: this.live !== base };
     this.screen.show(plan);
+    this.changed();
     const { state } = /** @type {NonNullable<typeof this.screen.now>} */ (this.screen.now);
     this.tell(verdict(plan), "verdict");
     this.result.append(h("p", { class: "quiet" }, `Decided in ${seconds.toFixed(1)} s. `,
