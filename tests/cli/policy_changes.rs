@@ -174,6 +174,9 @@ fn the_page_opens_on_what_moves() {
     let plan: Value = serde_json::from_str(&out).unwrap();
     assert_eq!(plan["opens"], "change");
     assert_eq!(plan["answer"][0], "1 pod begins to wait now.");
+    assert_eq!(plan["flags"], "", "no flags of `explain` decide as NEW alone");
+    let Ended { status, .. } = bayplan(&[&change[..], &["--exit-code"]].concat());
+    assert_eq!(status, 1, "a pod is decided otherwise");
     let places = |column: &str| {
         let rows = plan["pods"][column].as_array().unwrap();
         rows.iter()

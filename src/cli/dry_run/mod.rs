@@ -171,16 +171,7 @@ pub(super) fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitStatus> {
     let flags = format!("{}{}", args.from.flags(), args.how.flags());
     if let Some(form) = page::Form::of(&args.output) {
         let text = text::report(&setup, &report, &args.how, args.all, &flags, &plain());
-        let asked = page::Asked {
-            command: "dry-run",
-            flags,
-            how: &args.how,
-            namespace: None,
-            pod: None,
-            text,
-            before: None,
-            effect: None,
-        };
+        let asked = page::Asked::of("dry-run", flags, &args.how, text);
         page::write_report(&asked, (&setup, &options, &report), (form, args.anonymize), progress, out)?;
         return status(args, &setup, &report);
     }

@@ -45,17 +45,7 @@ pub(super) fn run(
     let ended = Ended::of(pod, setup);
     if let Some(form) = page::Form::of(&args.output) {
         let text = ended.text(args, &super::pod::plain());
-        let flags = args.flags();
-        let asked = page::Asked {
-            command: "explain",
-            flags,
-            how: &args.how,
-            namespace: None,
-            pod: None,
-            text,
-            before: None,
-            effect: None,
-        };
+        let asked = page::Asked::of("explain", args.flags(), &args.how, text);
         page::write(&asked, setup, (form, args.anonymize), out)?;
     } else if args.is_json() {
         out.json(&ended.json())?;

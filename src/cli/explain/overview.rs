@@ -55,16 +55,8 @@ pub(super) fn run(
         let shown = found.shown(args.all);
         let helps = found.helps(setup, &options, &progress, &found.causes[..shown]);
         let text = found.text(args, &helps, shown, &plain());
-        let asked = page::Asked {
-            command: "explain",
-            flags: args.flags(),
-            how: &args.how,
-            namespace: args.namespace.as_deref(),
-            pod: None,
-            text,
-            before: None,
-            effect: None,
-        };
+        let all = page::Asked::of("explain", args.flags(), &args.how, text);
+        let asked = page::Asked { namespace: args.namespace.as_deref(), ..all };
         page::write_report(&asked, (setup, &made, &report), (form, args.anonymize), progress, out)?;
         return Ok(ExitStatus::Success);
     }

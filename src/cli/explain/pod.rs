@@ -120,16 +120,8 @@ pub(super) fn run(
             gated: view.gated.is_some(),
             verdict: view.verdict(&plain()),
         };
-        let asked = page::Asked {
-            command: "explain",
-            flags: args.flags(),
-            how: &args.how,
-            namespace: None,
-            pod: Some(pod),
-            text,
-            before: None,
-            effect: None,
-        };
+        let all = page::Asked::of("explain", args.flags(), &args.how, text);
+        let asked = page::Asked { pod: Some(pod), ..all };
         page::write(&asked, setup, (form, args.anonymize), out)?;
     } else if args.is_json() {
         let json = view.json()?;
@@ -189,16 +181,7 @@ fn not_ours(args: &Args, pod: &PodInfo, setup: &Setup, out: &mut Output) -> anyh
             pod.full_name(),
             pod.scheduler_name
         );
-        let asked = page::Asked {
-            command: "explain",
-            flags: args.flags(),
-            how: &args.how,
-            namespace: None,
-            pod: None,
-            text,
-            before: None,
-            effect: None,
-        };
+        let asked = page::Asked::of("explain", args.flags(), &args.how, text);
         page::write(&asked, setup, (form, args.anonymize), out)?;
     } else if args.is_json() {
         let json = json!({

@@ -4,10 +4,12 @@
 //! Nothing else in the program writes to stdout or stderr: clippy refuses `print!` and its like, and
 //! `tests/architecture.rs` the streams themselves.
 
+mod buffer;
 mod screen;
 mod status_line;
 mod table;
 
+pub(super) use buffer::Buffer;
 pub(super) use status_line::StatusLine;
 pub use table::{Column, Table};
 
@@ -120,7 +122,7 @@ impl Output {
         }
     }
 
-    /// For tests: what is written goes to the two sinks, without colours.
+    /// What is written goes to the two sinks, without colours.
     pub fn to_sinks(stdout: Box<dyn Write>, stderr: Box<dyn Write>) -> Self {
         Self {
             stdout: Screen::new(stdout),

@@ -51,8 +51,9 @@ pub(super) fn plan(
     let outcomes = Options { records: RecordLevel::Outcome, recorded_pod: None, ..options.clone() };
     let waiting = Waiting::of(asked.namespace, setup, (&outcomes, report), progress);
     let shown = waiting.causes.len().min(EXPLAINED);
-    // A change that is tried is answered as fast as it is decided: what would help is a search.
-    let searched = if asked.before.is_none() { shown } else { 0 };
+    // A change that is tried in a page is answered as fast as it is decided: what would help is a search.
+    let is_tried = asked.before.is_some() && asked.effect.is_none();
+    let searched = if is_tried { 0 } else { shown };
     let helps = waiting.helps(setup, &outcomes, progress, waiting.causes.get(..searched).unwrap_or_default());
     let (pods, rows) = pods((setup, report), &waiting, asked.before);
     let mut strings = Strings::default();

@@ -47,7 +47,7 @@ impl Form {
 /// What is shown.
 pub(super) struct Asked<'a> {
     pub command: &'static str,
-    /// The flags that chose the input.
+    /// The flags with which `explain` decides the same; empty where there are none, and the page then has no commands.
     pub flags: String,
     pub how: &'a How,
     /// Only pods of this namespace count as waiting.
@@ -60,6 +60,13 @@ pub(super) struct Asked<'a> {
     pub before: Option<&'a Before>,
     /// What a change does, in a sentence: it comes first, and the page opens on what moves.
     pub effect: Option<String>,
+}
+
+impl<'a> Asked<'a> {
+    /// Of a command about all pods of the cluster as it is.
+    pub(super) fn of(command: &'static str, flags: String, how: &'a How, text: String) -> Self {
+        Self { command, flags, how, namespace: None, pod: None, text, before: None, effect: None }
+    }
 }
 
 /// The pod that was named.

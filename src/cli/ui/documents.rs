@@ -4,6 +4,7 @@
 use super::what_if;
 use crate::cli::Output;
 use crate::cli::dry_run::{How, schedule};
+use crate::cli::output::Buffer;
 use crate::cli::page::{Asked, Before, places, plan};
 use crate::cli::progress::Progress;
 use crate::cli::setup::{From, Origin, Setup, read_from};
@@ -12,9 +13,7 @@ use crate::cluster::viewer::follower::Follower;
 use crate::dry_run::Options;
 use crate::page::{BayPlan, packed};
 use crate::scheduler::RecordLevel;
-use std::io::Write;
 use std::sync::mpsc::Sender;
-use std::sync::{Arc, Mutex, PoisonError};
 
 /// The command in its documents.
 pub(super) const COMMAND: &str = "ui";
@@ -83,7 +82,7 @@ impl Documents {
 
     /// The cluster with its policies; `None`: they have mistakes. And what there is to say.
     fn read(&self) -> (anyhow::Result<Option<Setup>>, String) {
-        let said = Said::default();
+        let said = Buffer::default();
         let mut out = Output::to_sinks(Box::new(std::io::sink()), Box::new(said.clone()));
         let read = read_from(&self.from, &self.origin, &mut out);
         drop(out);
@@ -121,37 +120,9 @@ pub(super) fn of(
 ) -> BayPlan {
     let progress = Progress::silent();
     let report = schedule(setup, options, &progress);
-    let flags = flags.to_owned();
-    let asked = Asked {
-        command: COMMAND,
-        flags,
-        how,
-        namespace: None,
-        pod: None,
-        text: String::new(),
-        before,
-        effect: None,
-    };
+    // No flags of `explain` decide as the change that is tried.
+    let flags = if before.is_none() { flags.to_owned() } else { String::new() };
+    let all = Asked::of(COMMAND, flags, how, String::new());
+    let asked = Asked { before, ..all };
     plan(&asked, setup, (options, &report), &progress)
-}
-
-/// What was said, for another thread and for the page.
-#[derive(Clone, Default)]
-struct Said(Arc<Mutex<Vec<u8>>>);
-
-impl Said {
-    fn text(&self) -> String {
-        String::from_utf8_lossy(&self.0.lock().unwrap_or_else(PoisonError::into_inner)).into_owned()
-    }
-}
-
-impl Write for Said {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
 }

@@ -148,13 +148,14 @@ pub(super) fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitStatus> {
     };
     let Some(change) = change else { return Ok(ExitStatus::Failure) };
     if let (Some(form), Some(setup)) = (form, &after) {
-        return write_page(&change, setup, form, progress, out);
-    }
-    drop(progress);
-    match args.output.as_str() {
-        "json" => out.json(&json::report(&change))?,
-        "markdown" => markdown::write(&change, args.all, out)?,
-        _ => text::write(&change, args.all, out)?,
+        write_page(&change, setup, form, progress, out)?;
+    } else {
+        drop(progress);
+        match args.output.as_str() {
+            "json" => out.json(&json::report(&change))?,
+            "markdown" => markdown::write(&change, args.all, out)?,
+            _ => text::write(&change, args.all, out)?,
+        }
     }
     if let Some(file) = &args.write_tests {
         let written = tests_file::write(&change, &args.from, file, out)?;
@@ -223,23 +224,16 @@ fn write_page(
     form: page::Form,
     progress: Progress,
     out: &mut Output,
-) -> anyhow::Result<ExitStatus> {
+) -> anyhow::Result<()> {
     let how = How { order: "queue".to_owned(), tie_break: "name".to_owned(), seed: 0, timeout: None };
     let options = Options { records: RecordLevel::Ranked, ..how.options(setup) };
     let report = schedule(setup, &options, &progress);
     let before = change.effect.as_ref().map(|effect| effect.places_before(setup)).unwrap_or_default();
-    let asked = page::Asked {
-        command: "diff",
-        flags: format!(" {} {}{}", change.paths[0], change.paths[1], change.flags),
-        how: &how,
-        namespace: None,
-        pod: None,
-        text: text::of(change)?,
-        before: Some(&before),
-        effect: change.effect.as_ref().map(|effect| format!("{}.", text::verdict(effect))),
-    };
-    page::write_report(&asked, (setup, &options, &report), (form, false), progress, out)?;
-    Ok(ExitStatus::Success)
+    // `explain` would also read the policies that the cluster has: no flags decide as NEW alone.
+    let all = page::Asked::of("diff", String::new(), &how, text::of(change)?);
+    let effect = change.effect.as_ref().map(|effect| format!("{}.", text::verdict(effect)));
+    let asked = page::Asked { before: Some(&before), effect, ..all };
+    page::write_report(&asked, (setup, &options, &report), (form, false), progress, out)
 }
 
 /// Compares the policies of two sides by name.

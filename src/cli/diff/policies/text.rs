@@ -2,12 +2,10 @@
 
 use super::effect::{Effect, Outcome, Pending, Refused};
 use super::{Change, Reading};
-use crate::cli::output::count;
+use crate::cli::output::{Buffer, count};
 use crate::cli::{Column, Output, Style, Table};
 use crate::compare::{RuleDiff, Unproved, Verdict, Witness};
 use crate::diag::Span;
-use std::io::Write;
-use std::sync::{Arc, Mutex, PoisonError};
 
 /// So many pods are named unless all are wanted.
 const NAMED: usize = 5;
@@ -307,28 +305,11 @@ pub(super) fn verdict(effect: &Effect) -> String {
     }
 }
 
-/// A buffer that an output writes to.
-#[derive(Clone, Default)]
-struct Buffer(Arc<Mutex<Vec<u8>>>);
-
-impl Write for Buffer {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
-
 /// The change as the command prints it.
 pub(super) fn of(change: &Change) -> anyhow::Result<String> {
     let buffer = Buffer::default();
     let mut out = Output::to_sinks(Box::new(buffer.clone()), Box::new(std::io::sink()));
     write(change, false, &mut out)?;
     out.stdout().flush()?;
-    drop(out);
-    let written = std::mem::take(&mut *buffer.0.lock().unwrap_or_else(PoisonError::into_inner));
-    Ok(String::from_utf8_lossy(&written).into_owned())
+    Ok(buffer.text())
 }
