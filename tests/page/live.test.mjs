@@ -67,6 +67,7 @@ test("a pod that is bound is on the page within a second", { skip }, () =>
     }
     assert.ok(Math.min(...took) < 1000, `${took.map(Math.round)} ms`);
     await page.locator("details.as-table summary").click();
+    await page.waitForSelector("details.as-table table");
     const table = await rows(page, "Nodes with what is free");
     assert.deepEqual(table.map((row) => row.slice(0, 3)), [["node-1", "0", "4"], ["node-2", "3", "1"]]);
   }));

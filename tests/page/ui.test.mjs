@@ -100,9 +100,9 @@ test("a policy that is edited is decided as dry-run decides it, and what moves i
     const [summary] = run(`dry-run ${CLUSTER} --policies ${path}`).split("\n").filter((line) => /^\d+ pods?: /.test(line));
     assert.equal(await page.locator(".answer p").first().innerText(), summary);
     const before = JSON.parse(run(`dry-run ${FLAGS} -o json`));
-    const node = (of, pod) => of.decisions.find((one) => one.pod === pod)?.node ?? null;
-    const moves = dryRun.decisions.filter((of) => node(before, of.pod) !== of.node)
-      .map((of) => [of.pod, node(before, of.pod) ?? "quay", of.node ?? "waits"]);
+    const node = (of, pod) => of.decisions.find((one) => one.pod === pod)?.node || null;
+    const moves = dryRun.decisions.filter((of) => node(before, of.pod) !== (of.node || null))
+      .map((of) => [of.pod, node(before, of.pod) ?? "quay", of.node || "waits"]);
     assert.ok(moves.length > 0);
     const found = await rows(page, "Pods with another node");
     assert.deepEqual(found.map((row) => row.slice(0, 3)), moves);

@@ -16,7 +16,7 @@ use crate::policy_files::{self, ENDING};
 use rustc_hash::FxHashSet;
 use std::sync::Arc;
 
-/// A text that somebody tries.
+/// A text that a user tries.
 #[derive(Clone, Debug)]
 pub(crate) struct Text {
     /// The name of its file.

@@ -114,7 +114,7 @@ pub enum ListError {
     System(std::io::Error),
 }
 
-/// What becomes of an object of which a part, or nothing, can be read.
+/// How an object is treated of which a part, or nothing, can be read.
 pub(crate) const COUNTS: &str = "counts with what can be read of it";
 pub(crate) const LEFT_OUT: &str = "is left out";
 /// Timeout of the first request.

@@ -80,7 +80,7 @@ pub(crate) enum Update<T> {
     Trouble(Trouble),
 }
 
-/// Whether the connection of a watch stands.
+/// Whether a watch is connected.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Link {
     /// The server answers: changes come as they happen.
@@ -157,7 +157,7 @@ pub(crate) async fn run<T: Watched, F: Future<Output = bool> + Send>(
     run_linked(api, collection, report, |_| {}).await;
 }
 
-/// As [`run`]; `link` learns at once when the connection breaks and when it stands again, also while nothing changes.
+/// As [`run`]; `link` learns at once when the connection breaks and when it is there again, also while nothing changes.
 pub(crate) async fn run_linked<T: Watched, F: Future<Output = bool> + Send>(
     api: &Api,
     collection: &Collection,

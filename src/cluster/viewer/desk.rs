@@ -97,14 +97,14 @@ impl Desk {
         Self(Arc::new(Inner { state: Mutex::new(state), work: Condvar::new(), news: watch::Sender::new(0) }))
     }
 
-    /// Waits for work. Questions come first: somebody waits for the answer.
+    /// Waits for work. Questions come first: a person waits for the answer.
     pub fn next(&self) -> Work {
         let mut state = self.state();
         loop {
             if state.ended {
                 return Work::End;
             }
-            // Whoever asked may have gone, or have asked something newer.
+            // A tab may be gone, or have asked something newer.
             state.questions.retain(|question| !question.reply.is_closed());
             if let Some(question) = state.questions.pop_front() {
                 return Work::Question(question);
@@ -190,7 +190,7 @@ impl Desk {
         Tab(self.clone())
     }
 
-    /// Asks; `None`: too much is asked already.
+    /// Asks; `None`: too many questions wait already.
     pub(super) fn ask(&self, body: Vec<u8>) -> Option<oneshot::Receiver<Answer>> {
         let mut state = self.state();
         state.questions.retain(|question| !question.reply.is_closed());

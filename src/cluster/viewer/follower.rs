@@ -30,7 +30,7 @@ use tokio::sync::{Notify, mpsc};
 const FIRST: Duration = Duration::from_secs(120);
 /// How long the first list of a kind that policies look up may take.
 const LOOK_UP: Duration = Duration::from_secs(10);
-/// How often the API server is asked whether it is there, and how long it may take to answer: a connection that was cut
+/// How often it is checked whether the API server answers, and how long it may take to answer: a connection that was cut
 /// without a word is silent as one on which nothing happens.
 const PING: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs(3));
 /// After how long a part is read again that could not be read.

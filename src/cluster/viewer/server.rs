@@ -116,7 +116,7 @@ impl Server {
     }
 }
 
-/// Answers a request, or refuses it. Paths are looked at once it may ask at all.
+/// Answers a request, or refuses it. Its path matters only where it may ask at all.
 async fn answer(State(shared): State<Arc<Shared>>, request: Request) -> Response {
     let path = request.uri().path();
     let Some(below) = allowed(&shared, request.headers(), path) else {
