@@ -218,6 +218,30 @@ fn only_the_supervisor_starts_tasks_and_threads() {
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
 }
 
+/// `bayplan ui` only reads: its connection refuses to send anything but GET, and its files use nothing that writes.
+#[test]
+fn what_follows_a_cluster_for_the_page_has_no_code_that_writes() {
+    const MARKS: [&str; 5] = ["crate::writes", "with_body", "_PATCH", "Method::PATCH", "Method::PUT"];
+    let of_page = |path: &Path| path.starts_with("cluster/viewer") || path.starts_with("cli/ui");
+    let files: Vec<_> = sources().into_iter().filter(|(path, _)| of_page(path)).collect();
+    assert!(files.len() > 5, "the files are not where this test looks for them");
+    for (path, text) in &files {
+        for (line, code) in code(text) {
+            let used = MARKS.iter().find(|mark| code.contains(**mark));
+            assert!(used.is_none(), "src/{}:{line}: {used:?} writes to the cluster", path.display());
+        }
+    }
+    let connects: Vec<&str> = files
+        .iter()
+        .flat_map(|(_, text)| code(text))
+        .filter(|(_, line)| line.contains("Api::new("))
+        .map(|(_, line)| line.trim())
+        .collect();
+    assert_eq!(connects.len(), 1, "{connects:?}");
+    let (_, follower) = files.iter().find(|(path, _)| path.ends_with("follower.rs")).unwrap();
+    assert!(follower.contains("api.only_reading()"));
+}
+
 #[test]
 fn outside_crates_stay_in_their_rooms() {
     let mut wrong = Vec::new();

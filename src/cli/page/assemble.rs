@@ -51,7 +51,9 @@ pub(super) fn plan(
     let outcomes = Options { records: RecordLevel::Outcome, recorded_pod: None, ..options.clone() };
     let waiting = Waiting::of(asked.namespace, setup, (&outcomes, report), progress);
     let shown = waiting.causes.len().min(EXPLAINED);
-    let helps = waiting.helps(setup, &outcomes, progress, waiting.causes.get(..shown).unwrap_or_default());
+    // A change that is tried is answered as fast as it is decided: what would help is a search.
+    let searched = if asked.before.is_none() { shown } else { 0 };
+    let helps = waiting.helps(setup, &outcomes, progress, waiting.causes.get(..searched).unwrap_or_default());
     let (pods, rows) = pods((setup, report), &waiting, asked.before);
     let mut strings = Strings::default();
     let mut plan = BayPlan {
@@ -221,7 +223,8 @@ fn example(
     let question =
         Question { framework, snapshot: &snapshot, pod, now, trials: TRIALS / 3, excepting: &excepting };
     let waits = matches!(standing(of_pod), Standing::Waiting { .. });
-    let helps = if waits { that_help(explanation, &question) } else { Suggestions::default() };
+    let searched = waits && asked.before.is_none();
+    let helps = if searched { that_help(explanation, &question) } else { Suggestions::default() };
     let verdict = verdict(explanation, Some(of_pod), (None, asked.how), &plain());
     Some(explained::of(&subject, report, (row, &verdict), (&helps, false)))
 }

@@ -78,12 +78,12 @@ pub(super) fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitStatus> {
     if !out.quiet {
         writeln!(
             out.stderr(),
-            "Open this address in a browser of this host; whoever has it sees the cluster. Ctrl-C ends it."
+            "Open this address in a browser of this host; everybody who has it sees the cluster. Ctrl-C ends it."
         )?;
     }
-    match session.serve()? {
+    match session.serve() {
         Ended::BySignal => Ok(ExitStatus::Success),
-        Ended::Closed => anyhow::bail!("documents cannot be made any more"),
+        Ended::Closed => anyhow::bail!("the thread that makes the documents ended"),
     }
 }
 

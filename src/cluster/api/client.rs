@@ -496,6 +496,23 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_connection_that_only_reads_sends_nothing_else() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        listener.set_nonblocking(true).unwrap();
+        let target = Target {
+            master: Some(format!("http://{}", listener.local_addr().unwrap())),
+            ..Target::default()
+        };
+        let api = Api::new(&target).await.unwrap().only_reading();
+        for method in [Method::POST, Method::PUT, Method::PATCH, Method::DELETE] {
+            let request = Request::with_body(method, "/api/v1/pods", JSON, &serde_json::json!({}));
+            let error = api.send(request.within(Duration::from_secs(5))).await.unwrap_err();
+            assert!(matches!(&error, ApiError::NotSent(why) if why.contains("only reads")), "{error:?}");
+        }
+        assert!(listener.accept().is_err(), "not even a connection was opened");
+    }
+
+    #[tokio::test]
     async fn a_timeout_means_a_lost_answer() {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let target = Target {

@@ -50,6 +50,8 @@ pub struct Session {
     desk: Desk,
     follower: Option<Follower>,
     following: BoxFuture<'static, ()>,
+    /// SIGINT or SIGTERM; from here on they end the process in order.
+    stop: BoxFuture<'static, ()>,
 }
 
 impl Session {
@@ -62,9 +64,10 @@ impl Session {
         let runtime =
             tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(ListError::System)?;
         let desk = Desk::new();
-        let (server, follower, following) = runtime.block_on(async {
+        let (server, follower, following, stop) = runtime.block_on(async {
             let server = Server::bind(port).await?;
-            let Some(options) = cluster else { return Ok((server, None, pending().boxed())) };
+            let stop = || stop_signal().map(FutureExt::boxed).map_err(ListError::System);
+            let Some(options) = cluster else { return Ok((server, None, pending().boxed(), stop()?)) };
             let api = Api::new(&options.target).await.map_err(ListError::Connect)?;
             reach(&api).await?;
             let (follower, mut following) = Follower::new(&api, options, desk.clone());
@@ -72,9 +75,9 @@ impl Session {
                 () = &mut following => {}
                 ready = follower.ready() => ready?,
             }
-            Ok::<_, OpenError>((server, Some(follower), following))
+            Ok::<_, OpenError>((server, Some(follower), following, stop()?))
         })?;
-        Ok(Self { runtime, server, page, desk, follower, following })
+        Ok(Self { runtime, server, page, desk, follower, following, stop })
     }
 
     /// Where the page is, with the secret.
@@ -95,7 +98,7 @@ impl Session {
     /// Follows the cluster until the thread that computes has read everything once, or closed the desk. Returns whether it
     /// is ready.
     pub fn started(&mut self) -> bool {
-        let Self { runtime, desk, following, .. } = self;
+        let Self { runtime, desk, following, stop, .. } = self;
         runtime.block_on(async {
             let mut news = desk.subscribe();
             let ready = async {
@@ -111,24 +114,22 @@ impl Session {
             tokio::select! {
                 ready = ready => ready,
                 () = following => false,
+                () = stop => false,
             }
         })
     }
 
     /// Serves until SIGINT or SIGTERM, or until the desk is closed.
-    ///
-    /// # Errors
-    /// If signals cannot be waited for.
-    pub fn serve(self) -> std::io::Result<Ended> {
-        let Self { runtime, server, page, desk, follower, following } = self;
+    pub fn serve(self) -> Ended {
+        let Self { runtime, server, page, desk, follower, following, stop } = self;
         let ended = runtime.block_on(async {
             let mut news = desk.subscribe();
-            let closed = async { while news.changed().await.is_ok() && !desk.is_closed() {} };
+            let closed = async { while !desk.is_closed() && news.changed().await.is_ok() {} };
             tokio::select! {
-                () = stop_signal()? => Ok(Ended::BySignal),
-                () = closed => Ok(Ended::Closed),
-                () = server.serve(page, desk.clone(), follower) => Ok(Ended::Closed),
-                () = following => Ok(Ended::Closed),
+                () = stop => Ended::BySignal,
+                () = closed => Ended::Closed,
+                () = server.serve(page, desk.clone(), follower) => Ended::Closed,
+                () = following => Ended::Closed,
             }
         });
         desk.close();

@@ -38,6 +38,7 @@ export function quay(plan, state, choice) {
     const near = of.nearest ? ` (did you mean ${of.nearest}?)` : "";
     parts.push(h("p", null, `Not ours to place: ${counted(of.pods, "pod")} of the scheduler ${of.schedulerName}${near}.`));
   }
+  if (plan.base && causes.length > 0) parts.push(h("p", { class: "quiet" }, "What would help is not searched for a change that is tried."));
   const crates = cause < 0 ? null : containers(plan, state, cause, pod);
   if (crates) parts.push(crates);
   const shown = pod >= 0 ? pod : cause >= 0 ? exampleOf(plan, cause) : -1;
