@@ -51,9 +51,7 @@ pub(super) fn plan(
     let outcomes = Options { records: RecordLevel::Outcome, recorded_pod: None, ..options.clone() };
     let waiting = Waiting::of(asked.namespace, setup, (&outcomes, report), progress);
     let shown = waiting.causes.len().min(EXPLAINED);
-    // A change that is tried in a page is answered as fast as it is decided: what would help is a search.
-    let is_tried = asked.before.is_some() && asked.effect.is_none();
-    let searched = if is_tried { 0 } else { shown };
+    let searched = if asked.is_tried() { 0 } else { shown };
     let helps = waiting.helps(setup, &outcomes, progress, waiting.causes.get(..searched).unwrap_or_default());
     let (pods, rows) = pods((setup, report), &waiting, asked.before);
     let mut strings = Strings::default();
@@ -234,7 +232,7 @@ fn example(
     let question =
         Question { framework, snapshot: &snapshot, pod, now, trials: TRIALS / 3, excepting: &excepting };
     let waits = matches!(standing(of_pod), Standing::Waiting { .. });
-    let searched = waits && asked.before.is_none();
+    let searched = waits && !asked.is_tried();
     let helps = if searched { that_help(explanation, &question) } else { Suggestions::default() };
     let verdict = verdict(explanation, Some(of_pod), (None, asked.how), &plain());
     Some(explained::of(&subject, report, (row, &verdict), (&helps, false)))

@@ -67,6 +67,12 @@ impl<'a> Asked<'a> {
     pub(super) fn of(command: &'static str, flags: String, how: &'a How, text: String) -> Self {
         Self { command, flags, how, namespace: None, pod: None, text, before: None, effect: None }
     }
+
+    /// Whether a change is tried in a page that follows a cluster. It is answered as fast as it is decided: what would help
+    /// is a search.
+    pub(super) fn is_tried(&self) -> bool {
+        self.before.is_some() && self.effect.is_none()
+    }
 }
 
 /// The pod that was named.
