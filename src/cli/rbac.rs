@@ -8,7 +8,7 @@ use super::{ExitStatus, input, live, run, setup};
 use crate::cluster::policies::account::PolicyAccount;
 use crate::cluster::rights::needed::Wanted;
 use crate::cluster::rights::right::Right;
-use crate::cluster::rights::roles::{Grantee, roles};
+use crate::cluster::rights::roles::{Grantee, roles, snapshot_reader};
 use crate::framework::Profile;
 use crate::framework::features::GatesOf;
 use crate::lang::analysis::cost::Size;
@@ -39,6 +39,7 @@ enum Way {
   bayplan rbac | kubectl apply -f -                         beside kube-scheduler
   bayplan rbac --way instead --policies policies/           what these policies look up and write, too
   bayplan rbac --way extender --bind
+  bayplan rbac --snapshot-reader ann@acme.com               who may save the scheduler's queue and memory, too
   bayplan rbac --config scheduler.yaml --write-status PodGroup -o json")]
 pub(super) struct Args {
     /// `beside` kube-scheduler under a name of its own, `instead` of it, or as its `extender` [default: as the profiles of
@@ -90,6 +91,10 @@ pub(super) struct Args {
     /// The user to whom the roles are bound instead, as `system:kube-scheduler`.
     #[arg(long, value_name = "NAME", help_heading = "Account", conflicts_with = "service_account")]
     user: Option<String>,
+    /// A user who may read what the scheduler remembers, which `snapshot --scheduler` saves: a name, or
+    /// `system:serviceaccount:NAMESPACE:NAME`. No other role has this right. The flag may be repeated.
+    #[arg(long, value_name = "USER", help_heading = "Account")]
+    snapshot_reader: Vec<String>,
     /// How to print: `yaml` or `json`.
     #[arg(long, short, value_parser = ["yaml", "json"], default_value = "yaml", hide_possible_values = true)]
     output: String,
@@ -115,9 +120,25 @@ pub(super) fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitStatus> {
         .unwrap_or_else(|| format!("system:serviceaccount:{}:{}", args.namespace, args.service_account));
     // An extender writes nothing of policies.
     let to_write = if wanted.extends { Vec::new() } else { to_write };
-    let objects = roles(&wanted, &Grantee { name: args.name.clone(), user }, &to_write);
+    let mut objects = roles(&wanted, &Grantee { name: args.name.clone(), user }, &to_write);
+    let readers = args.snapshot_reader.iter().flat_map(|user| snapshot_reader(&args.name, user));
+    readers.for_each(|object| join(&mut objects, object));
     print(&objects, &args.output, out)?;
     Ok(ExitStatus::Success)
+}
+
+/// Adds an object; of two of the same name the subjects are those of both.
+fn join(objects: &mut Vec<Value>, object: Value) {
+    let same = |of: &&mut Value| of["kind"] == object["kind"] && of["metadata"] == object["metadata"];
+    match objects.iter_mut().find(same) {
+        Some(known) => {
+            let further = object["subjects"].as_array().cloned().unwrap_or_default();
+            if let Some(subjects) = known.get_mut("subjects").and_then(Value::as_array_mut) {
+                subjects.extend(further);
+            }
+        }
+        None => objects.push(object),
+    }
 }
 
 fn print(objects: &[Value], output: &str, out: &mut Output) -> anyhow::Result<()> {

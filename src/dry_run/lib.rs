@@ -16,6 +16,7 @@ pub mod namespaces;
 mod run;
 mod volume_controller;
 mod recorder;
+mod remembered;
 pub mod saved;
 pub mod told;
 mod workloads;

@@ -5,6 +5,7 @@
 //! other controllers.
 
 use super::dump;
+use super::remembered;
 use super::saved::{self, Saved};
 use super::workloads::{self, Expanded};
 use super::world::World;
@@ -325,7 +326,11 @@ impl Loading {
     fn saved(&mut self, document: Value, place: &Place) {
         self.objects += 1;
         match Saved::taken_apart(document) {
-            Ok((saved, objects)) => {
+            Ok((saved, mut objects)) => {
+                if let Some(memory) = &saved.memory {
+                    remembered::settle(memory, &mut objects);
+                    self.loaded.world.memory.get_or_insert_with(|| memory.clone());
+                }
                 self.loaded.saved.push(saved);
                 let before = std::mem::replace(&mut self.of_saved, true);
                 let place = place.inside("objects");

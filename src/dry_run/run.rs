@@ -1,9 +1,11 @@
 //! [`Run`]: the machine on a cluster in memory, from the first pod to the report.
 
+use crate::remembered;
 use crate::{Api, DisruptionController, VolumeController, WatchEvent, World, Writes};
 use bayplan_engine::TieBreak;
 use bayplan_framework::{EventRecord, NotChecked, Would, WouldEffect};
 use bayplan_model::{Duration, Kind, Object, ObjectKey, PodInfo, PodKey, Snapshot, Symbol, Time};
+use bayplan_scheduler::memory::key_of;
 use bayplan_scheduler::{
     self as scheduler, BindingView, DeciderKind, DecisionRecord, Effect, Input, Profiles, QueuePlace,
     RecordLevel, Scheduler, Stage,
@@ -206,22 +208,25 @@ pub fn run_watched(
     watcher: Option<&mut dyn Watcher>,
 ) -> Report {
     let mut run = Run::new(world, profiles, options, watcher);
+    let (remembered, new) = run.recall(world);
     match options.order {
         Order::Queue => {
-            for pod in &world.pending {
+            for pod in new {
                 run.server.put(bayplan_model::Object::Pod(pod.clone()));
             }
             run.watch();
             run.settle();
         }
         Order::Given => {
-            for pod in &world.pending {
+            run.settle();
+            for pod in new {
                 run.server.put(bayplan_model::Object::Pod(pod.clone()));
                 run.watch();
                 run.settle();
             }
         }
     }
+    run.try_last(&remembered);
     run.note_waiting();
     run.let_time_pass();
     run.report(world)
@@ -292,10 +297,42 @@ impl<'w> Run<'w> {
             run.step(Input::Metrics(world.metrics_at(options.start).into()));
         }
         run.step(Input::Synced);
+        if let Some(memory) = &world.memory {
+            remembered::fill_memos(memory, &mut run.scheduler, run.now);
+        }
         if let Some(watcher) = &mut run.watcher {
             watcher.ready(&mut run.scheduler, run.now);
         }
         run
+    }
+
+    /// Queues the pods that a scheduler remembered as it had them; returns them, and the others.
+    fn recall(&mut self, world: &World) -> (Vec<PodKey>, Vec<Arc<PodInfo>>) {
+        let Some(memory) = &world.memory else { return (Vec::new(), world.pending.clone()) };
+        let queued: FxHashSet<PodKey> = memory.queue.iter().map(|of| key_of(&of.uid, &of.pod)).collect();
+        let known = |pod: &&Arc<PodInfo>| queued.contains(&pod.key);
+        let (known, new): (Vec<_>, Vec<_>) = world.pending.iter().partition(known);
+        for pod in &known {
+            self.server.put(Object::Pod((*pod).clone()));
+        }
+        self.watch();
+        self.scheduler.recall(memory, self.now);
+        (known.into_iter().map(|pod| pod.key.clone()).collect(), new.into_iter().cloned().collect())
+    }
+
+    /// Tries the pods that waited for an event which did not come, as a scheduler does in the end, so that the report says
+    /// why each waits.
+    fn try_last(&mut self, remembered: &[PodKey]) {
+        for key in remembered {
+            let waits = matches!(
+                self.scheduler.queue_place(key),
+                Some(QueuePlace::Unschedulable | QueuePlace::Backoff)
+            );
+            if waits && !self.decisions.contains_key(key) && !self.stopped {
+                self.scheduler.retry(key, self.now);
+                self.settle();
+            }
+        }
     }
 
     /// Handles one input and everything that the server answers.

@@ -3,9 +3,12 @@
 //!
 //! Fields are only added. A reader takes the formats up to its own, [`FORMAT`], and says so of others.
 
+use super::remembered;
+use bayplan_scheduler::memory::Memory;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::io::{self, Write};
+use std::sync::Arc;
 
 /// What is wrong with a snapshot, and the way out.
 pub(super) type Broken = (String, Option<&'static str>);
@@ -32,7 +35,7 @@ pub struct Saved {
     /// The version of the API server; empty if it was not read from one.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub server: String,
-    /// Where the objects are from: `the API server`, `files`.
+    /// Where the objects are from: `the API server`, `files`; and where the memory is from.
     pub source: String,
     /// The namespace of the objects that name none.
     pub namespace: String,
@@ -51,6 +54,9 @@ pub struct Saved {
     /// The pod whose verdict the objects were reduced to: `namespace/name`.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub reduced_to: String,
+    /// What a running scheduler remembered; `None` where none was asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory: Option<Arc<Memory>>,
 }
 
 /// A configuration of the scheduler.
@@ -122,6 +128,13 @@ impl Saved {
                 let error = error.split(", expected struct").next().unwrap_or_default();
                 Err((format!("the snapshot cannot be read: {error}"), Some(ANEW)))
             }
+        }
+    }
+
+    /// Leaves the memory of the scheduler out: what it knew of the objects is put into them.
+    pub fn forget_memory(&mut self, objects: &mut [Value]) {
+        if let Some(memory) = self.memory.take() {
+            remembered::settle(&memory, objects);
         }
     }
 

@@ -1,6 +1,7 @@
 //! [`World`]: the objects that a dry run begins with.
 
 use bayplan_model::{Labels, Measured, Namespace, Object, PodInfo, Reading, Symbol, Time};
+use bayplan_scheduler::memory::Memory;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -18,6 +19,8 @@ pub struct World {
     pub assumed: BTreeSet<Symbol>,
     /// What nodes use. The newest sample is taken to be of the instant at which the run begins.
     pub metrics: Vec<Reading>,
+    /// What a running scheduler remembered of these objects. Its assumptions are in the objects already.
+    pub memory: Option<Arc<Memory>>,
 }
 
 impl World {

@@ -15,6 +15,7 @@ mod count;
 pub mod except;
 pub mod gated;
 pub mod overview;
+pub mod memory;
 mod pod;
 pub mod reduce;
 mod suggestions;

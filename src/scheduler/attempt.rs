@@ -49,6 +49,11 @@ impl Attempt {
         &self.cycle.pod.key
     }
 
+    /// The queue's record of its pod.
+    pub(super) fn queued(&self) -> &Queued {
+        &self.queued
+    }
+
     /// The cluster that it decides on.
     pub(super) fn snapshot<'a>(&'a self, live: &'a Snapshot) -> &'a Snapshot {
         self.view.as_ref().map_or(live, |(view, _)| view)

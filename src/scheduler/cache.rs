@@ -103,6 +103,15 @@ impl Cache {
         pods
     }
 
+    /// The pods whose node no watch has shown, ordered by key.
+    pub(super) fn unseen(&self) -> Vec<(PodKey, PodState)> {
+        let unseen = |state: &PodState| state.is_assumed() || matches!(state, PodState::Told(_));
+        let unseen = self.states.iter().filter(|(_, state)| unseen(state));
+        let mut unseen: Vec<_> = unseen.map(|(key, state)| (key.clone(), state.clone())).collect();
+        unseen.sort_by(|one, other| one.0.cmp(&other.0));
+        unseen
+    }
+
     /// The number of assumed pods.
     pub(super) fn assumed(&self) -> usize {
         self.assumed

@@ -9,6 +9,7 @@ use super::attempt::Attempt;
 use super::binding_cycle::BindingCycle;
 use super::calls::{Owner, object_key};
 use super::detail::Detail;
+use super::fnv::fnv;
 use super::guard::guard;
 use super::io::{Decision, DecisionRecord, Effect, PreemptionRecord, RecordLevel};
 use super::queue::Queued;
@@ -422,11 +423,7 @@ fn blame(cycle: &Cycle, snapshot: &Snapshot) -> Status {
 /// The number that breaks ties between nodes: a hash of seed, pod and attempt only (FNV-1a, then
 /// the finaliser of SplitMix64).
 fn draw(seed: u64, pod: &PodKey, attempt: u32) -> u64 {
-    let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
-    let bytes = seed.to_le_bytes().into_iter().chain(pod.0.bytes()).chain(attempt.to_le_bytes());
-    for byte in bytes {
-        hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-    }
+    let mut hash = fnv(seed.to_le_bytes().into_iter().chain(pod.0.bytes()).chain(attempt.to_le_bytes()));
     hash = (hash ^ hash >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     hash = (hash ^ hash >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
     hash ^ hash >> 31

@@ -41,6 +41,17 @@ pub struct BindingView {
     pub stage: Stage,
 }
 
+/// How far a binding has come, in a word.
+pub(super) fn stage_word(stage: &BindingStage) -> &'static str {
+    match stage {
+        BindingStage::Permit(_) => "permit",
+        BindingStage::PreBind(_) => "preBind",
+        BindingStage::Bind(_) => "bind",
+        BindingStage::Resolve { .. } => "resolve",
+        BindingStage::Leaving { .. } => "leaving",
+    }
+}
+
 impl Scheduler {
     /// All bindings, ordered by pod.
     pub fn bindings(&self) -> Vec<BindingView> {

@@ -8,6 +8,7 @@
 mod diff;
 mod evictions;
 mod finished;
+mod memory;
 pub(super) mod fix;
 pub(super) mod gate;
 pub(super) mod node;

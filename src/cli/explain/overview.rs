@@ -2,6 +2,7 @@
 //! group.
 
 use super::gate::{HeldBecause, held_because, outlook};
+use super::memory;
 use super::page;
 use super::pod::{plain, state_word};
 use super::representatives::{CauseText, Representatives};
@@ -63,7 +64,9 @@ pub(super) fn run(
     if args.is_json() {
         let helps = found.helps(setup, &options, &progress, &found.causes);
         drop(progress);
-        out.json(&found.json(&helps, setup.version()))?;
+        let mut json = found.json(&helps, setup.version());
+        memory::add_to(&mut json, setup);
+        out.json(&json)?;
         return Ok(ExitStatus::Success);
     }
     let text = match chosen {
@@ -80,7 +83,8 @@ pub(super) fn run(
         }
     };
     drop(progress);
-    write!(out.stdout(), "{text}")?;
+    let memory = memory::text(setup, args.all, out);
+    write!(out.stdout(), "{text}{memory}")?;
     Ok(ExitStatus::Success)
 }
 

@@ -124,11 +124,13 @@ pub(super) fn run(
         let asked = page::Asked { pod: Some(pod), ..all };
         page::write(&asked, setup, (form, args.anonymize), out)?;
     } else if args.is_json() {
-        let json = view.json()?;
+        let mut json = view.json()?;
+        memory::add_to(&mut json, setup);
         out.json(&json)?;
     } else {
         let text = view.text(out)?;
-        write!(out.stdout(), "{text}")?;
+        let memory = memory::text(setup, args.all, out);
+        write!(out.stdout(), "{text}{memory}")?;
     }
     Ok(ExitStatus::Success)
 }

@@ -42,7 +42,8 @@ fn add(text: &SavedText, policies: &mut Policies) -> SourceId {
     policies.sources.add_object(origin, text.text.as_str())
 }
 
-/// When the objects of a snapshot were read.
+/// When the objects of a snapshot were read, or its memory was, which comes after.
 pub(crate) fn taken(saved: &[Saved]) -> Option<Time> {
-    saved.iter().find_map(|of| Time::parse(&of.taken))
+    let remembered = saved.iter().find_map(|of| of.memory.as_ref()).map(|memory| memory.taken.0);
+    remembered.or_else(|| saved.iter().find_map(|of| Time::parse(&of.taken)))
 }

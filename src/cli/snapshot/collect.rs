@@ -185,6 +185,7 @@ fn header(setup: &Setup) -> Saved {
         configuration: configuration(setup),
         policies: texts(setup),
         missing: setup.saved.iter().flat_map(|before| before.missing.clone()).collect(),
+        memory: setup.world.memory.clone(),
         ..Saved::default()
     }
 }

@@ -3,12 +3,15 @@
 //! - `collect.rs`: what the file has, from a live cluster or from files
 //! - `reduce.rs`: the fewest objects with the verdict on a pod
 //! - `anonymize.rs`: without the names of the cluster
+//! - `scheduler.rs`: what a running scheduler remembers
 //! - `file.rs`: how it is written
 
 mod anonymize;
 pub(super) mod collect;
 mod file;
 mod reduce;
+#[cfg(feature = "cluster")]
+mod scheduler;
 
 pub(super) use anonymize::anonymized;
 pub(super) use reduce::{Subject, reduced};
@@ -25,6 +28,8 @@ use std::time::Duration;
   bayplan snapshot --context prod -o prod.json               another one
   bayplan snapshot --policies policies/ -o prod.json         with what these policies read, too
   bayplan snapshot --cluster cluster.yaml -o small.json      of files: without what nothing reads
+  bayplan snapshot --scheduler https://127.0.0.1:10259 --scheduler-ca-file ca.crt -o prod.json
+                                                             with the queue and the memory of a running scheduler
   bayplan snapshot --reduce shop/train-7 -o train.json       the fewest objects with the verdict on this pod
   bayplan snapshot --reduce shop/train-7 --anonymize -o train.json       what a bug report needs, without names")]
 pub(super) struct Args {
@@ -32,6 +37,9 @@ pub(super) struct Args {
     from: setup::From,
     #[command(flatten)]
     decides_as: setup::DecidesAs,
+    #[cfg(feature = "cluster")]
+    #[command(flatten)]
+    scheduler: scheduler::SchedulerArgs,
     /// Leave out every object and label without which this pod has the same verdict for the same reasons: `NAME` or
     /// `NAMESPACE/NAME`. Each is tried by deciding again.
     #[arg(long, value_name = "POD")]
@@ -59,6 +67,8 @@ impl Args {
 pub(super) fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitStatus> {
     let to = file::Target::of(args.output.as_deref(), out)?;
     let progress = Progress::start(out, args.timeout);
+    #[cfg(feature = "cluster")]
+    args.scheduler.check(&args.from.connection)?;
     let setup = match setup::load(&args.from, &setup::Origin::FilesOrRules, out)? {
         Ok(setup) => setup,
         Err(policies) => {
@@ -70,6 +80,13 @@ pub(super) fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitStatus> {
     let mut content = collect::content(&args.from, &setup, &progress, out)?;
     for missing in &content.missing {
         setup::note(out, missing);
+    }
+    #[cfg(feature = "cluster")]
+    if args.from.cluster.is_empty() {
+        args.scheduler.add(&args.from.connection, &mut content, &progress, out)?;
+    }
+    if args.reduce.is_some() || args.anonymize {
+        without_memory(&mut content, out)?;
     }
     let subject = match &args.reduce {
         Some(pod) => Some(reduced(&mut content, pod, &setup, &progress, out)?),
@@ -83,4 +100,20 @@ pub(super) fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitStatus> {
     drop(progress);
     file::said(&written, &content, out)?;
     Ok(ExitStatus::Success)
+}
+
+/// Leaves the memory of a scheduler out, whose names are those of the cluster and whose objects are all.
+fn without_memory(content: &mut collect::Content, out: &mut Output) -> anyhow::Result<()> {
+    if content.saved.memory.is_none() {
+        return Ok(());
+    }
+    content.saved.forget_memory(&mut content.objects);
+    if let Some((source, _)) = content.saved.source.split_once(", and the memory of ") {
+        content.saved.source = source.to_owned();
+    }
+    if !out.quiet {
+        let line = "the scheduler's memory is left out: its assumptions and nominations are in the objects";
+        writeln!(out.stderr(), "{line}")?;
+    }
+    Ok(())
 }

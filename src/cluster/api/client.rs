@@ -39,6 +39,23 @@ pub struct Target {
     pub master: Option<String>,
     /// The second part of the user agent, after the program's name.
     pub user_agent: &'static str,
+    /// Another server that takes the credentials of the API server.
+    pub instead: Option<Elsewhere>,
+}
+
+/// A server that takes the credentials of an API server, such as the secure port of a scheduler, and how it is trusted.
+#[derive(Clone, Debug, Default)]
+pub struct Elsewhere {
+    /// Its URL.
+    pub url: String,
+    /// The authorities of its certificate, instead of those of the API server.
+    pub authority: Option<PathBuf>,
+    /// The name in its certificate, instead of that of the URL.
+    pub name: Option<String>,
+    /// Whether any certificate is taken.
+    pub trusts_all: bool,
+    /// A file with the token, instead of the credentials of the kubeconfig.
+    pub token: Option<PathBuf>,
 }
 
 /// Why there is no connection.
@@ -81,6 +98,17 @@ pub enum ConnectError {
     /// The address is not a URL.
     #[error("`--master` is `{0}`, which is not a URL such as `https://10.0.0.1:6443`")]
     Master(String),
+    /// The address of another server is not a URL.
+    #[error("`{0}` is not a URL such as `https://127.0.0.1:10259`")]
+    Address(String),
+    /// A file of authorities or with a token cannot be used.
+    #[error("cannot use the file `{path}`: {why}")]
+    File {
+        /// The file.
+        path: String,
+        /// What is wrong with it.
+        why: String,
+    },
     /// Certificates or credentials that cannot be used.
     #[error("cannot prepare the connection to {server}: {why}")]
     Credentials {
@@ -428,11 +456,13 @@ pub(crate) async fn page(client: &kube::Client, path: &str) -> Result<Page, ApiE
 }
 
 pub(super) fn parse_master(master: &str) -> Result<http::Uri, ConnectError> {
-    let uri: http::Uri = master.parse().map_err(|_| ConnectError::Master(master.to_owned()))?;
-    if uri.scheme().is_none() || uri.host().is_none() {
-        return Err(ConnectError::Master(master.to_owned()));
-    }
-    Ok(uri)
+    parse_url(master).ok_or_else(|| ConnectError::Master(master.to_owned()))
+}
+
+/// The URL of a server.
+pub(super) fn parse_url(url: &str) -> Option<http::Uri> {
+    let uri: http::Uri = url.parse().ok()?;
+    (uri.scheme().is_some() && uri.host().is_some()).then_some(uri)
 }
 
 /// Maps a failed exchange to an error that says whether the request can have reached the server.

@@ -3,8 +3,10 @@
 //! and later calls use a new connection. The service account of a pod needs no such care: `kube`
 //! reads its token and CA again. It also notes for how long the server has refused the credentials.
 
-use super::client::{ConnectError, Target, deepest, parse_master};
+use super::client::{ConnectError, Elsewhere, Target, deepest, parse_master, parse_url};
 use super::kubeconfig;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -145,6 +147,9 @@ async fn load(target: &Target) -> Result<Loaded, ConnectError> {
     if target.impersonate.is_some() {
         config.auth_info.impersonate.clone_from(&target.impersonate);
     }
+    if let Some(other) = &target.instead {
+        turn_to(&mut config, other)?;
+    }
     config.default_retry = false;
     // Shorter than the time limit of any write, so that a write whose connection hangs was certainly not
     // sent.
@@ -154,6 +159,33 @@ async fn load(target: &Target) -> Result<Loaded, ConnectError> {
         config.headers.push((http::header::USER_AGENT, agent));
     }
     Ok(Loaded { config, files })
+}
+
+/// Turns a configuration to another server that takes its credentials.
+fn turn_to(config: &mut kube::Config, other: &Elsewhere) -> Result<(), ConnectError> {
+    let refused = |path: &Path, why: String| ConnectError::File { path: path.display().to_string(), why };
+    let url = parse_url(&other.url).filter(|url| url.scheme() == Some(&http::uri::Scheme::HTTPS));
+    config.cluster_url = url.ok_or_else(|| ConnectError::Address(other.url.clone()))?;
+    config.proxy_url = None;
+    config.tls_server_name.clone_from(&other.name);
+    config.accept_invalid_certs = other.trusts_all;
+    if let Some(path) = &other.authority {
+        let read = CertificateDer::pem_file_iter(path).and_then(|all| all.collect::<Result<Vec<_>, _>>());
+        let all = read.map_err(|error| refused(path, error.to_string()))?;
+        if all.is_empty() {
+            return Err(refused(path, "it has no certificate".to_owned()));
+        }
+        config.root_cert = Some(all.iter().map(|certificate| certificate.to_vec()).collect());
+    }
+    if let Some(path) = &other.token {
+        let token = std::fs::read_to_string(path).map_err(|error| refused(path, error.to_string()))?;
+        if token.trim().is_empty() {
+            return Err(refused(path, "it is empty".to_owned()));
+        }
+        config.auth_info =
+            kube::config::AuthInfo { token: Some(token.trim().to_owned().into()), ..Default::default() };
+    }
+    Ok(())
 }
 
 fn connect(config: kube::Config) -> Result<kube::Client, ConnectError> {

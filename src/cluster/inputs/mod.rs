@@ -8,4 +8,5 @@ mod look_ups;
 pub mod node_metrics;
 pub mod informers;
 pub mod list;
+pub mod memory;
 pub mod save;

@@ -1,6 +1,7 @@
 //! The secure port: who may connect, who may read, and the pages.
 
 pub mod metrics;
+pub mod memory;
 pub(crate) mod resources;
 pub(crate) mod access_cache;
 pub(crate) mod review_limit;

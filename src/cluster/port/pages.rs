@@ -1,8 +1,9 @@
-//! The pages of the secure port: health checks, metrics, resource metrics and `/configz`, made from
-//! the running parts. `run` hands them to `serve`.
+//! The pages of the secure port: health checks, metrics, resource metrics, `/configz` and `/snapshot`, made
+//! from the running parts. `run` hands them to `serve`.
 
 use super::access::Access;
 use super::health::{Check, Health};
+use super::memory::MemoryPage;
 use super::metrics::{Incoming, Metrics, Surroundings};
 use super::resources;
 use super::serve::{Page, Pages};
@@ -103,6 +104,7 @@ impl Sources {
             }),
             resources: self.page(Self::resources),
             metrics: self.page(Self::metrics),
+            snapshot: self.snapshot(),
             access,
         }
     }
@@ -113,6 +115,15 @@ impl Sources {
     {
         let sources = self.clone();
         Box::new(move || Box::pin(make(sources.clone())))
+    }
+
+    /// What the scheduler remembers; empty once it has ended.
+    fn snapshot(&self) -> Page {
+        let (driver, page) = (self.driver.clone(), MemoryPage::default());
+        Box::new(move || {
+            let (driver, page) = (driver.clone(), page.clone());
+            Box::pin(async move { page.make(&driver).await.unwrap_or_default() })
+        })
     }
 
     fn checks(&self) -> Vec<Check> {

@@ -6,6 +6,7 @@
 use super::access::{self, Access, Refusal};
 use super::connections::{Connection, Connections, Limits};
 use super::health::{self, Health};
+use super::memory;
 use super::subject;
 use super::tls::{self, CertificateError, CurrentTls};
 use super::zpages::{Answer, ZPages};
@@ -67,6 +68,8 @@ pub(crate) struct Pages {
     pub resources: Page,
     /// `/configz`.
     pub configz: Page,
+    /// `/snapshot`; empty once the scheduler has ended.
+    pub snapshot: Page,
     /// Decides who may read the pages that are not health checks.
     pub access: Access,
 }
@@ -192,6 +195,7 @@ impl Shown {
             .route("/metrics/resources", get(resources))
             .route("/metrics/slis", get(slis).delete(forget_slis))
             .route("/configz", get(configz))
+            .route(memory::PATH, get(snapshot))
             .route("/debug/flags/v", put(set_log_level).fallback(unsupported));
         for page in ["/livez", "/readyz", "/healthz"] {
             app = app.route(page, get(health)).route(&format!("{page}/{{check}}"), get(one_check));
@@ -314,6 +318,15 @@ async fn resources(State(shown): State<Arc<Shown>>) -> Response {
 
 async fn configz(State(shown): State<Arc<Shown>>) -> Response {
     text(StatusCode::OK, (shown.pages.configz)().await, "application/json")
+}
+
+async fn snapshot(State(shown): State<Arc<Shown>>) -> Response {
+    match (shown.pages.snapshot)().await {
+        page if page.is_empty() => {
+            text(StatusCode::SERVICE_UNAVAILABLE, "the scheduler has ended\n".into(), PLAIN)
+        }
+        page => text(StatusCode::OK, page, "application/json"),
+    }
 }
 
 async fn flagz(State(shown): State<Arc<Shown>>, request: Parts) -> Response {

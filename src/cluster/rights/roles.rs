@@ -3,6 +3,7 @@
 use super::needed::{Needed, Wanted, needed};
 use super::right::Right;
 use super::table::Place;
+use crate::port::memory;
 use k8s_openapi::api::rbac::v1::{
     ClusterRole, ClusterRoleBinding, PolicyRule, Role, RoleBinding, RoleRef, Subject,
 };
@@ -48,6 +49,16 @@ pub fn roles(wanted: &Wanted, grantee: &Grantee, to_write: &[Right]) -> Vec<Valu
         objects.extend(role("", &name, rules(to_write.iter()), &wanted.account.user()));
     }
     objects
+}
+
+/// The right to read what the scheduler remembers, for a user: a ClusterRole with its binding. No other role has it.
+pub fn snapshot_reader(name: &str, user: &str) -> Vec<Value> {
+    let rule = PolicyRule {
+        non_resource_urls: Some(vec![memory::PATH.to_owned()]),
+        verbs: vec!["get".to_owned()],
+        ..PolicyRule::default()
+    };
+    role("", &format!("{name}-snapshot-reader"), vec![rule], user)
 }
 
 /// A role with its binding; a ClusterRole without a namespace.

@@ -305,7 +305,7 @@ pub static ROWS: &[Row] = &[
         "authentication.k8s.io",
         &["tokenreviews"],
         When::ReviewsTokens,
-        "only client certificates identify users of `/metrics` and `/configz`",
+        "only client certificates identify users of `/metrics`, `/configz` and `/snapshot`",
     ),
     row(
         "asks what a user of the secure port may read",
@@ -313,6 +313,6 @@ pub static ROWS: &[Row] = &[
         "authorization.k8s.io",
         &["subjectaccessreviews"],
         When::ReviewsAccess,
-        "`/metrics` and `/configz` are refused",
+        "`/metrics`, `/configz` and `/snapshot` are refused",
     ),
 ];

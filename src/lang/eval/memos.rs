@@ -172,6 +172,14 @@ pub fn remembered(context: &EvalContext<'_>, index: &IndexKey, key: &Value<'_>) 
     index.get(&Ordered(convert::keep(key)), now).cloned().unwrap_or(Value::Absent)
 }
 
+/// What all memos of a snapshot remember: the key of the index, the key there, the value, and its end in monotonic time.
+pub fn all_remembered(snapshot: &Snapshot) -> Vec<(&IndexKey, &Key, &Constant, Time)> {
+    let mut keys: Vec<&IndexKey> = snapshot.index_keys().collect();
+    keys.sort_by(|one, other| one.0.cmp(&other.0));
+    let memos = keys.into_iter().filter_map(|key| Some((key, snapshot.index::<MemoIndex>(key)?)));
+    memos.flat_map(|(key, index)| index.iter().map(move |(of, value, end)| (key, of, value, end))).collect()
+}
+
 /// The key of a memo for the pod of a context.
 pub fn key_of(policy: &Policy, memo: MemoId, context: EvalContext<'_>) -> Key {
     Ordered(convert::keep(&Evaluator::new(policy, context).value(&policy[memo].key)))

@@ -13,6 +13,7 @@ mod object;
 pub mod range;
 pub mod resources;
 pub mod show;
+pub mod tagged;
 pub mod text;
 mod ty;
 pub mod value;

@@ -38,6 +38,13 @@ pub struct Marked {
     plain: Arc<PodInfo>,
 }
 
+impl Marked {
+    /// The pod without what its binding adds.
+    pub fn plain(&self) -> &Arc<PodInfo> {
+        &self.plain
+    }
+}
+
 /// Pods by key in shards, so that a write after a fork copies one shard and not the whole table.
 #[derive(Clone, Debug)]
 pub(super) struct PodTable(Vec<Arc<FxHashMap<PodKey, PodEntry>>>);

@@ -21,6 +21,7 @@ mod interest;
 mod nominator;
 mod order;
 mod queued;
+mod remembered;
 #[cfg(test)]
 mod tests;
 mod unschedulable;
@@ -29,6 +30,7 @@ pub(super) use census::Cause;
 pub(super) use interest::{ProfileHints, handle};
 pub(super) use nominator::Nominator;
 pub(super) use queued::Queued;
+pub(super) use remembered::Copied;
 
 use super::interested::Interested;
 use active::{Active, Rank, Seat};
