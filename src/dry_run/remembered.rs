@@ -4,16 +4,20 @@
 use bayplan_lang::eval::memos::MemoIndex;
 use bayplan_lang::types::tagged::of_tagged;
 use bayplan_lang::types::value::Ordered;
-use bayplan_model::{IndexKey, Symbol, Time};
+use bayplan_model::Time;
+use bayplan_policy::of_profile;
 use bayplan_scheduler::Scheduler;
 use bayplan_scheduler::memory::{Memory, key_of};
 use rustc_hash::FxHashMap;
 use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
 
 /// Puts into the objects what only the scheduler knew of them.
 pub(super) fn settle(memory: &Memory, objects: &mut [Value]) {
     let assumed = memory.assumed.iter().map(|of| (key_of(&of.uid, &of.pod), of.node.as_str()));
-    let assumed: FxHashMap<_, _> = assumed.filter(|(_, node)| !node.is_empty()).collect();
+    // The memory was copied after the objects had been listed: a pod may have got its node in between.
+    let bound = memory.pods.iter().filter_map(|of| Some((key_of(&of.uid, &of.object), of.node.as_deref()?)));
+    let assumed: FxHashMap<_, _> = assumed.chain(bound).filter(|(_, node)| !node.is_empty()).collect();
     let nominated = memory.nominated.iter().map(|of| (key_of(&of.uid, &of.pod), of.node.as_str()));
     let nominated: FxHashMap<_, _> = nominated.filter(|(_, node)| !node.is_empty()).collect();
     for pod in objects.iter_mut().filter(|object| is(object, "Pod")) {
@@ -58,13 +62,20 @@ fn set(object: &mut Value, part: &str, field: &str, value: &str) {
     }
 }
 
-/// Gives a scheduler what policies remembered, before the first pod is queued.
+/// Gives a scheduler what its policies remembered, before the first pod is queued. What no memo of a profile has the key and
+/// type of is left out.
 pub(super) fn fill_memos(memory: &Memory, scheduler: &mut Scheduler, now: Time) {
+    let profiles = scheduler.profiles().clone();
+    let policies: Vec<_> = profiles.frameworks.iter().map(|framework| of_profile(framework)).collect();
+    let memos = policies.iter().flat_map(|set| set.iter()).flat_map(|of| &of.policy.memos);
+    let memos: BTreeMap<&str, _> = memos.map(|memo| (memo.index.0.as_str(), memo)).collect();
     for of in &memory.memos {
-        let (Some(key), Some(value)) = (of_tagged(&of.key), of_tagged(&of.value)) else { continue };
-        let (index, keeps_for) = (IndexKey(Symbol::new(&of.memo)), of.until.0 - now);
-        scheduler.fill::<MemoIndex>(&index, |memo, moved| {
-            memo.remember(Ordered(key), Some(value), now, keeps_for, moved);
+        let Some(memo) = memos.get(of.memo.as_str()) else { continue };
+        let (key, value) = (of_tagged(&of.key, &memo.key.ty), of_tagged(&of.value, &memo.ty));
+        let (Some(key), Some(value)) = (key, value) else { continue };
+        let keeps_for = (of.until.0 - now).min(memo.keeps_for);
+        scheduler.fill::<MemoIndex>(&memo.index, |index, moved| {
+            index.remember(Ordered(key), Some(value), now, keeps_for, moved);
         });
     }
 }

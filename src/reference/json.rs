@@ -62,7 +62,83 @@ shapes! {
         "missing" "[string]?" "what could not be read"
         "anonymous" "bool?" "whether names were replaced"
         "reducedTo" "string?" "the pod whose verdict the objects give: `namespace/name`"
+        "memory" "SchedulerMemory?" "what a running scheduler remembered, with `--scheduler`"
         "objects" "[any]" "the objects that configuration and policies read, without the fields that nothing reads"
+    }
+    SchedulerMemory {
+        "taken" "string" "when it was copied, after the objects were listed"
+        "leads" "bool" "whether the instance places pods"
+        "nextStart" "int" "the position at which sampling of nodes continues"
+        "policies" "any?" "what each policy in service meant, as a number"
+        "queue" "[QueueEntry]?" "the queued pods, in the order in which they are tried; those that wait for an event and those that a gate holds come last"
+        "assumed" "[AssumedPod]?" "pods that have a node which no watch has shown"
+        "nominated" "[NominatedPod]?" "pods that are nominated for a node"
+        "evictions" "[OpenEviction]?" "pods whose victims are being evicted"
+        "marks" "[MarkLeft]?" "what is still to be written for bound pods"
+        "memos" "[Remembered]?" "what policies remember"
+        "faults" "[string]?" "sums and tables of the cache that contradict each other"
+        "nodes" "[KnownObject]?" "the nodes of the cache, in the order of its rows"
+        "pods" "[KnownObject]?" "the pods of the cache"
+        "others" "[KnownObject]?" "its objects of other kinds"
+    }
+    QueueEntry {
+        "pod" "string" "namespace and name"
+        "uid" "string?" "its UID"
+        "queue" "string" "`active`, `inFlight`, `backoff`, `unschedulable` or `gated`"
+        "arrival" "int" "the number of its arrival"
+        "attempts" "int" "how often it was tried"
+        "refusals" "int" "how often it was refused"
+        "errors" "int" "how often in a row its attempts failed with an error"
+        "added" "string" "when it first came"
+        "since" "string" "when it entered the queue this time"
+        "firstReady" "string?" "when it was first ready to be tried"
+        "ready" "string" "when it last became active"
+        "attempted" "string?" "when its last attempt began"
+        "until" "string?" "the second in which its back-off ends"
+        "alarm" "string?" "when time alone may help it"
+        "refusedBy" "[string]?" "the plugins and policies that refused it last"
+        "pending" "[string]?" "those of them that wait for something"
+        "gate" "string?" "what keeps it out of the queue"
+        "refusedLate" "bool?" "whether it was refused after its node had been chosen"
+        "flushed" "bool?" "whether it is tried again only because it has waited long"
+        "fullBackoff" "bool?" "whether its back-off is not cut short"
+        "helped" "bool?" "whether an event since its last attempt helped it"
+    }
+    AssumedPod {
+        "pod" "string" "namespace and name"
+        "uid" "string?" "its UID"
+        "node" "string" "the node"
+        "state" "string" "`assumed`, `unknown` (the call got no answer) or `confirmed`"
+        "stage" "string?" "`permit`, `preBind`, `bind`, `resolve` or `leaving`; absent once the binding has ended"
+        "since" "string?" "when the pod was assumed"
+        "about" "[string]?" "other objects about which it assumes something"
+    }
+    NominatedPod {
+        "pod" "string" "namespace and name"
+        "uid" "string?" "its UID"
+        "node" "string" "the node"
+    }
+    OpenEviction {
+        "pod" "string" "the pod for which room is made"
+        "victims" "[string]" "the pods whose eviction has no answer yet"
+    }
+    MarkLeft {
+        "pod" "string" "the bound pod"
+        "policy" "string" "the policy that writes"
+    }
+    Remembered {
+        "memo" "string" "policy and memo, with a number of what its key means"
+        "key" "any" "the key with its type"
+        "value" "any" "the value with its type"
+        "until" "string" "when it ends"
+    }
+    KnownObject {
+        "kind" "string?" "the kind; absent for nodes and pods"
+        "object" "string" "namespace and name"
+        "uid" "string?" "its UID"
+        "version" "string?" "`metadata.resourceVersion`"
+        "node" "string?" "of a pod that a watch showed on a node: the node"
+        "fields" "any?" "what is compared, as texts; `#` and a number stand for a longer one"
     }
     SavedConfiguration {
         "from" "string" "where it is from"
@@ -121,6 +197,7 @@ shapes! {
         "refusedBy" "[StatementRefusal]?" "statements that refuse it other than filters, or make it wait"
         "group" "[Member]?" "the other pods of the group that it waits with"
         "leftAlone" "Exemption?" "why policies skip the pod"
+        "memory" "MemoryDifferences?" "of a snapshot with the memory of a scheduler: where it differs from the API server"
         "onNode" "OnNode?" "with `--node`: that node, with the values of policy rules"
         "schedulerName" "string?" "of a pod that no profile serves"
         "profiles" "[string]?" "the profiles that exist, for a pod that none of them serves"
@@ -277,6 +354,15 @@ shapes! {
         "gated" "[Held]" "pods that a gate keeps out of the queue"
         "foreign" "[Foreign]" "pods of schedulers that no profile serves"
         "pods" "[PodState]" "every pending pod with its state"
+        "memory" "MemoryDifferences?" "of a snapshot with the memory of a scheduler: where it differs from the API server"
+    }
+    MemoryDifferences {
+        "differences" "[MemoryDifference]" "the differences; none: it differs in nothing"
+    }
+    MemoryDifference {
+        "of" "string" "`node`, `pod`, `assumption`, `queue`, another kind, or `cache` for what contradicts itself"
+        "object" "string" "the object"
+        "what" "string" "what differs"
     }
     Fix "explain POD --fix N -o json" {
         "pod" "string" "namespace and name"

@@ -10,7 +10,8 @@ use crate::config;
 use crate::diag::{Diagnostic, Look, SourceMap, draw, json};
 use crate::dry_run::anonymous::{Named, Names};
 use crate::dry_run::items::Item;
-use crate::dry_run::{cases, load};
+use crate::dry_run::{self, Options, cases, load};
+use crate::explain::memory::{Compared, differences};
 use crate::lang::analysis::cost::Size;
 use crate::lang::analysis::load::Load;
 use crate::lang::policy_set::CompiledPolicy;
@@ -19,8 +20,14 @@ use crate::lang::syntax::{cel, parse_expression};
 use crate::lang::{Given, STACK, compile, compile_given};
 use crate::model::objects::projection::Projection;
 use crate::model::objects::{node, pod, selectors};
-use crate::model::{KINDS, LabelSelector, Labels, Node, NodeSelector, PodInfo, Quantity, Symbol};
+use crate::model::{
+    Duration, KINDS, LabelSelector, Labels, Node, NodeSelector, PodInfo, Quantity, Symbol, VersionRows,
+};
+use crate::framework::{Instances, Profile};
+use crate::plugins::registry;
 use crate::policy_files::policies_in;
+use crate::scheduler::Profiles;
+use std::sync::Arc;
 
 /// A target: its name, and what it does with any bytes.
 pub type Target = (&'static str, fn(&[u8]));
@@ -277,6 +284,21 @@ fn snapshot(data: &[u8]) {
     let again = load::load(&mut sources, &[id]);
     assert_eq!(again.saved.first(), Some(saved));
     assert_eq!(again.world.objects.len(), loaded.world.objects.len());
+    if let Some(memory) = &loaded.world.memory {
+        let found = differences(&Compared {
+            memory,
+            world: &loaded.world,
+            rows: VersionRows::default(),
+            kinds: &[],
+            ours: &|_| true,
+        });
+        assert!(found.iter().all(|of| !of.what.is_empty()));
+        // The queue of a hostile file is taken over, and the run ends.
+        let options = Options { longest: Duration::from_seconds(1), ..Options::default() };
+        let profile = Profile::new("default-scheduler").build(&registry(), &mut Instances::default());
+        let frameworks = vec![Arc::new(profile.expect("the default profile"))];
+        let _ = dry_run::run(&loaded.world, Arc::new(Profiles { frameworks, revision: 1 }), &options);
+    }
     let mut named = Named::default();
     saved.policies.iter().for_each(|text| named.text(&text.text));
     saved.configuration.iter().for_each(|of| named.configuration(&of.text));

@@ -40,6 +40,7 @@ mod reserve;
 mod preemption;
 mod quotas;
 mod rule_errors;
+mod scheduler_memory;
 mod secure_port;
 mod soak;
 mod startup_errors;

@@ -1,4 +1,5 @@
 //! The cluster in memory: files of policy tests, and PodDisruptionBudgets.
 
 mod budgets;
+mod memory;
 mod test_files;

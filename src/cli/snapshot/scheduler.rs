@@ -1,6 +1,7 @@
 //! `--scheduler`: what a running scheduler remembers, beside the objects of the API server.
 
 use super::collect::Content;
+use crate::cli::output::count;
 use crate::cli::progress::Progress;
 use crate::cli::{Output, live, setup};
 use crate::cluster::api::client::{Elsewhere, Target};
@@ -107,6 +108,13 @@ impl SchedulerArgs {
                     );
                 }
                 drop_what_ended(connection, &memory, &mut content.objects)?;
+                let came = came_later(&memory, &content.objects);
+                if came > 0 {
+                    let pods = if came == 1 { "1 pod".to_owned() } else { format!("{} pods", count(came)) };
+                    let missing = format!("{pods} that came while the objects were read");
+                    setup::note(out, &format!("the file lacks {missing}"));
+                    content.saved.missing.push(missing);
+                }
                 let url = self.scheduler.as_deref().unwrap_or_default();
                 content.saved.source = format!("the API server, and the memory of the scheduler {url}");
                 content.saved.memory = Some(Arc::new(*memory));
@@ -143,4 +151,17 @@ fn drop_what_ended(
     objects
         .retain(|object| text(object, "/kind") != "Pod" || !ended.contains(&text(object, "/metadata/uid")));
     Ok(())
+}
+
+/// How many pods the scheduler knows that are newer than all that were listed.
+fn came_later(memory: &Memory, objects: &[Value]) -> usize {
+    let pods = objects.iter().filter(|object| object.get("kind").and_then(Value::as_str) == Some("Pod"));
+    let text = |object: &Value, path: &str| {
+        object.pointer(path).and_then(Value::as_str).unwrap_or_default().to_owned()
+    };
+    let pods: Vec<_> = pods.map(|pod| (text(pod, "/metadata/uid"), text(pod, "/metadata/resourceVersion"))).collect();
+    let newest = pods.iter().filter_map(|(_, version)| version.parse::<u64>().ok()).max().unwrap_or(0);
+    let known: FxHashSet<&str> = pods.iter().map(|(uid, _)| uid.as_str()).collect();
+    let later = |version: &str| version.parse::<u64>().is_ok_and(|version| version > newest);
+    memory.pods.iter().filter(|of| !known.contains(of.uid.as_str()) && later(&of.version)).count()
 }

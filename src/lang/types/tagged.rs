@@ -1,5 +1,6 @@
 //! Values of memos as JSON with their types, for files that another process reads, and back.
 
+use super::Type;
 use super::value::{Constant, Value};
 use bayplan_model::Time;
 use serde_json::{Value as Json, json};
@@ -27,9 +28,30 @@ pub fn to_tagged(value: &Value<'_>) -> Option<Json> {
     })
 }
 
-/// The value of such JSON; `None` for any other.
-pub fn of_tagged(json: &Json) -> Option<Constant> {
-    of_nested(json, 0)
+/// The value of this type that such JSON is; `None` for any other.
+pub fn of_tagged(json: &Json, ty: &Type) -> Option<Constant> {
+    of_nested(json, 0).filter(|value| fits(value, ty))
+}
+
+/// Whether a value is one of the type, of those that have a form as JSON.
+fn fits(value: &Constant, ty: &Type) -> bool {
+    match (ty, value) {
+        (Type::Optional(inner), value) => value.is_absent() || fits(value, inner),
+        (Type::Bool, Value::Bool(_))
+        | (Type::Uint, Value::Uint(_))
+        | (Type::Float, Value::Float(_))
+        | (Type::Int | Type::Cpu | Type::Bytes | Type::Duration | Type::Count | Type::Amount(_), Value::Int(_))
+        | (Type::String, Value::String(_))
+        | (Type::Time, Value::Time(_))
+        | (Type::Null, Value::Null) => true,
+        (Type::List(of) | Type::Set(of), Value::List(items)) => items.iter().all(|item| fits(item, of)),
+        (Type::Map(key, of), Value::Map(entries)) => entries.iter().all(|(k, v)| fits(k, key) && fits(v, of)),
+        (Type::Record(record), Value::Record(fields)) => {
+            record.fields.len() == fields.len()
+                && record.fields.iter().zip(fields.iter()).all(|((_, ty), value)| fits(value, ty))
+        }
+        _ => false,
+    }
 }
 
 /// Deeper values are none of a memo.
@@ -74,45 +96,42 @@ fn of_nested(json: &Json, depth: usize) -> Option<Constant> {
 mod tests {
     use super::*;
     use crate::types::value::Ordered;
+    use std::sync::Arc;
 
     #[test]
-    fn a_value_comes_back_as_it_was() {
+    fn a_value_comes_back_as_it_was_and_only_in_its_type() {
+        let of = |ty: Type| Arc::new(ty);
         let text = Value::text("\u{202e}\n");
-        for value in [
-            Value::Absent,
-            Value::Null,
-            Value::Bool(true),
-            Value::Int(i64::MIN),
-            Value::Uint(u64::MAX),
-            Value::Float(0.1),
-            Value::Time(Time(1_700_000_000_000_001)),
-            text.clone(),
-            Value::list([Value::Int(1), text.clone()]),
-            Value::Record(vec![Value::Absent, Value::Bool(false)].into()),
-            Value::map([(text.clone(), Value::Uint(1)), (Value::text("a"), Value::Float(2.0))]),
+        for (value, ty) in [
+            (Value::Absent, Type::Optional(of(Type::Int))),
+            (Value::Null, Type::Null),
+            (Value::Bool(true), Type::Bool),
+            (Value::Int(i64::MIN), Type::Bytes),
+            (Value::Uint(u64::MAX), Type::Uint),
+            (Value::Float(0.1), Type::Float),
+            (Value::Time(Time(1_700_000_000_000_001)), Type::Time),
+            (text.clone(), Type::String),
+            (Value::list([Value::Int(1)]), Type::List(of(Type::Int))),
+            (Value::map([(text.clone(), Value::Uint(1))]), Type::Map(of(Type::String), of(Type::Uint))),
         ] {
             let json = to_tagged(&value).unwrap();
             let read: Json = serde_json::from_str(&json.to_string()).unwrap();
-            let back = of_tagged(&read).unwrap();
+            let back = of_tagged(&read, &ty).unwrap();
             assert!(Ordered(back) == Ordered(value), "{json}");
+            assert!(of_tagged(&read, &Type::Resources).is_none() && of_tagged(&read, &Type::Blob).is_none());
         }
+        assert!(of_tagged(&json!({"int": 1}), &Type::String).is_none());
+        assert!(of_tagged(&json!({"list": [{"int": 1}]}), &Type::List(of(Type::String))).is_none());
     }
 
     #[test]
     fn other_json_is_no_value() {
         let mut deep = json!({"list": []});
-        (0..1_000).for_each(|_| deep = json!({"list": [deep.take()]}));
-        let others = [
-            json!(1),
-            json!([]),
-            json!({}),
-            json!({"int": 1.5}),
-            json!({"int": "1"}),
-            json!({"map": [[1]]}),
-            deep,
-        ];
-        for json in others {
-            assert!(of_tagged(&json).is_none());
+        (0..100).for_each(|_| deep = json!({"list": [deep.take()]}));
+        for json in
+            [json!(1), json!([]), json!({}), json!({"int": 1.5}), json!({"int": "1"}), json!({"map": [[1]]}), deep]
+        {
+            assert!(of_nested(&json, 0).is_none());
         }
     }
 }

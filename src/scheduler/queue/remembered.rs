@@ -62,7 +62,7 @@ impl SchedulingQueue {
         self.entries.values().map(copied).collect()
     }
 
-    /// Puts a queued pod where an entry says. `policies` says what the policies of the entry meant: where one means
+    /// Puts a queued pod where an entry says, behind those that were recalled before. `policies` says what the policies of the entry meant: where one means
     /// something else here, the pod is tried again.
     pub(crate) fn recall(
         &mut self,
@@ -73,7 +73,8 @@ impl SchedulingQueue {
         now: Time,
     ) {
         let Some(mut queued) = self.remove(key) else { return };
-        self.arrivals = self.arrivals.max(entry.arrival);
+        self.arrivals += 1;
+        queued.number = self.arrivals;
         let framework = queued.hints.framework.clone();
         let ids = |names: &[String]| -> Option<PluginSet> {
             names.iter().map(|name| same_plugin(&framework, name, policies)).collect()
@@ -82,9 +83,9 @@ impl SchedulingQueue {
         let gate = entry.gate.as_ref().map(|name| same_plugin(&framework, name, policies));
         let same = refused.is_some() && pending.is_some() && gate != Some(None);
         let info = &mut queued.info;
-        info.attempts = entry.attempts;
-        info.unschedulable_count = entry.refusals;
-        info.consecutive_errors = entry.errors;
+        info.attempts = entry.attempts.min(MOST);
+        info.unschedulable_count = entry.refusals.min(MOST);
+        info.consecutive_errors = entry.errors.min(MOST);
         info.added = entry.added.0;
         info.timestamp = entry.since.0;
         info.initial_attempt = entry.first_ready.map(|at| at.0);
@@ -93,7 +94,6 @@ impl SchedulingQueue {
         info.gating_plugin = gate.flatten();
         (info.refused_late, info.flushed) = (entry.refused_late, entry.flushed);
         (info.full_backoff, info.helped) = (entry.full_backoff, entry.helped);
-        queued.number = entry.arrival;
         queued.ready = entry.ready.0;
         queued.attempted = entry.attempted.map(|at| at.0);
         match entry.queue {
@@ -120,6 +120,9 @@ impl SchedulingQueue {
         self.activate_as(RequeueStrategy::Immediately, key, snapshot, now);
     }
 }
+
+/// More attempts than a pod has.
+const MOST: u32 = u32::MAX / 2;
 
 /// The plugin of a name, unless it is a policy that means something else than it did.
 fn same_plugin(framework: &Framework, name: &str, policies: &BTreeMap<String, u64>) -> Option<PluginId> {
