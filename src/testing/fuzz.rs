@@ -12,6 +12,7 @@ use crate::dry_run::anonymous::{Named, Names};
 use crate::dry_run::items::Item;
 use crate::dry_run::{self, Options, cases, load};
 use crate::explain::memory::{Compared, differences};
+use crate::framework::{Instances, Profile};
 use crate::lang::analysis::cost::Size;
 use crate::lang::analysis::load::Load;
 use crate::lang::policy_set::CompiledPolicy;
@@ -23,7 +24,6 @@ use crate::model::objects::{node, pod, selectors};
 use crate::model::{
     Duration, KINDS, LabelSelector, Labels, Node, NodeSelector, PodInfo, Quantity, Symbol, VersionRows,
 };
-use crate::framework::{Instances, Profile};
 use crate::plugins::registry;
 use crate::policy_files::policies_in;
 use crate::scheduler::Profiles;

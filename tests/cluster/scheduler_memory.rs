@@ -73,10 +73,13 @@ fn a_replay_of_the_memory_after_churn_decides_as_the_scheduler_does() {
 
     // Churn: pods come and go, nodes go, come and change, and some pods wait for ever.
     client.all(8, (0..300).map(|at| post(&*path, &pod(&format!("churn-{at}"), at))));
-    client.all(4, (0..5).map(|at| {
-        let huge = objects::pod(&namespace, &format!("huge-{at}"), "bayplan-memory", &[("cpu", "64")]);
-        post(&*path, &huge)
-    }));
+    client.all(
+        4,
+        (0..5).map(|at| {
+            let huge = objects::pod(&namespace, &format!("huge-{at}"), "bayplan-memory", &[("cpu", "64")]);
+            post(&*path, &huge)
+        }),
+    );
     wait_until("the churn is placed", SOON, || placed(&plane, &namespace).len() == 300);
     client.all(8, (0..120).map(|at| delete(format!("{path}/churn-{}", at * 2), Some(0))));
     for at in 0..8 {
@@ -107,7 +110,8 @@ fn a_replay_of_the_memory_after_churn_decides_as_the_scheduler_does() {
     assert_eq!(saved["source"], format!("the API server, and the memory of the scheduler {url}"));
     let memory = &saved["memory"];
     assert_eq!(memory["leads"], true);
-    let waits: Vec<_> = memory["queue"].as_array().unwrap().iter().map(|of| of["pod"].as_str().unwrap()).collect();
+    let waits: Vec<_> =
+        memory["queue"].as_array().unwrap().iter().map(|of| of["pod"].as_str().unwrap()).collect();
     assert_eq!(waits.len(), 5, "{waits:?}");
     assert_eq!(memory["queue"][0]["refusedBy"], json!(["NodeResourcesFit"]));
 
@@ -131,7 +135,8 @@ fn a_replay_of_the_memory_after_churn_decides_as_the_scheduler_does() {
     let live = next();
     let pods = folder.join("pods.json");
     std::fs::write(&pods, json!({"apiVersion": "v1", "kind": "List", "items": made}).to_string()).unwrap();
-    let replay = ["dry-run", "--cluster", text(&file), "--pods", text(&pods), "--order", "given", "-o", "json"];
+    let replay =
+        ["dry-run", "--cluster", text(&file), "--pods", text(&pods), "--order", "given", "-o", "json"];
     let told = bayplan(&replay);
     assert_eq!(told.status, 0, "{}", told.err);
     let decided: Value = serde_json::from_str(&told.out).unwrap();
@@ -214,8 +219,15 @@ fn the_memory_needs_a_right_of_its_own() {
     let insecure = ["--scheduler", &url, "--scheduler-insecure-skip-tls-verify"];
     let told = of(&viewer, &insecure);
     assert_eq!(told.status, 0, "{}", told.err);
-    assert!(told.err.contains("answers 403") && told.err.contains("no memory of a scheduler"), "{}", told.err);
-    assert_eq!((read(&file)["source"].clone(), read(&file)["memory"].clone()), (json!("the API server"), Value::Null));
+    assert!(
+        told.err.contains("answers 403") && told.err.contains("no memory of a scheduler"),
+        "{}",
+        told.err
+    );
+    assert_eq!(
+        (read(&file)["source"].clone(), read(&file)["memory"].clone()),
+        (json!("the API server"), Value::Null)
+    );
     let told = of(&viewer, &[]);
     assert!(told.err.contains("listed from the API server alone"), "{}", told.err);
     let told = of(&saver, &insecure);
@@ -223,7 +235,8 @@ fn the_memory_needs_a_right_of_its_own() {
     assert!(read(&file)["memory"]["nodes"].is_array(), "{}", told.err);
     // A token of a file, and one that is none.
     let token = folder.join("token");
-    std::fs::write(&token, plane.kubectl_ok(["create", "token", "saver", "--namespace", &namespace])).unwrap();
+    std::fs::write(&token, plane.kubectl_ok(["create", "token", "saver", "--namespace", &namespace]))
+        .unwrap();
     let told = of(&viewer, &[&insecure[..], &["--token-file", text(&token)]].concat());
     assert!(told.status == 0 && read(&file)["memory"].is_object(), "{}", told.err);
     std::fs::write(&token, "no token").unwrap();
@@ -231,7 +244,9 @@ fn the_memory_needs_a_right_of_its_own() {
     assert!(told.status == 0 && told.err.contains("answers 401"), "{}", told.err);
     // A wrong address leaves the file that was there.
     let before = std::fs::read(&file).unwrap();
-    for (address, part) in [("https://127.0.0.1:1", "cannot reach the scheduler"), ("http://127.0.0.1:1", "is not a URL")] {
+    for (address, part) in
+        [("https://127.0.0.1:1", "cannot reach the scheduler"), ("http://127.0.0.1:1", "is not a URL")]
+    {
         let told = of(&saver, &["--scheduler", address]);
         assert!(told.status == 2 && told.err.contains(part), "{}", told.err);
     }

@@ -73,7 +73,8 @@ fn settled(objects: &[Value]) -> Memory {
 
 #[test]
 fn assumed_pods_take_room_and_the_queue_keeps_its_order() {
-    let objects = [node("n1", "4"), node("n2", "4"), pod("a", "4"), pod("b", "4"), pod("c", "4"), pod("huge", "64")];
+    let objects =
+        [node("n1", "4"), node("n2", "4"), pod("a", "4"), pod("b", "4"), pod("c", "4"), pod("huge", "64")];
     let memory = settled(&objects);
     // Two of three have a node, which the objects do not show; the third and the huge one wait.
     assert_eq!(memory.pods.iter().filter(|of| of.node.is_some()).count(), 2);

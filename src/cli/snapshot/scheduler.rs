@@ -159,7 +159,8 @@ fn came_later(memory: &Memory, objects: &[Value]) -> usize {
     let text = |object: &Value, path: &str| {
         object.pointer(path).and_then(Value::as_str).unwrap_or_default().to_owned()
     };
-    let pods: Vec<_> = pods.map(|pod| (text(pod, "/metadata/uid"), text(pod, "/metadata/resourceVersion"))).collect();
+    let pods: Vec<_> =
+        pods.map(|pod| (text(pod, "/metadata/uid"), text(pod, "/metadata/resourceVersion"))).collect();
     let newest = pods.iter().filter_map(|(_, version)| version.parse::<u64>().ok()).max().unwrap_or(0);
     let known: FxHashSet<&str> = pods.iter().map(|(uid, _)| uid.as_str()).collect();
     let later = |version: &str| version.parse::<u64>().is_ok_and(|version| version > newest);

@@ -40,7 +40,10 @@ fn fits(value: &Constant, ty: &Type) -> bool {
         (Type::Bool, Value::Bool(_))
         | (Type::Uint, Value::Uint(_))
         | (Type::Float, Value::Float(_))
-        | (Type::Int | Type::Cpu | Type::Bytes | Type::Duration | Type::Count | Type::Amount(_), Value::Int(_))
+        | (
+            Type::Int | Type::Cpu | Type::Bytes | Type::Duration | Type::Count | Type::Amount(_),
+            Value::Int(_),
+        )
         | (Type::String, Value::String(_))
         | (Type::Time, Value::Time(_))
         | (Type::Null, Value::Null) => true,
@@ -128,9 +131,15 @@ mod tests {
     fn other_json_is_no_value() {
         let mut deep = json!({"list": []});
         (0..100).for_each(|_| deep = json!({"list": [deep.take()]}));
-        for json in
-            [json!(1), json!([]), json!({}), json!({"int": 1.5}), json!({"int": "1"}), json!({"map": [[1]]}), deep]
-        {
+        for json in [
+            json!(1),
+            json!([]),
+            json!({}),
+            json!({"int": 1.5}),
+            json!({"int": "1"}),
+            json!({"map": [[1]]}),
+            deep,
+        ] {
             assert!(of_nested(&json, 0).is_none());
         }
     }

@@ -316,11 +316,6 @@ impl Snapshot {
         }
     }
 
-    /// The keys of its indexes, in no particular order.
-    pub fn index_keys(&self) -> impl Iterator<Item = &IndexKey> {
-        self.indexes.keys()
-    }
-
     /// An index by its key and type. `None` when there is none or it is broken.
     pub fn index<T: Index>(&self, key: &IndexKey) -> Option<&T> {
         self.try_index(key).ok()

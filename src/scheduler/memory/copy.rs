@@ -213,7 +213,8 @@ impl MemoryCopy {
         for node in self.snapshot.nodes() {
             let mut sum = Resource::default();
             node.pods().for_each(|pod| sum.add(&pod.requests));
-            let (has, are) = (amounts(node.requested()), amounts(&sum));
+            let requested = |of: &Resource| amounts(&Resource { pods: 0, ..of.clone() });
+            let (has, are) = (requested(node.requested()), requested(&sum));
             if has != are {
                 faults.push(format!(
                     "node {}: its sum of requests is {has}, and its pods request {are}",
@@ -238,13 +239,4 @@ impl MemoryCopy {
 /// `namespace/name`, or the name.
 fn joined(namespace: &Symbol, name: &Symbol) -> String {
     if namespace.is_empty() { name.to_string() } else { format!("{namespace}/{name}") }
-}
-
-impl Copied {
-    /// What the order of the queue is by: the queue, and within it as the scheduler takes them.
-    fn order(&self, snapshot: &Snapshot) -> impl Ord + use<> {
-        let Queued { number, .. } = self.queued;
-        let rank = matches!(self.place, Place::Active | Place::Backoff).then(|| self.queued.rank(snapshot));
-        (self.place as u8, self.until, rank, number)
-    }
 }

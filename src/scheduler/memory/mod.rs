@@ -109,16 +109,16 @@ pub struct QueueEntry {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gate: Option<String>,
     /// It was refused after its node had been chosen.
-    #[serde(skip_serializing_if = "is_false")]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub refused_late: bool,
     /// It is tried again only because it has waited long.
-    #[serde(skip_serializing_if = "is_false")]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub flushed: bool,
     /// Its back-off is not cut short.
-    #[serde(skip_serializing_if = "is_false")]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub full_backoff: bool,
     /// An event since its last attempt helped it.
-    #[serde(skip_serializing_if = "is_false")]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub helped: bool,
 }
 
@@ -268,9 +268,4 @@ impl Place {
             Self::Gated => "held by a gate",
         }
     }
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
-fn is_false(value: &bool) -> bool {
-    !*value
 }

@@ -19,7 +19,7 @@ pub(crate) struct Queued {
     /// The number of its arrival.
     pub(crate) number: u64,
     /// When it last entered the active queue.
-    pub(super) ready: Time,
+    pub(crate) ready: Time,
     /// When its last attempt began: the rules that refused it read the clock then.
     pub(crate) attempted: Option<Time>,
     /// Whether `HeldByPolicy` was the last reason that its condition was given.

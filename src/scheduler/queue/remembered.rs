@@ -22,6 +22,13 @@ impl Copied {
     pub(crate) fn in_flight(queued: &Queued) -> Self {
         Self { queued: queued.copied(), place: Place::InFlight, until: None, alarm: None }
     }
+
+    /// What the order of the queue is by: the queue, and within it as the scheduler takes them.
+    pub(crate) fn order(&self, snapshot: &Snapshot) -> impl Ord + use<> {
+        let ranked = matches!(self.place, Place::Active | Place::Backoff);
+        let rank = ranked.then(|| self.queued.rank(snapshot));
+        (self.place as u8, self.until, rank, self.queued.number)
+    }
 }
 
 impl Queued {
