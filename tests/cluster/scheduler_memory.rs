@@ -3,7 +3,7 @@
 
 use crate::api_load::{ApiClient, delete, post};
 use crate::scheduler_process::{SchedulerProcess, Setup};
-use crate::support::{ControlPlane, daemon::Folder, objects, wait_until};
+use crate::support::{ControlPlane, binaries::kubernetes, daemon::Folder, objects, wait_until};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -11,7 +11,7 @@ use std::process::Command;
 use std::time::Duration;
 
 const SOON: Duration = Duration::from_secs(60);
-/// More nodes than sampling looks at for each pod.
+/// More nodes than sampling looks at for each pod, which are 100.
 const NODES: usize = 130;
 /// Pods whose live decisions are compared.
 const COMPARED: usize = 1_000;
@@ -63,7 +63,14 @@ fn a_replay_of_the_memory_after_churn_decides_as_the_scheduler_does() {
     let capacity = [("cpu", "32"), ("memory", "64Gi"), ("pods", "110")];
     plane.create_nodes("rack", NODES, &capacity);
     let name = "bayplan-memory";
-    let ours = SchedulerProcess::start(&plane, &Setup::new(name).guarded());
+    let folder = Folder::new("memory");
+    let config = folder.join("config.yaml");
+    let settings = format!(
+        "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nleaderElection: {{leaderElect: \
+         false}}\npercentageOfNodesToScore: 50\nprofiles:\n- schedulerName: {name}\n"
+    );
+    std::fs::write(&config, settings).unwrap();
+    let ours = SchedulerProcess::start(&plane, &Setup::new(name).config(config.clone()).guarded());
     let client = ApiClient::new(&plane);
     let path = format!("/api/v1/namespaces/{namespace}/pods");
     let sizes = ["100m", "250m", "1", "1500m"];
@@ -94,7 +101,6 @@ fn a_replay_of_the_memory_after_churn_decides_as_the_scheduler_does() {
         placed(&plane, &namespace).keys().filter(|name| name.starts_with("again-")).count() == 100
     });
 
-    let folder = Folder::new("memory");
     let (file, kubeconfig) = (folder.join("prod.json"), plane.kubeconfig());
     let url = ours.url();
     let connection = ["--kubeconfig", text(&kubeconfig), "--scheduler", &url];
@@ -102,8 +108,8 @@ fn a_replay_of_the_memory_after_churn_decides_as_the_scheduler_does() {
     assert_eq!((untrusted.status, file.exists()), (2, false), "{}", untrusted.err);
     assert!(untrusted.err.contains("--scheduler-ca-file"), "{}", untrusted.err);
     let insecure = "--scheduler-insecure-skip-tls-verify";
-    let config = ours.folder.join("config.yaml");
-    let flags = ["snapshot", "-o", text(&file), insecure, "--config", text(&config)];
+    let version = format!("--kubernetes={}", kubernetes());
+    let flags = ["snapshot", "-o", text(&file), insecure, "--config", text(&config), &version];
     let told = bayplan(&[&flags, &connection[..]].concat());
     assert_eq!(told.status, 0, "{}", told.err);
     let saved = read(&file);
