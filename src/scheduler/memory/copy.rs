@@ -3,8 +3,8 @@
 
 use super::known::amounts;
 use super::{
-    AssumedPod, Certainty, Instant, KnownObject, MarkLeft, Memory, NominatedPod, OpenEviction, Place,
-    QueueEntry, known_namespace, known_node, known_pod,
+    AssumedPod, Certainty, Instant, KnownObject, MarkLeft, Memory, NominatedPod, OpenEviction, QueueEntry,
+    known_namespace, known_node, known_pod,
 };
 use crate::cache::PodState;
 use crate::queue::{Copied, Queued};
