@@ -65,7 +65,7 @@ pub static EXIT_STATUSES: &[ExitRow] = &[
         command: "snapshot",
         success: "the file was written",
         findings: "",
-        failure: "the cluster could not be read, a policy or the configuration has an error, or the file could not be written",
+        failure: "the cluster could not be read, the scheduler of `--scheduler` could not be reached, a policy or the configuration has an error, or the file could not be written",
     },
     ExitRow {
         command: "ui",
