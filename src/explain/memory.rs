@@ -235,7 +235,9 @@ impl Compared<'_> {
             let full = if namespace.is_empty() { name.to_string() } else { format!("{namespace}/{name}") };
             listed.insert((row.name, full), of.metadata().uid.to_string());
         }
-        let names: FxHashSet<&str> = self.kinds.iter().filter_map(|kind| Some(kind.row()?.name)).collect();
+        // Namespaces are compared by their labels, too.
+        let others = self.kinds.iter().filter(|kind| **kind != Kind::Namespace);
+        let names: FxHashSet<&str> = others.filter_map(|kind| Some(kind.row()?.name)).collect();
         let mut known = FxHashSet::default();
         for of in self.memory.others.iter().filter(|of| names.contains(of.kind.as_str())) {
             let key = (of.kind.as_str(), of.object.clone());

@@ -199,9 +199,9 @@ fn the_memory_needs_a_right_of_its_own() {
         let subject = format!("--serviceaccount={namespace}:{name}");
         let binding = format!("{namespace}-{name}");
         plane.kubectl_ok(["create", "clusterrolebinding", &binding, "--clusterrole=view", &subject]);
-        // What `view` lacks of the cluster itself.
+        // The controller that fills `view` does not run here.
         let role = format!("{namespace}-{name}-lists");
-        let kinds = format!("--resource=nodes,{}", objects::other_resources());
+        let kinds = format!("--resource=pods,namespaces,nodes,{}", objects::other_resources());
         plane.kubectl_ok(["create", "clusterrole", &role, "--verb=list", &kinds]);
         plane.kubectl_ok(["create", "clusterrolebinding", &role, &format!("--clusterrole={role}"), &subject]);
         plane.kubeconfig_of_service_account(&namespace, name)

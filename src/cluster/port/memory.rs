@@ -73,9 +73,7 @@ impl MemoryPage {
     pub(crate) async fn make(&self, driver: &Driver<Scheduler>) -> Option<String> {
         let _one = self.0.lock().await;
         let copy = driver.inspect(|scheduler: &mut Scheduler| scheduler.copy_memory()).await?;
-        tokio::task::spawn_blocking(move || serde_json::to_string(&Document::of(whole(&copy))).ok())
-            .await
-            .ok()?
+        tokio::task::block_in_place(|| serde_json::to_string(&Document::of(whole(&copy))).ok())
     }
 }
 
