@@ -54,7 +54,7 @@ pub struct Saved {
     /// The pod whose verdict the objects were reduced to: `namespace/name`.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub reduced_to: String,
-    /// What a running scheduler remembered; `None` where none was asked.
+    /// What a running scheduler remembered; `None` without `--scheduler`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory: Option<Arc<Memory>>,
 }

@@ -1,7 +1,7 @@
 //! Where the memory of a scheduler differs from the objects that the API server had at the same time.
 //!
 //! The memory is copied after the objects were listed. So an object of which the scheduler has a newer version, or that is
-//! newer than all that were listed, is no difference: it changed in between. One of which it has an older version is.
+//! newer than all that were listed, does not differ: it changed in between. One of which it has an older version does.
 
 use bayplan_dry_run::World;
 use bayplan_model::{Kind, Object, ObjectKey, PodInfo, Symbol, VersionRows};

@@ -33,7 +33,7 @@ pub(super) struct SchedulerArgs {
     /// The name in its certificate, where the URL has another one.
     #[arg(long, value_name = "NAME", requires = "scheduler", help_heading = "Running scheduler")]
     scheduler_tls_server_name: Option<String>,
-    /// Take any certificate, as the one that a scheduler without files signs itself. Whoever answers at the URL gets your
+    /// Take any certificate, as the one that a scheduler without files signs itself. The server at the URL gets your
     /// token.
     #[arg(
         long,
@@ -50,7 +50,7 @@ pub(super) struct SchedulerArgs {
 /// How long the scheduler has to see what was listed: a difference that is left then is none of the time.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Pods of which is asked whether they are still there, at most.
+/// The most pods that are read again, to see whether they are still there.
 const ASKED: usize = 100;
 
 impl SchedulerArgs {

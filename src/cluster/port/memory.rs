@@ -49,7 +49,7 @@ impl Document {
             serde_json::from_slice(bytes).map_err(|error| format!("it is not JSON: {error}"))?;
         if document["kind"] != KIND || document["apiVersion"] != API_VERSION {
             return Err(
-                "it is no memory of a scheduler: does the address belong to `bayplan run`?".to_owned()
+                "it is not the memory of a scheduler: does the address belong to `bayplan run`?".to_owned()
             );
         }
         match document["formatVersion"].as_u64() {
@@ -106,7 +106,7 @@ mod tests {
             assert!(said(&text.as_bytes()[..end]).starts_with("it is not JSON"));
         }
         assert!(said(b"\xff\xfe").starts_with("it is not JSON"));
-        assert!(said(b"{}").contains("is no memory of a scheduler"));
+        assert!(said(b"{}").contains("is not the memory of a scheduler"));
         let other = |of: serde_json::Value| {
             let mut document: serde_json::Value = serde_json::from_str(&text).unwrap();
             document.as_object_mut().unwrap().extend(of.as_object().unwrap().clone());
