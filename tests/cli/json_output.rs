@@ -36,6 +36,8 @@ const COMMANDS: &[&str] = &[
     "explain {gang} -o bay-plan",
     "snapshot {first}",
     "snapshot {first} --reduce train-c --anonymize",
+    "snapshot --cluster fuzz/corpus/snapshot/memory",
+    "explain --cluster fuzz/corpus/snapshot/memory -o json",
     "diff --kubernetes 1.36..1.37 {first} -o json",
     "diff examples/first/gpu.bay policies/patterns/gpu-placement.bay -o json",
     "diff examples/rollout/1-audit examples/rollout/3-enforce --cluster examples/rollout/cluster.yaml --pods \
