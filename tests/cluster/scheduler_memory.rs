@@ -238,7 +238,7 @@ fn the_memory_needs_a_right_of_its_own() {
     assert!(told.err.contains("listed from the API server alone"), "{}", told.err);
     let told = of(&saver, &insecure);
     assert_eq!(told.status, 0, "{}", told.err);
-    assert!(read(&file)["memory"]["nodes"].is_array(), "{}", told.err);
+    assert!(read(&file)["memory"]["taken"].is_string(), "{}", told.err);
     // A token of a file, and one that is none.
     let token = folder.join("token");
     std::fs::write(&token, plane.kubectl_ok(["create", "token", "saver", "--namespace", &namespace]))
