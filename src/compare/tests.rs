@@ -4,10 +4,11 @@
 
 use super::*;
 use bayplan_diag::SourceMap;
+use bayplan_lang::types::value::Constant;
 
 fn policy(rules: &str) -> Policy {
     let mut sources = SourceMap::new();
-    let id = sources.add("p.bay", format!("policy p {{ {rules} }}"));
+    let id = sources.add("p.bay", format!("policy p {{ source load = metrics(window: 15min, max_age: 5min) {rules} }}"));
     let (mut policies, said) = bayplan_lang::compile(sources.get(id).unwrap());
     assert_eq!(policies.len(), 1, "{rules}: {said:?}");
     policies.remove(0)
@@ -118,6 +119,14 @@ const ATOMS: &[&str] = &[
     "(pod.labels[\"a\"] ?? \"\").startsWith(\"xy\")",
     "(pod.priority > 3 ? node.unschedulable : \"a\" in pod.labels)",
     "node.free.cpu >= pod.requests.cpu",
+    "has(load[node.name])",
+    "(load[node.name].cpu.mean ?? 0cpu) > 2cpu",
+    "has(load[node.name]) && load[node.name].cpu.mean <= 2cpu",
+    "(pod.priority > 3 ? load[node.name].cpu.mean ?? 3cpu : 1cpu) > 2cpu",
+    "(load[node.name].cpu.mean ?? 0cpu) > node.free.cpu",
+    "100.0 * share(pod.requests.cpu, node.free.cpu) > 60.0",
+    "((load[node.name] == none ? 101.0 : 1.0) + share(pod.requests.cpu, node.free.cpu)) > 100.0",
+    "({\"x\": 4, \"y\": 1}[pod.labels[\"a\"] ?? \"\"] ?? 0) > 2",
     "true",
 ];
 
@@ -137,6 +146,21 @@ const CEL_ATOMS: &[&str] = &[
     "pod.labels[\"a\"].startsWith(\"x\")",
     "pod.labels[?\"a\"].orValue(\"x\") == \"x\"",
     "(pod.priority > 3 ? node.unschedulable : pod.labels[\"a\"] == \"x\")",
+    "pod.labels[?\"a\"].hasValue()",
+    "pod.labels[?\"a\"].value() == \"x\"",
+    "pod.labels[?\"a\"].optMap(v, v == \"x\").orValue(false)",
+    "pod.labels[?\"a\"].optMap(v, v in [\"x\", \"y\"]).orValue(true)",
+    "pod.labels[?\"a\"].or(node.labels[?\"a\"]).orValue(\"y\") == \"x\"",
+    "pod.labels[?\"a\"].optFlatMap(v, node.labels[?v]).hasValue()",
+    "optional.of(pod.priority).orValue(1) > 3",
+    "(pod.priority > 3 ? pod.labels[?\"a\"] : optional.none()).hasValue()",
+    "size(pod.labels[\"a\"] + node.labels[\"a\"]) > 2",
+    "[1, 2].exists(i, i == pod.priority - 1 && pod.labels[\"a\"] == \"x\")",
+    "sources.load[?node.name].hasValue()",
+    "sources.load[node.name].cpu.mean > node.free.cpu",
+    "(sources.load[?node.name].hasValue() ? sources.load[?node.name].value().cpu.mean : pod.requests.cpu) > node.free.cpu",
+    "share(pod.requests.cpu, node.free.cpu) * 100.0 > 60.0",
+    "((sources.load[?node.name].hasValue() ? 1.0 : 101.0) + share(pod.requests.cpu, node.free.cpu)) > 100.0",
     "true",
 ];
 
@@ -145,7 +169,7 @@ fn cel_policy(condition: &str, on_error: &str) -> Policy {
     let mut sources = SourceMap::new();
     let text = format!(
         "apiVersion: bayplan.dev/v1\nkind: SchedulingPolicy\nmetadata: {{name: p}}\nspec:\n  onError: {on_error}\n  \
-         filters:\n  - name: f\n    rules:\n    - reject: 'no'\n      when: '{condition}'\n"
+         sources:\n  - {{name: load, window: '900s', maxAge: '300s'}}\n  filters:\n  - name: f\n    rules:\n    - reject: 'no'\n      when: '{condition}'\n"
     );
     let id = sources.add("p.yaml", text);
     let (mut policies, said) = bayplan_lang::compile(sources.get(id).unwrap());
@@ -171,15 +195,24 @@ fn random_condition(atoms: &[&str], random: &mut impl FnMut(usize) -> usize, dep
 fn domain() -> Vec<Objects> {
     let base = Objects::default();
     let texts = [None, Some("x"), Some("y"), Some("xy"), Some("xyz"), Some("xz"), Some("z")];
-    let mut all = Vec::new();
+    let (mut all, mut turn) = (Vec::new(), 0);
     for of_pod in texts {
         for of_node in texts {
             for priority in [-1, 0, 3, 4] {
                 let amounts = [("1", "1"), ("2", "1"), ("3", "4"), ("1", "3"), ("3", "2"), ("1", "500m")];
+                // In millicores: below, at and above what the tests compare with.
+                let loads = [None, Some(400), Some(2_000), Some(3_000), Some(5_000)];
+                turn += 1;
                 for ((cpu, free), unschedulable) in
                     amounts.into_iter().flat_map(|of| [(of, true), (of, false)])
                 {
                     let mut objects = base.clone();
+                    // Another one each time: over all of the domain each is beside every amount.
+                    turn += 1;
+                    if let Some(mean) = loads[turn % loads.len()] {
+                        let part = node_load::LoadPart::Cpu(node_load::Amount::Mean);
+                        node_load::NodeLoad::put(&mut objects.load, part, &Constant::Int(mean)).unwrap();
+                    }
                     let set = |object: &mut serde_json::Value, path: &str, value: serde_json::Value| {
                         let path: Vec<String> = path.split('/').map(str::to_owned).collect();
                         places::set(object, &path, Some(value));

@@ -2,16 +2,18 @@
 //! counts only if the reference evaluator says that they differ.
 
 use crate::formula::Formulas;
+use crate::node_load::{LoadPart, NodeLoad};
 use crate::places::{self, Of, Place};
 use crate::search::{Assignment, matches};
 use crate::variables::{Cell, VariableId};
 use bayplan_lang::eval::context::EvalContext;
+use bayplan_lang::language::fields::ObjectType;
 use bayplan_lang::typed::walk::parts;
 use bayplan_lang::typed::{Expr, ExprKind, Policy, SlotId};
 use bayplan_lang::types::Type;
 use bayplan_lang::types::range::Range as NumberRange;
 use bayplan_lang::types::value::Constant;
-use bayplan_model::{Change, Namespace, Node, Placement, PodInfo, Snapshot, Symbol, Time};
+use bayplan_model::{Change, Duration, Namespace, Node, Placement, PodInfo, Snapshot, Symbol, Time};
 use serde_json::{Value, json};
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -61,6 +63,8 @@ pub struct Objects {
     pub victim: Value,
     /// How many pods like the victim are on the node.
     pub pods_on_node: usize,
+    /// What the node used; `None`: it has no metrics.
+    pub load: Option<NodeLoad>,
     /// The instant of the evaluation.
     pub now: Time,
     /// What was chosen so that the rules differ, as `pod.metadata.labels.team = "a"`.
@@ -94,6 +98,7 @@ impl Default for Objects {
             }),
             victim: pod("victim"),
             pods_on_node: 0,
+            load: None,
             now: NOW,
             because: Vec::new(),
         }
@@ -124,6 +129,7 @@ impl Objects {
                 }
                 _ => return None,
             },
+            Place::Load(part) => self.because.push(NodeLoad::put(&mut self.load, *part, value)?),
             Place::Field(of, path, _) => {
                 let written = if value.is_absent() { None } else { Some(place.written(value)?) };
                 let (object, word) = match of {
@@ -173,6 +179,12 @@ impl Objects {
         snapshot.apply(Change::NamespaceUpserted { namespace });
         snapshot.apply(Change::NodeUpserted { node });
         snapshot.apply(Change::PodPending { pod: pod.clone() });
+        if let Some(load) = &self.load {
+            // A summary is the same over every window.
+            snapshot.set_metrics_windows(vec![Duration::from_seconds(60)]);
+            let readings = [load.reading(&name)?].into();
+            snapshot.apply(Change::Metrics { at: self.now, readings });
+        }
         let row = snapshot.node_by_name(&name)?;
         for at in 0..self.pods_on_node {
             let mut value = self.victim.clone();
@@ -240,7 +252,10 @@ impl Leaves {
         let ty = expr.ty.present();
         let is_plain =
             NumberRange::of(ty).ends().is_some() || matches!(ty, Type::String | Type::Bool | Type::Time);
-        if let Some(place) = Place::of(policy, expr, victim).filter(|_| is_plain) {
+        let place = Place::of(policy, expr, victim);
+        let is_load = place == Some(Place::Load(LoadPart::There));
+        if let Some(place) = place.filter(|_| is_plain || is_load) {
+            let ty = if is_load { &Type::Bool } else { ty };
             if !self.fields.iter().any(|(known, _)| *known == place) {
                 self.fields.push((place, ty.clone()));
             }
@@ -422,6 +437,7 @@ fn candidates(
         Some(Cell::Absent) => vec![Constant::Absent],
         Some(Cell::Value(value)) => vec![value.clone()],
         Some(Cell::Between(below, above)) => between(below.as_ref(), above.as_ref(), ty.as_ref()),
+        Some(Cell::Other) if ty == Some(Type::Object(ObjectType::Load)) => vec![Constant::Bool(true)],
         None | Some(Cell::Other) => match ty {
             Some(Type::String) => texts(formulas, &patterns),
             _ => Vec::new(),
