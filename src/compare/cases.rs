@@ -3,10 +3,12 @@
 
 use crate::formula::{Formula, Formulas};
 use crate::outcome::Outcome;
-use crate::plain::{plain, present};
+use crate::plain::{folded, plain, present};
 use bayplan_lang::analysis::faults::may_fail;
+use bayplan_lang::language::fields::FieldId;
 use bayplan_lang::typed::walk::{each_part, each_part_mut, mentions};
 use bayplan_lang::typed::{Expr, ExprKind, MacroKind, Operation, Policy, SlotId};
+use bayplan_lang::types::Ty;
 use bayplan_lang::types::value::Constant;
 
 /// The most cases of a value.
@@ -30,6 +32,8 @@ enum Split {
     Condition(Expr),
     /// Whether a value is there, of which another one takes the place where it is not.
     There(Expr),
+    /// Whether an object is there, of which a field is read that every such object has.
+    Object(Expr),
     /// Whether a value is there, which is a fault where it is not; whether the whole expression is then this fault.
     Demanded(Expr, bool),
 }
@@ -100,9 +104,9 @@ impl Formulas<'_> {
         *left = rest;
         let condition = match &split {
             Split::Condition(of) => self.formula(side, of),
-            Split::There(of) | Split::Demanded(of, _) => self.present(side, of),
+            Split::There(of) | Split::Object(of) | Split::Demanded(of, _) => self.present(side, of),
         };
-        let (Split::Condition(of) | Split::There(of) | Split::Demanded(of, _)) = &split;
+        let (Split::Condition(of) | Split::There(of) | Split::Object(of) | Split::Demanded(of, _)) = &split;
         let number = self.meaning(side, of);
         let mut case = |holds: bool, formulas: &mut Self| match split {
             Split::Demanded(_, strict) if !holds => if strict { Term::Fault } else { whole() },
@@ -144,16 +148,43 @@ impl Formulas<'_> {
                 }
                 _ => None,
             },
+            ExprKind::Field(of, field)
+                if !is_condition && of.ty.is_optional() && self.meaning(side, of) == number =>
+            {
+                Some(match holds {
+                    true => {
+                        let object = present((**of).clone(), of.ty.present().clone());
+                        let is_there = is_had_by_all(*field);
+                        let ty = if is_there { expr.ty.present().clone() } else { expr.ty.clone() };
+                        Expr { kind: ExprKind::Field(Box::new(object), *field), ty, ..expr.clone() }
+                    }
+                    false => Expr { kind: ExprKind::Constant(Constant::Absent), ..expr.clone() },
+                })
+            }
             _ => None,
         };
         match decided {
-            Some(decided) if !matches!(decided.kind, ExprKind::Present(_)) => {
+            Some(decided) if !matches!(decided.kind, ExprKind::Present(_) | ExprKind::Field(..)) => {
                 *expr = decided;
                 self.decide(side, expr, (number, is_condition), holds);
             }
             Some(decided) => *expr = decided,
             None => {
                 each_part_mut(expr, &mut |part| self.decide(side, part, (number, is_condition), holds));
+                if let Some(value) = folded(expr) {
+                    expr.kind = ExprKind::Constant(value);
+                }
+                if let ExprKind::Field(of, field) = &expr.kind {
+                    match &of.kind {
+                        ExprKind::Constant(Constant::Absent) => {
+                            expr.kind = ExprKind::Constant(Constant::Absent);
+                        }
+                        _ if !of.ty.is_optional() && is_had_by_all(*field) => {
+                            expr.ty = expr.ty.present().clone();
+                        }
+                        _ => {}
+                    }
+                }
             }
         }
     }
@@ -166,6 +197,12 @@ fn split(policy: &Policy, expr: &Expr, strict: bool, bound: &mut Vec<SlotId>) ->
     match &expr.kind {
         ExprKind::Conditional(of, ..) if may_go(of, bound) => return Some(Split::Condition((**of).clone())),
         ExprKind::Coalesce(of, _) if may_go(of, bound) => return Some(Split::There((**of).clone())),
+        ExprKind::Field(of, field) if of.ty.is_optional() && is_had_by_all(*field) => {
+            // The object may be a field of another one.
+            let inner = split(policy, of, strict, bound);
+            let own = || may_go(of, bound).then(|| Split::Object((**of).clone()));
+            return inner.or_else(own);
+        }
         ExprKind::Dynamic(Operation::Demand(_), args) => {
             if let [of] = args.as_slice()
                 && of.ty.is_optional()
@@ -196,6 +233,11 @@ fn split(policy: &Policy, expr: &Expr, strict: bool, bound: &mut Vec<SlotId>) ->
     });
     bound.truncate(depth);
     found
+}
+
+/// Whether each object has the field, so that it is there where the object is.
+fn is_had_by_all(field: FieldId) -> bool {
+    !matches!(field.def().ty, Ty::Optional(_))
 }
 
 /// Whether a fault of a part of an expression is one of the whole.

@@ -363,4 +363,6 @@ fn shown_scores(
 }
 
 #[cfg(test)]
+mod smt;
+#[cfg(test)]
 mod tests;

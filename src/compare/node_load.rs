@@ -104,7 +104,7 @@ fn is_name_of_node(policy: &Policy, expr: &Expr) -> bool {
 impl NodeLoad {
     /// Gives a part a value; what was chosen, in words. `None`: it cannot have it.
     pub(crate) fn put(load: &mut Option<Self>, part: LoadPart, value: &Constant) -> Option<String> {
-        let said = |text: &str| Some(format!("load of the node{} {text}", part.name()));
+        let said = |text: &str| Some(format!("the node's load{} {text}", part.name()));
         let number = match value {
             Constant::Absent | Constant::Bool(false) => {
                 *load = None;

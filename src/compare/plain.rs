@@ -2,6 +2,7 @@
 //! written out, CEL's optionals are values that may be absent, and an element of a constant map is one of its cases.
 
 use bayplan_lang::analysis::faults::may_fail;
+use bayplan_lang::eval::interpret::arithmetic;
 use bayplan_lang::language::functions::Presence;
 use bayplan_lang::typed::walk::{each_part_mut, mentions};
 use bayplan_lang::typed::{Expr, ExprKind, Macro, MacroKind, Operation, Policy, SlotId};
@@ -69,6 +70,10 @@ fn simpler(expr: &Expr) -> Option<Expr> {
     let made = |kind: ExprKind| Expr { kind, ..expr.clone() };
     match &expr.kind {
         ExprKind::Present(inner) if !inner.ty.is_optional() => Some((**inner).clone()),
+        ExprKind::Dynamic(Operation::Demand(_), args) => match args.as_slice() {
+            [inner] if is_plain(&inner.ty) => Some(inner.clone()),
+            _ => None,
+        },
         ExprKind::Call(function, args, _) => match (function.def().presence?, args.as_slice()) {
             (Presence::Tests, [optional]) => is_there(held(optional)?, expr),
             (Presence::Takes, [optional]) => {
@@ -113,6 +118,21 @@ fn simpler(expr: &Expr) -> Option<Expr> {
     }
 }
 
+/// Whether values of the type are never absent, and the same in both languages.
+fn is_plain(ty: &Type) -> bool {
+    matches!(ty, Type::Bool | Type::Int | Type::Uint | Type::Float | Type::String)
+}
+
+/// The value of a sum, a product and so on of constants.
+pub(crate) fn folded(expr: &Expr) -> Option<Constant> {
+    let ExprKind::Arithmetic(op, left, right) = &expr.kind else { return None };
+    let constant = |expr: &Expr| match &expr.kind {
+        ExprKind::Constant(of) => Some(of.clone()),
+        _ => None,
+    };
+    Some(arithmetic(*op, &left.ty, &right.ty, constant(left)?, constant(right)?))
+}
+
 /// What an optional of CEL holds, absent where that is nothing.
 fn held(optional: &Expr) -> Option<Expr> {
     let Type::CelOptional(ty) = optional.ty.present() else { return None };
@@ -131,10 +151,7 @@ fn held(optional: &Expr) -> Option<Expr> {
         ExprKind::Dynamic(Operation::Optional, args) => held(args.first()?),
         // cel-go makes plain values anew as they are.
         ExprKind::Dynamic(Operation::Branch, args)
-            if matches!(
-                ty.present(),
-                Type::Bool | Type::Int | Type::Uint | Type::Float | Type::String | Type::Object(_)
-            ) =>
+            if is_plain(ty.present()) || matches!(ty.present(), Type::Object(_)) =>
         {
             held(args.first()?)
         }

@@ -110,6 +110,13 @@ impl Objects {
     fn with(puts: &[(&Place, Constant)]) -> Option<Self> {
         let mut objects = Self::default();
         puts.iter().try_for_each(|(place, value)| objects.put(place, value))?;
+        // Where there is none, no part of it is there either.
+        let is_none = |(place, value): &(&Place, Constant)| {
+            **place == Place::Load(LoadPart::There) && !matches!(value, Constant::Bool(true))
+        };
+        if puts.iter().any(is_none) {
+            objects.load = None;
+        }
         Some(objects)
     }
 
@@ -214,6 +221,11 @@ impl Objects {
     }
 }
 
+/// Whether values of a type are put into objects.
+fn is_plain(ty: &Type) -> bool {
+    NumberRange::of(ty).ends().is_some() || matches!(ty, Type::String | Type::Bool | Type::Time)
+}
+
 /// Fields that the proof does not look into: they are parts of what it takes as one value.
 pub(crate) struct Leaves {
     fields: Vec<(Place, Type)>,
@@ -250,11 +262,9 @@ impl Leaves {
 
     fn add(&mut self, policy: &Policy, expr: &Expr, victim: Option<SlotId>, depth: usize) {
         let ty = expr.ty.present();
-        let is_plain =
-            NumberRange::of(ty).ends().is_some() || matches!(ty, Type::String | Type::Bool | Type::Time);
         let place = Place::of(policy, expr, victim);
         let is_load = place == Some(Place::Load(LoadPart::There));
-        if let Some(place) = place.filter(|_| is_plain || is_load) {
+        if let Some(place) = place.filter(|_| is_plain(ty) || is_load) {
             let ty = if is_load { &Type::Bool } else { ty };
             if !self.fields.iter().any(|(known, _)| *known == place) {
                 self.fields.push((place, ty.clone()));
@@ -286,6 +296,20 @@ impl Leaves {
         }
     }
 
+    /// Some value of a variable that the assignment leaves open: it may be a part of what the proof takes as one value.
+    fn any_of(
+        &self,
+        formulas: &Formulas<'_>,
+        assignment: &Assignment,
+        id: VariableId,
+        chosen: usize,
+    ) -> Option<Constant> {
+        let is_open = assignment.get(id.0).copied().flatten().is_none();
+        let ty = formulas.variables.get(id.0)?.expr()?.ty.present();
+        let ty = if *ty == Type::Object(ObjectType::Load) { &Type::Bool } else { ty };
+        (is_open && is_plain(ty) && chosen % 3 > 0).then(|| self.sample(ty, chosen / 3))
+    }
+
     /// Some values of a type; amounts in base units.
     fn sample(&self, ty: &Type, at: usize) -> Constant {
         let number = |of: &[i64]| of.get(at % of.len().max(1)).copied().unwrap_or_default();
@@ -309,6 +333,11 @@ impl Leaves {
             _ => Constant::Int(number(&[2, 1, 8, 0, 4])),
         }
     }
+}
+
+/// A number for a field in an attempt.
+fn number(attempt: usize, at: usize) -> usize {
+    attempt.wrapping_mul(2_654_435_761).wrapping_add(at.wrapping_mul(40_503)) >> 7
 }
 
 /// How far below an expression its fields are looked for.
@@ -359,7 +388,8 @@ fn of_assignment(
         for (at, (id, _)) in placed.iter().enumerate() {
             let candidates = candidates(formulas, assignment, *id, cell(*id));
             let chosen = (attempt * (at + 1) + attempt / 3) % candidates.len().max(1);
-            if let Some(value) = candidates.into_iter().nth(chosen) {
+            let open = || leaves.any_of(formulas, assignment, *id, number(attempt, at));
+            if let Some(value) = candidates.into_iter().nth(chosen).or_else(|| open().filter(|_| attempt > 0)) {
                 values.insert(*id, value);
             }
         }
@@ -368,7 +398,7 @@ fn of_assignment(
         puts.extend(placed.iter().filter_map(|(id, place)| Some((place, values.get(id)?.clone()))));
         // The first attempt leaves them as they are.
         for (at, (place, ty)) in leaves.fields.iter().enumerate().filter(|_| attempt > 0) {
-            let chosen = attempt.wrapping_mul(2_654_435_761).wrapping_add(at.wrapping_mul(40_503)) >> 7;
+            let chosen = number(attempt, at);
             // Some stay as they are: what is absent may matter.
             if chosen % 3 > 0 {
                 puts.push((place, leaves.sample(ty, chosen / 3)));
@@ -561,7 +591,10 @@ fn settle_pairs<'c>(
             Some(Type::Time) => Constant::Time(NOW),
             _ => Constant::Int(2),
         });
-        let (keep, change) = if fixed(second) && !fixed(first) { (second, first) } else { (first, second) };
+        // What another pair has settled stays.
+        let is_settled = |id| fixed(id) || values.contains_key(&id);
+        let second_stays = !fixed(first) && (fixed(second) || is_settled(second) && !is_settled(first));
+        let (keep, change) = if second_stays { (second, first) } else { (first, second) };
         let kept = values.entry(keep).or_insert(base).clone();
         let moved = |up: bool| match &kept {
             Constant::Int(value) => Some(Constant::Int(value.saturating_add(if up { 1 } else { -1 }))),

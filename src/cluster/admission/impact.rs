@@ -84,8 +84,9 @@ pub(crate) fn count(
         }
         changed.push(Changed { old: of(diff, true), new: of(diff, false) });
         if !policies.iter().any(|known| known.name == diff.policy) {
-            let all = || diffs.iter().filter(refusing).filter(|other| other.policy == diff.policy);
-            let [old, new] = [true, false].map(|before| all().map(|diff| of(diff, before)).collect());
+            let all = diffs.iter().filter(refusing).filter(|other| other.policy == diff.policy);
+            let all: Vec<&RuleDiff> = all.collect();
+            let [old, new] = [true, false].map(|before| all.iter().map(|diff| of(diff, before)).collect());
             policies.push(ChangedPolicy { name: diff.policy.clone(), old, new });
         }
     }
@@ -152,7 +153,7 @@ fn nodes_for(
             let point = framework.plugin(id).and_then(|plugin| plugin.filter());
             point.is_none_or(|point| point.filter(&handle.for_plugin(id), node).is_ok())
         };
-        if !is_left || !framework.filters(&cycle.state).filter(is_other).all(fits) {
+        if !is_left || !framework.filters(&cycle.state).filter(&is_other).all(fits) {
             continue;
         }
         let context = EvalContext::new(pod, &view.snapshot, view.now).on(node);

@@ -20,7 +20,7 @@ use crate::compare::{Cluster, RuleDiff, Verdict, compare, rules};
 use crate::diag::{Source, SourceMap, Span};
 use crate::dry_run::Options;
 use crate::lang::policy_set::{PolicySet, place};
-use crate::lang::typed::Policy;
+use crate::lang::typed::{Mode, Policy};
 use crate::model::PodInfo;
 use crate::scheduler::RecordLevel;
 use anyhow::bail;
@@ -54,6 +54,10 @@ struct Wakes {
 
 impl Wakes {
     fn of(rule: &RuleDiff, [old, new]: [&Policies; 2]) -> Option<Self> {
+        let decides = |mode: Option<Mode>| mode == Some(Mode::Enforce);
+        if !decides(rule.modes.0) || !decides(rule.modes.1) {
+            return None;
+        }
         let of = |policies: &Policies, before: bool| {
             let compiled = policies.set.get(&rule.policy)?;
             plan::wakes_on(compiled, rules(&compiled.policy, rule, before))
