@@ -314,8 +314,13 @@ impl Leaves {
     fn sample(&self, ty: &Type, at: usize) -> Constant {
         let number = |of: &[i64]| of.get(at % of.len().max(1)).copied().unwrap_or_default();
         match ty {
-            Type::Cpu => Constant::Int(number(&[4_000, 500, 16_000, 2_000, 64_000])),
-            Type::Bytes => Constant::Int(number(&[8 << 30, 1 << 30, 64 << 30, 1 << 20])),
+            // Also shares of each other.
+            Type::Cpu => {
+                Constant::Int(number(&[4_000, 500, 16_000, 3_000, 2_000, 64_000, 2_600, 1_000, 3_600, 10_000]))
+            }
+            Type::Bytes => {
+                Constant::Int(number(&[8 << 30, 1 << 30, 6 << 30, 64 << 30, 5 << 30, 1 << 20, 7 << 30]))
+            }
             Type::Float => Constant::Float(number(&[1, 50, 0, 3, 100]) as f64),
             Type::Uint => Constant::Uint(number(&[1, 2, 0, 5]).unsigned_abs()),
             Type::Duration => Constant::Int(number(&[3_600, 60, 86_400, 18_000]) * 1_000_000),
