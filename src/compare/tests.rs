@@ -81,7 +81,7 @@ fn cases_of_values_are_compared() {
         (format!("has({load}) && {load}.cpu.mean > 2cpu"), format!("({load}.cpu.mean ?? 0cpu) > 2cpu")),
         // The share is at most 1.
         (
-            format!("(has({load}) ? 1.0 : 101.0) + share(pod.requests.cpu, node.free.cpu) > 100.0"),
+            format!("(has({load}) ? 1.0 : 101.0) + share(pod.requests.cpu, node.allocatable.cpu) > 100.0"),
             format!("!has({load})"),
         ),
         ("({\"x\": 4}[pod.labels[\"a\"] ?? \"\"] ?? 0) > 2".into(), "pod.labels[\"a\"] == \"x\"".into()),
