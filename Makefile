@@ -21,7 +21,7 @@ test-page: ## Tests the page in Chromium, or says how many tests did not run
 	@tests/page/test.sh
 
 deep: ## Compares 100,000 random pairs of conditions (BAYPLAN_PAIRS) in each language with a brute force and with z3
-	BAYPLAN_PAIRS=$${BAYPLAN_PAIRS:-100000} cargo test --release -p bayplan-compare -- --nocapture random_conditions
+	BAYPLAN_PAIRS=$${BAYPLAN_PAIRS:-100000} cargo test --release -p bayplan-compare -- random_conditions
 	BAYPLAN_SMT=$${CARGO_TARGET_DIR:-target}/pairs.smt BAYPLAN_PAIRS=$${BAYPLAN_PAIRS:-100000} cargo test --release -p bayplan-compare -- --ignored --exact smt::random_pairs_are_written
 	tools/z3.sh $${CARGO_TARGET_DIR:-target}/pairs.smt
 

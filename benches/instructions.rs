@@ -64,8 +64,12 @@ fn main() {
             println!("{case:<40} {shown:>8} {took:>16}{compared}");
         }
     }
-    for kind in
-        KINDS.into_iter().chain(preemption::KINDS).chain(UPDATES).chain([JUDGED]).filter(|kind| kind.contains(&chosen))
+    for kind in KINDS
+        .into_iter()
+        .chain(preemption::KINDS)
+        .chain(UPDATES)
+        .chain([JUDGED])
+        .filter(|kind| kind.contains(&chosen))
     {
         let size = sizes("5000").into_iter().max().unwrap_or_default();
         println!("{kind:<40} {size:>8} {:>16}", one(kind, size));

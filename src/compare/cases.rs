@@ -109,7 +109,13 @@ impl Formulas<'_> {
         let (Split::Condition(of) | Split::There(of) | Split::Object(of) | Split::Demanded(of, _)) = &split;
         let number = self.meaning(side, of);
         let mut case = |holds: bool, formulas: &mut Self| match split {
-            Split::Demanded(_, strict) if !holds => if strict { Term::Fault } else { whole() },
+            Split::Demanded(_, strict) if !holds => {
+                if strict {
+                    Term::Fault
+                } else {
+                    whole()
+                }
+            }
             _ => {
                 let mut expr = expr.clone();
                 let is_condition = matches!(split, Split::Condition(_));

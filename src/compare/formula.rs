@@ -3,8 +3,8 @@
 //! A formula has the outcome of its condition whatever pod, node and cluster are: `translate` follows the reference evaluator
 //! (`lang/eval/interpret.rs`) rule by rule, and takes what it does not look into as a variable.
 
-use crate::outcome::{Outcome, Outcomes};
 use crate::cases::Term;
+use crate::outcome::{Outcome, Outcomes};
 use crate::places::Place;
 use crate::plain::plain;
 use crate::search::matches;

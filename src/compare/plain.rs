@@ -6,8 +6,8 @@ use bayplan_lang::eval::interpret::arithmetic;
 use bayplan_lang::language::functions::Presence;
 use bayplan_lang::typed::walk::{each_part_mut, mentions};
 use bayplan_lang::typed::{Expr, ExprKind, Macro, MacroKind, Operation, Policy, SlotId};
-use bayplan_lang::types::{Type, convert};
 use bayplan_lang::types::value::Constant;
+use bayplan_lang::types::{Type, convert};
 
 /// How many lets and defs are written out in an expression.
 const MOST_WRITTEN_OUT: usize = 512;
@@ -156,9 +156,7 @@ fn held(optional: &Expr) -> Option<Expr> {
             held(args.first()?)
         }
         ExprKind::Dynamic(Operation::OrElse(false), args) => match args.as_slice() {
-            [first, other] => {
-                Some(made(ExprKind::Coalesce(Box::new(held(first)?), Box::new(held(other)?))))
-            }
+            [first, other] => Some(made(ExprKind::Coalesce(Box::new(held(first)?), Box::new(held(other)?)))),
             _ => None,
         },
         ExprKind::Conditional(condition, then, otherwise) => Some(made(ExprKind::Conditional(

@@ -8,7 +8,8 @@ use bayplan_lang::types::value::Constant;
 
 pub(super) fn policy(rules: &str) -> Policy {
     let mut sources = SourceMap::new();
-    let id = sources.add("p.bay", format!("policy p {{ source load = metrics(window: 15min, max_age: 5min) {rules} }}"));
+    let id = sources
+        .add("p.bay", format!("policy p {{ source load = metrics(window: 15min, max_age: 5min) {rules} }}"));
     let (mut policies, said) = bayplan_lang::compile(sources.get(id).unwrap());
     assert_eq!(policies.len(), 1, "{rules}: {said:?}");
     policies.remove(0)
@@ -97,7 +98,10 @@ fn cases_of_values_are_compared() {
     let same = [
         ("pod.labels[?\"a\"].hasValue()", "\"a\" in pod.labels"),
         ("pod.labels[?\"a\"].value() == \"x\"", "pod.labels[\"a\"] == \"x\""),
-        ("pod.labels[?\"a\"].optMap(v, v == \"x\").orValue(false)", "(\"a\" in pod.labels && pod.labels[\"a\"] == \"x\")"),
+        (
+            "pod.labels[?\"a\"].optMap(v, v == \"x\").orValue(false)",
+            "(\"a\" in pod.labels && pod.labels[\"a\"] == \"x\")",
+        ),
         ("optional.of(pod.priority).orValue(1) > 3", "pod.priority > 3"),
         ("optional.none().or(pod.labels[?\"a\"]).hasValue()", "\"a\" in pod.labels"),
         // A fault before and after, and what hides it.
@@ -386,7 +390,6 @@ fn check_random(atoms: &[&str], policy: &dyn Fn(&str, usize) -> Policy) {
             unknown.push(format!("{old}\n  {new}"));
         }
     }
-    eprintln!("{pairs} pairs: {words:?}");
     assert!(unknown.len() * 50 <= pairs, "of {pairs}, {words:?}:\n{}", unknown.join("\n"));
 }
 

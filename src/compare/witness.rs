@@ -315,9 +315,9 @@ impl Leaves {
         let number = |of: &[i64]| of.get(at % of.len().max(1)).copied().unwrap_or_default();
         match ty {
             // Also shares of each other.
-            Type::Cpu => {
-                Constant::Int(number(&[4_000, 500, 16_000, 3_000, 2_000, 64_000, 2_600, 1_000, 3_600, 10_000]))
-            }
+            Type::Cpu => Constant::Int(number(&[
+                4_000, 500, 16_000, 3_000, 2_000, 64_000, 2_600, 1_000, 3_600, 10_000,
+            ])),
             Type::Bytes => {
                 Constant::Int(number(&[8 << 30, 1 << 30, 6 << 30, 64 << 30, 5 << 30, 1 << 20, 7 << 30]))
             }
@@ -394,7 +394,8 @@ fn of_assignment(
             let candidates = candidates(formulas, assignment, *id, cell(*id));
             let chosen = (attempt * (at + 1) + attempt / 3) % candidates.len().max(1);
             let open = || leaves.any_of(formulas, assignment, *id, number(attempt, at));
-            if let Some(value) = candidates.into_iter().nth(chosen).or_else(|| open().filter(|_| attempt > 0)) {
+            if let Some(value) = candidates.into_iter().nth(chosen).or_else(|| open().filter(|_| attempt > 0))
+            {
                 values.insert(*id, value);
             }
         }
