@@ -198,7 +198,7 @@ fn a_change_is_judged_before_it_acts() {
 
     // With the number it is let through, and the warnings say what it does.
     let accepted = webhook.apply(&stricter(), Some("4"));
-    let text = said(&accepted);
+    let mut text = said(&accepted);
     assert!(accepted.status.success(), "{text}");
     assert!(text.contains("Warning: zones/zone: stricter"), "{text}");
     assert!(text.contains(&format!("on {mark}-1: passed, now refused")), "{text}");
