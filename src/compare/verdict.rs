@@ -102,7 +102,7 @@ impl fmt::Display for Effect {
     }
 }
 
-/// What becomes of pods without a node, in words for people: `2 pods begin to wait now`, `1 pod begins to run`.
+/// How pods without a node are treated otherwise, in words for people: `2 pods begin to wait now`, `1 pod begins to run`.
 pub fn begin(to_wait: usize, to_run: usize) -> Vec<String> {
     let some = |count: usize, what: &str| {
         let (pods, begin) = if count == 1 { ("pod", "begins") } else { ("pods", "begin") };
