@@ -171,7 +171,7 @@ fn held(optional: &Expr) -> Option<Expr> {
 
 /// What `optMap` and `optFlatMap` make: the body of the value, where there is one.
 fn mapped(of: &Macro, whole: &Expr, ty: &Type) -> Option<Expr> {
-    let body = match of.kind {
+    let mut body = match of.kind {
         MacroKind::OptMap => of.body.clone()?,
         MacroKind::OptFlatMap => held(of.body.as_ref()?)?,
         _ => return None,
@@ -182,7 +182,6 @@ fn mapped(of: &Macro, whole: &Expr, ty: &Type) -> Option<Expr> {
         true => present(over.clone(), over.ty.present().clone()),
         false => over,
     };
-    let mut body = body;
     replace(&mut body, &[of.slot], std::slice::from_ref(&value));
     let none = Expr { kind: ExprKind::Constant(Constant::Absent), ty: ty.clone(), ..whole.clone() };
     let kind = ExprKind::Conditional(Box::new(there), Box::new(body), Box::new(none));
