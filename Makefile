@@ -1,6 +1,6 @@
 # Every command for people and CI. CI calls nothing else.
 
-.PHONY: help build page test test-core test-page test-cluster test-upstream test-scenarios lint fmt ci bench bench-page bench-cluster soak control-plane dist image measure site golden golden-page golden-ship fuzz deny deny-local test-ship ci-ship
+.PHONY: help build page test test-core test-page test-cluster test-upstream test-scenarios deep lint fmt ci bench bench-page bench-cluster soak control-plane dist image measure site golden golden-page golden-ship fuzz deny deny-local test-ship ci-ship
 
 help: ## Prints this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /|/' | awk -F'|' '{printf "  make %-15s %s\n", $$1, $$2}'
@@ -19,6 +19,11 @@ test-core: ## Runs the tests that need no cluster
 
 test-page: ## Tests the page in Chromium, or says how many tests did not run
 	@tests/page/test.sh
+
+deep: ## Compares 100,000 random pairs of conditions (BAYPLAN_PAIRS) in each language with a brute force and with z3
+	BAYPLAN_PAIRS=$${BAYPLAN_PAIRS:-100000} cargo test --release -p bayplan-compare -- random_conditions
+	BAYPLAN_SMT=$${CARGO_TARGET_DIR:-target}/pairs.smt BAYPLAN_PAIRS=$${BAYPLAN_PAIRS:-100000} cargo test --release -p bayplan-compare -- --ignored --exact smt::random_pairs_are_written
+	tools/z3.sh $${CARGO_TARGET_DIR:-target}/pairs.smt
 
 test-cluster: ## Runs the tests against a real kube-apiserver and etcd, or says how many did not run
 	@tests/control-plane/test.sh

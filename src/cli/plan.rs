@@ -670,6 +670,19 @@ fn field_name(path: &ReadPath) -> String {
     if path.of == ReadOf::NodePods { format!("pods on it: {name}") } else { name.to_owned() }
 }
 
+/// The words for the events that wake a pod which one of these rules refused, each once; `None`: they refuse none.
+pub(super) fn wakes_on<'p>(
+    compiled: &'p CompiledPolicy,
+    rules: impl IntoIterator<Item = &'p typed::Rule>,
+) -> Option<Vec<String>> {
+    let all = rules.into_iter().filter_map(|rule| Refusing::of(compiled, rule));
+    all.map(|of| of.wakes).reduce(|mut all, more| {
+        let new: Vec<String> = more.into_iter().filter(|word| !all.contains(word)).collect();
+        all.extend(new);
+        all
+    })
+}
+
 /// The events that wake a pod which the rule refused, as the policy's plugin registers them.
 fn wakes(compiled: &CompiledPolicy, rule: &typed::Rule, mut reads: RuleReads) -> Vec<String> {
     let registrations = policy::registrations(compiled, [rule]);

@@ -3,18 +3,19 @@
 //! A formula has the outcome of its condition whatever pod, node and cluster are: `translate` follows the reference evaluator
 //! (`lang/eval/interpret.rs`) rule by rule, and takes what it does not look into as a variable.
 
+use crate::cases::Term;
 use crate::outcome::{Outcome, Outcomes};
 use crate::places::Place;
+use crate::plain::plain;
 use crate::search::matches;
-use crate::variables::{Atom, Cell, Key, Offset, Pattern, Test, Variable, VariableId};
+use crate::variables::{Atom, Cell, Key, Offset, Pattern, Test, Variable, VariableId, floats};
 use bayplan_diag::Span;
 use bayplan_lang::analysis::faults;
 use bayplan_lang::eval::meaning::Meaning;
 use bayplan_lang::language::fields::{FIELDS, FieldDef, FieldId, ObjectType};
-use bayplan_lang::typed::walk::{any, each_part_mut, mentions};
+use bayplan_lang::typed::walk::any;
 use bayplan_lang::typed::{
-    ArithmeticOp, CompareOp, DefId, Does, Expr, ExprKind, GroupId, Operation, Policy, ReasonPart, Root,
-    SlotId, Target,
+    ArithmeticOp, CompareOp, Does, Expr, ExprKind, GroupId, Operation, Policy, ReasonPart, Root, Target,
 };
 use bayplan_lang::types::Type;
 use bayplan_lang::types::range::Range;
@@ -117,16 +118,6 @@ impl Formula {
     }
 }
 
-/// A value in a comparison.
-#[derive(Clone, Debug)]
-enum Term {
-    Constant(Constant),
-    /// An expression that is one variable; absent, it may be a fault.
-    Value(Box<Expr>, bool),
-    /// One of two, by a condition.
-    Choice(Box<Formula>, Box<Term>, Box<Term>),
-}
-
 /// Makes formulas of the conditions of two policies, over one list of variables.
 pub(crate) struct Formulas<'p> {
     pub(crate) policies: [&'p Policy; 2],
@@ -134,7 +125,8 @@ pub(crate) struct Formulas<'p> {
     pub(crate) variables: Vec<Variable>,
     by_key: FxHashMap<Key, VariableId>,
     pub(crate) atoms: Vec<Atom>,
-    parts: usize,
+    /// How many parts the formulas have.
+    pub(crate) parts: usize,
 }
 
 impl<'p> Formulas<'p> {
@@ -160,13 +152,19 @@ impl<'p> Formulas<'p> {
         self.meanings.get_mut(side).map_or(0, |meaning| meaning.of(expr))
     }
 
-    fn policy(&self, side: usize) -> &'p Policy {
+    pub(crate) fn policy(&self, side: usize) -> &'p Policy {
         let [old, new] = self.policies;
         if side == 0 { old } else { new }
     }
 
     /// The formula of a condition of a side.
     pub(crate) fn translate(&mut self, side: usize, expr: &Expr) -> Formula {
+        let plain = plain(self.policy(side), expr);
+        self.formula(side, &plain)
+    }
+
+    /// The formula of a condition in the plain form.
+    pub(crate) fn formula(&mut self, side: usize, expr: &Expr) -> Formula {
         self.parts += 1;
         if self.is_too_large() {
             return Formula::Constant(Outcome::False);
@@ -175,26 +173,26 @@ impl<'p> Formulas<'p> {
         match &expr.kind {
             ExprKind::Constant(constant) => Formula::Constant(constant.holds().into()),
             ExprKind::Param(id) => Formula::Constant(policy[*id].value.holds().into()),
-            ExprKind::Let(id) => self.translate(side, &policy[*id].value),
-            ExprKind::Present(inner) => self.translate(side, inner),
-            ExprKind::Not(inner) => self.translate(side, inner).not(),
+            ExprKind::Let(id) => self.formula(side, &policy[*id].value),
+            ExprKind::Present(inner) => self.formula(side, inner),
+            ExprKind::Not(inner) => self.formula(side, inner).not(),
             ExprKind::And(left, right) => {
-                let left = self.translate(side, left);
-                left.and(self.translate(side, right))
+                let left = self.formula(side, left);
+                left.and(self.formula(side, right))
             }
             ExprKind::Or(left, right) => {
-                let left = self.translate(side, left);
-                left.or(self.translate(side, right))
+                let left = self.formula(side, left);
+                left.or(self.formula(side, right))
             }
             ExprKind::Conditional(condition, then, otherwise) => {
-                let condition = self.translate(side, condition);
-                let then = self.translate(side, then);
-                condition.choose(then, self.translate(side, otherwise))
+                let condition = self.formula(side, condition);
+                let then = self.formula(side, then);
+                condition.choose(then, self.formula(side, otherwise))
             }
             ExprKind::Coalesce(left, right) => {
                 let present = self.present(side, left);
-                let left = self.translate(side, left);
-                present.choose(left, self.translate(side, right))
+                let left = self.formula(side, left);
+                present.choose(left, self.formula(side, right))
             }
             ExprKind::Has(inner) if !matches!(inner.kind, ExprKind::Resource(..)) => {
                 self.present(side, inner)
@@ -202,10 +200,6 @@ impl<'p> Formulas<'p> {
             ExprKind::Equal(left, right) => self.equal(side, left, right),
             ExprKind::Compare(op, left, right) => self.compared(side, *op, left, right),
             ExprKind::In(left, right) => self.is_in(side, left, right, expr),
-            ExprKind::CallDef(def, args) => match self.inlined(side, *def, args) {
-                Some(body) => self.translate(side, &body),
-                None => self.holds(side, expr),
-            },
             ExprKind::Dynamic(operation, args) => self.dynamic(side, operation, args, expr),
             ExprKind::Call(function, args, _) => self.call(side, function.def().counts_elements, args, expr),
             _ => self.holds(side, expr),
@@ -215,7 +209,7 @@ impl<'p> Formulas<'p> {
     /// An operation of CEL whose operands have types under which it means what the same of the policy language does.
     fn dynamic(&mut self, side: usize, operation: &Operation, args: &[Expr], expr: &Expr) -> Formula {
         match (operation, args) {
-            (Operation::Truth, [inner]) if *inner.ty.present() == Type::Bool => self.translate(side, inner),
+            (Operation::Truth, [inner]) if *inner.ty.present() == Type::Bool => self.formula(side, inner),
             (Operation::Equal, [left, right]) if is_plain(left, right) => self.equal(side, left, right),
             (Operation::NotEqual, [left, right]) if is_plain(left, right) => {
                 self.equal(side, left, right).not()
@@ -249,16 +243,14 @@ impl<'p> Formulas<'p> {
                 Some(holds) => return Formula::Constant(holds.into()),
                 None => Expr { kind: ExprKind::Constant(text.clone()), ..call.clone() },
             },
-            Term::Value(of, _) => of.as_ref().clone(),
+            Term::Value(of) => of.as_ref().clone(),
+            Term::Fault => return Formula::Constant(Outcome::Fault),
         };
         let mut call = call.clone();
         if let ExprKind::Call(_, args, _) = &mut call.kind
             && let Some(first) = args.first_mut()
         {
-            // A value that is demanded is a fault where it is absent, which the call is then too.
-            if !matches!(subject, Term::Value(_, true)) {
-                *first = of.clone();
-            }
+            *first = of.clone();
         }
         let subject = self.variable(side, &of);
         let condition = self.holds(side, &call);
@@ -270,15 +262,56 @@ impl<'p> Formulas<'p> {
         condition
     }
 
-    /// A condition that is one variable.
+    /// A condition that is one variable in each of its cases.
     fn holds(&mut self, side: usize, expr: &Expr) -> Formula {
-        let variable = self.variable(side, expr);
-        self.atom(variable, Test::Holds, Outcome::False)
+        match self.term(side, expr) {
+            Term::Value(of) => self.one(side, &of),
+            term => self.term_holds(side, &term),
+        }
+    }
+
+    fn term_holds(&mut self, side: usize, term: &Term) -> Formula {
+        match term {
+            Term::Constant(of) => Formula::Constant(of.holds().into()),
+            Term::Fault => Formula::Constant(Outcome::Fault),
+            Term::Value(of) => match &of.kind {
+                ExprKind::Present(_)
+                | ExprKind::Has(_)
+                | ExprKind::Not(_)
+                | ExprKind::And(..)
+                | ExprKind::Or(..)
+                | ExprKind::Equal(..)
+                | ExprKind::Compare(..) => self.formula(side, of),
+                ExprKind::In(_, all) if self.constant(side, all).is_some() => self.formula(side, of),
+                _ => self.one(side, of),
+            },
+            Term::Choice(condition, then, otherwise) => {
+                let (then, otherwise) = (self.term_holds(side, then), self.term_holds(side, otherwise));
+                condition.as_ref().clone().choose(then, otherwise)
+            }
+        }
+    }
+
+    /// A condition that is one variable.
+    fn one(&mut self, side: usize, expr: &Expr) -> Formula {
+        self.of_numbers(side, expr).unwrap_or_else(|| {
+            let variable = self.variable(side, expr);
+            self.atom(variable, Test::Holds)
+        })
+    }
+
+    /// A comparison of CEL of floats that are none but numbers, which has no fault.
+    fn of_numbers(&mut self, side: usize, expr: &Expr) -> Option<Formula> {
+        let ExprKind::Dynamic(Operation::Compare(op), args) = &expr.kind else { return None };
+        let [left, right] = args.as_slice() else { return None };
+        let is_number = |of: &Expr| of.ty == Type::Float && floats(of) != Range::None;
+        (is_number(left) && is_number(right)).then(|| self.compared(side, *op, left, right))
     }
 
     /// Whether the value of an expression is there; a fault where it is one.
     pub(crate) fn is_present(&mut self, side: usize, expr: &Expr) -> Formula {
-        self.present(side, expr)
+        let plain = plain(self.policy(side), expr);
+        self.present(side, &plain)
     }
 
     /// Whether the node is among these names.
@@ -328,7 +361,7 @@ impl<'p> Formulas<'p> {
     }
 
     /// Whether a value is there.
-    fn present(&mut self, side: usize, expr: &Expr) -> Formula {
+    pub(crate) fn present(&mut self, side: usize, expr: &Expr) -> Formula {
         let term = self.term(side, expr);
         self.term_present(side, &term)
     }
@@ -336,10 +369,10 @@ impl<'p> Formulas<'p> {
     fn term_present(&mut self, side: usize, term: &Term) -> Formula {
         match term {
             Term::Constant(of) => Formula::Constant((!of.is_absent()).into()),
-            Term::Value(expr, faults) => {
+            Term::Fault => Formula::Constant(Outcome::Fault),
+            Term::Value(expr) => {
                 let variable = self.variable(side, expr);
-                let absent = if *faults { Outcome::Fault } else { Outcome::False };
-                self.atom(variable, Test::Present, absent)
+                self.atom(variable, Test::Present)
             }
             Term::Choice(condition, then, otherwise) => {
                 let (then, otherwise) = (self.term_present(side, then), self.term_present(side, otherwise));
@@ -385,10 +418,10 @@ impl<'p> Formulas<'p> {
     fn one_of(&mut self, side: usize, term: &Term, all: &[Constant]) -> Formula {
         match term {
             Term::Constant(of) => Formula::Constant(all.iter().any(|one| of.equals(one)).into()),
-            Term::Value(expr, faults) => {
+            Term::Fault => Formula::Constant(Outcome::Fault),
+            Term::Value(expr) => {
                 let variable = self.variable(side, expr);
-                let absent = if *faults { Outcome::Fault } else { Outcome::False };
-                self.atom(variable, Test::OneOf(all.to_vec()), absent)
+                self.atom(variable, Test::OneOf(all.to_vec()))
             }
             Term::Choice(condition, then, otherwise) => {
                 let (then, otherwise) = (self.one_of(side, then, all), self.one_of(side, otherwise, all));
@@ -414,13 +447,12 @@ impl<'p> Formulas<'p> {
                     (self.terms_equal(side, then, other), self.terms_equal(side, otherwise, other));
                 condition.as_ref().clone().choose(then, otherwise)
             }
+            (Term::Fault, _) | (_, Term::Fault) => Formula::Constant(Outcome::Fault),
             (Term::Constant(left), Term::Constant(right)) => Formula::Constant(left.equals(right).into()),
             (Term::Constant(of), other) | (other, Term::Constant(of)) => {
                 self.one_of(side, other, std::slice::from_ref(of))
             }
-            (Term::Value(left, a), Term::Value(right, b)) => {
-                self.pair(side, (left, right), Test::Equal, *a || *b)
-            }
+            (Term::Value(left), Term::Value(right)) => self.pair(side, (left, right), Test::Equal),
         }
     }
 
@@ -443,47 +475,34 @@ impl<'p> Formulas<'p> {
                 let then = self.terms_compared(side, op, left, then);
                 condition.as_ref().clone().choose(then, self.terms_compared(side, op, left, otherwise))
             }
+            (Term::Fault, _) | (_, Term::Fault) => Formula::Constant(Outcome::Fault),
             (Term::Constant(left), Term::Constant(right)) => {
                 Formula::Constant(bayplan_lang::eval::interpret::compare(op, left, right).into())
             }
-            (Term::Value(expr, faults), Term::Constant(of)) => {
-                self.with_constant(side, op, (expr, *faults), of)
-            }
-            (Term::Constant(of), Term::Value(expr, faults)) => {
-                self.with_constant(side, mirrored(op), (expr, *faults), of)
-            }
-            (Term::Value(left, a), Term::Value(right, b)) => {
-                self.pair(side, (left, right), Test::Pair(op), *a || *b)
-            }
+            (Term::Value(expr), Term::Constant(of)) => self.with_constant(side, op, expr, of),
+            (Term::Constant(of), Term::Value(expr)) => self.with_constant(side, mirrored(op), expr, of),
+            (Term::Value(left), Term::Value(right)) => self.pair(side, (left, right), Test::Pair(op)),
         }
     }
 
-    fn with_constant(
-        &mut self,
-        side: usize,
-        op: CompareOp,
-        (expr, faults): (&Expr, bool),
-        of: &Constant,
-    ) -> Formula {
+    fn with_constant(&mut self, side: usize, op: CompareOp, expr: &Expr, of: &Constant) -> Formula {
         if of.is_absent() {
             return Formula::Constant(Outcome::False);
         }
         let variable = self.variable(side, expr);
-        let absent = if faults { Outcome::Fault } else { Outcome::False };
-        self.atom(variable, Test::Compares(op, of.clone()), absent)
+        self.atom(variable, Test::Compares(op, of.clone()))
     }
 
     /// How two values compare; the one with the smaller number is the first.
-    fn pair(&mut self, side: usize, (left, right): (&Expr, &Expr), test: Test, faults: bool) -> Formula {
+    fn pair(&mut self, side: usize, (left, right): (&Expr, &Expr), test: Test) -> Formula {
         let numbers = (self.meaning(side, left), self.meaning(side, right));
-        let absent = if faults { Outcome::Fault } else { Outcome::False };
         if numbers.0 == numbers.1 && !may_be_nan(left) {
             let holds = match test {
                 Test::Pair(CompareOp::Less | CompareOp::Greater) => return Formula::Constant(Outcome::False),
                 _ => Test::Present,
             };
             let variable = self.variable(side, left);
-            return self.atom(variable, holds, absent);
+            return self.atom(variable, holds);
         }
         let (first, second, test) = match (numbers.0 <= numbers.1, test) {
             (true, test) => (left, right, test),
@@ -504,7 +523,7 @@ impl<'p> Formulas<'p> {
         for expr in [first, second] {
             self.variable(side, expr);
         }
-        self.atom(variable, test, absent)
+        self.atom(variable, test)
     }
 
     /// A whole number as another value and a constant; `None`: it is another kind of value.
@@ -536,11 +555,11 @@ impl<'p> Formulas<'p> {
         Some(Offset { base: self.meaning(side, base), by })
     }
 
-    fn atom(&mut self, variable: VariableId, test: Test, absent: Outcome) -> Formula {
+    fn atom(&mut self, variable: VariableId, test: Test) -> Formula {
         if let Some(of) = self.variables.get_mut(variable.0) {
             of.learn(&test);
         }
-        self.atoms.push(Atom { variable, test, absent, outcomes: Vec::new() });
+        self.atoms.push(Atom { variable, test, outcomes: Vec::new() });
         Formula::Atom(self.atoms.len() - 1)
     }
 
@@ -610,71 +629,13 @@ impl<'p> Formulas<'p> {
         (fails, fails && any(policy, expr, &mut |of| stops(of)))
     }
 
+    /// Whether a fault of an expression may end the evaluation.
+    pub(crate) fn may_stop(&self, side: usize, expr: &Expr) -> bool {
+        self.failing(side, expr).1
+    }
+
     fn constant(&self, side: usize, expr: &Expr) -> Option<Constant> {
         bayplan_lang::analysis::shape::constant(self.policy(side), expr)
-    }
-
-    fn term(&mut self, side: usize, expr: &Expr) -> Term {
-        self.parts += 1;
-        let policy = self.policy(side);
-        if self.is_too_large() {
-            return Term::Constant(Constant::Absent);
-        }
-        match &expr.kind {
-            ExprKind::Constant(of) => Term::Constant(of.clone()),
-            ExprKind::Param(id) => Term::Constant(policy[*id].value.clone()),
-            ExprKind::Let(id) => self.term(side, &policy[*id].value),
-            ExprKind::Present(inner) => self.term(side, inner),
-            ExprKind::Coalesce(left, right) => {
-                let left = self.term(side, left);
-                let present = self.term_present(side, &left);
-                let right = self.term(side, right);
-                Term::Choice(Box::new(present), Box::new(left), Box::new(right))
-            }
-            ExprKind::Conditional(condition, then, otherwise) => {
-                let condition = self.translate(side, condition);
-                let (then, otherwise) = (self.term(side, then), self.term(side, otherwise));
-                Term::Choice(Box::new(condition), Box::new(then), Box::new(otherwise))
-            }
-            ExprKind::CallDef(def, args) => match self.inlined(side, *def, args) {
-                Some(body) => self.term(side, &body),
-                None => Term::Value(Box::new(expr.clone()), false),
-            },
-            ExprKind::Dynamic(Operation::Demand(_), args) => match args.as_slice() {
-                [inner] => match self.term(side, inner) {
-                    Term::Value(inner, _) => Term::Value(inner, true),
-                    _ => Term::Value(Box::new(expr.clone()), false),
-                },
-                _ => Term::Value(Box::new(expr.clone()), false),
-            },
-            _ => Term::Value(Box::new(expr.clone()), false),
-        }
-    }
-
-    /// The body of a def with its arguments in place of its parameters; `None` where an argument may be a fault, which is one
-    /// also where the body does not use it.
-    fn inlined(&self, side: usize, def: DefId, args: &[Expr]) -> Option<Expr> {
-        let policy = self.policy(side);
-        if args.iter().any(|arg| faults::may_fail(policy, arg)) {
-            return None;
-        }
-        let def = &policy[def];
-        let mut body = def.body.clone();
-        replace(&mut body, &def.parameters, args);
-        Some(body)
-    }
-}
-
-/// Puts expressions in place of variables.
-fn replace(expr: &mut Expr, slots: &[SlotId], by: &[Expr]) {
-    if let ExprKind::Slot(slot) = &expr.kind {
-        if let Some(by) = slots.iter().position(|of| of == slot).and_then(|at| by.get(at)) {
-            *expr = by.clone();
-        }
-        return;
-    }
-    if mentions(expr, slots) {
-        each_part_mut(expr, &mut |part| replace(part, slots, by));
     }
 }
 

@@ -57,7 +57,7 @@ pub enum GroupKind {
 }
 
 impl GroupKind {
-    fn of(rule: &Rule) -> Option<Self> {
+    pub(crate) fn of(rule: &Rule) -> Option<Self> {
         Some(match &rule.body {
             Body::Applies(_) | Body::Mode(_) | Body::DecidesWhen(_) | Body::Except(_) => return None,
             Body::Missing(_) => Self::Missing,

@@ -8,10 +8,13 @@
 
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
+mod cases;
 mod formula;
 mod groups;
+mod node_load;
 mod outcome;
 mod places;
+mod plain;
 mod scores;
 mod search;
 mod variables;
@@ -19,12 +22,13 @@ mod verdict;
 mod witness;
 
 pub use groups::GroupKind;
-pub use verdict::{Effect, RuleDiff, Unproved, Verdict};
+pub use node_load::NodeLoad;
+pub use verdict::{Effect, RuleDiff, Unproved, Verdict, begin};
 pub use witness::{Objects, Witness};
 
 use bayplan_lang::eval::context::EvalContext;
 use bayplan_lang::eval::exempt::ExemptPods;
-use bayplan_lang::typed::{Mode, Policy};
+use bayplan_lang::typed::{Mode, Policy, Rule};
 use bayplan_model::{NodeInfo, PodInfo, Snapshot, Time};
 use formula::{Formula, Formulas};
 use groups::{Group, Side};
@@ -61,6 +65,13 @@ pub fn compare(old: Option<&Policy>, new: Option<&Policy>, cluster: Option<Clust
     );
     pairs.sort();
     pairs.found.into_iter().map(|pair| pair.diff(policies, cluster)).collect()
+}
+
+/// The rules of a policy that a difference is about: before, or after the change.
+pub fn rules<'p>(policy: &'p Policy, diff: &RuleDiff, before: bool) -> Vec<&'p Rule> {
+    let name = diff.renamed_from.as_ref().filter(|_| before).unwrap_or(&diff.name);
+    let is_one = |rule: &&Rule| GroupKind::of(rule) == Some(diff.kind) && rule.name() == *name;
+    policy.rules.iter().filter(is_one).collect()
 }
 
 /// A rule of a policy, or the rules of one name, as a question about pods and nodes.
@@ -351,5 +362,7 @@ fn shown_scores(
     }
 }
 
+#[cfg(test)]
+mod smt;
 #[cfg(test)]
 mod tests;

@@ -1,8 +1,9 @@
 //! [`Place`]: where the value of an expression is in the objects of a witness, so that it can be given a value.
 
+use crate::node_load::LoadPart;
 use bayplan_lang::analysis::shape::{constant, is_count_of_node_pods};
 use bayplan_lang::language::fields::Meaning;
-use bayplan_lang::typed::{Expr, ExprKind, Policy, Root, SlotId};
+use bayplan_lang::typed::{Expr, ExprKind, Operation, Policy, Root, SlotId};
 use bayplan_lang::types::Type;
 use bayplan_lang::types::value::Constant;
 use serde_json::{Value, json};
@@ -41,11 +42,16 @@ pub(crate) enum Place {
     Now,
     /// How many pods are on the node.
     PodsOnNode,
+    /// What the node used.
+    Load(LoadPart),
 }
 
 impl Place {
     /// Of an expression; `None`: it is computed of more than one field, or it is not known where it comes from.
     pub(crate) fn of(policy: &Policy, expr: &Expr, victim: Option<SlotId>) -> Option<Self> {
+        if let Some(part) = LoadPart::of(policy, expr) {
+            return Some(Self::Load(part));
+        }
         match &expr.kind {
             ExprKind::Now => Some(Self::Now),
             _ if is_count_of_node_pods(policy, expr) => Some(Self::PodsOnNode),
@@ -132,6 +138,7 @@ fn path(policy: &Policy, expr: &Expr, victim: Option<SlotId>) -> Option<(Of, Vec
             let nested = above.is_empty() || above.as_slice() == ["metadata", "ownerReferences"];
             (below && nested).then_some((of, steps))
         }
+        ExprKind::Dynamic(Operation::Demand(_), args) => path(policy, args.first()?, victim),
         ExprKind::Index(inner, key) | ExprKind::Resource(inner, key) => {
             let key = constant(policy, key)?;
             joined(inner, vec![key.as_str()?.to_owned()])

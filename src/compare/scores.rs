@@ -17,12 +17,15 @@ use std::sync::Arc;
 /// How many assignments are tried as a witness.
 const MOST_ASSIGNMENTS: usize = 48;
 
+/// How many pairs of values are searched for a witness.
+const MOST_PAIRS: usize = 24;
+
 /// Which value is given.
-struct Given<'p> {
+struct Given {
     /// Holds where this one is.
     when: Formula,
     /// `None`: no value.
-    value: Option<&'p Expr>,
+    value: Option<Expr>,
 }
 
 /// Compares two scores whose weights and forms are the same.
@@ -38,24 +41,24 @@ pub(crate) fn compare(
     }
     formulas.divide();
     let [olds, news] = givens;
-    let values = |side: usize, given: &[Given<'_>], formulas: &mut Formulas<'_>| -> Vec<Option<u64>> {
-        given.iter().map(|of| of.value.map(|value| formulas.meaning(side, value))).collect()
+    let values = |side: usize, given: &[Given], formulas: &mut Formulas<'_>| -> Vec<Option<u64>> {
+        given.iter().map(|of| of.value.as_ref().map(|value| formulas.meaning(side, value))).collect()
     };
     let (before, after) = (values(0, &olds, formulas), values(1, &news, formulas));
     let differs = |context: EvalContext<'_>, _: Option<&Arc<PodInfo>>| {
         let (old, new) = (value(old, context), value(new, context));
         old.as_ref().map(|(_, shown)| shown) != new.as_ref().map(|(_, shown)| shown)
     };
-    let exprs = |given: &[Given<'_>], side: usize| {
-        given.iter().filter_map(|of| of.value.cloned()).map(|of| (side, of)).collect::<Vec<_>>()
+    let exprs = |given: &[Given], side: usize| {
+        given.iter().filter_map(|of| of.value.clone()).map(|of| (side, of)).collect::<Vec<_>>()
     };
     let (old_values, new_values) = (exprs(&olds, 0), exprs(&news, 1));
     let all = old_values.iter().chain(&new_values).map(|(side, expr)| (*side, expr));
     let leaves = Leaves::of(formulas, [None, None], all);
-    let mut proved = true;
+    let (mut proved, mut tried) = (true, 0);
     for (old_given, before) in olds.iter().zip(&before) {
         for (new_given, after) in news.iter().zip(&after) {
-            if before == after {
+            if before == after || tried > MOST_PAIRS {
                 continue;
             }
             let search = Search::new(formulas, &old_given.when, &new_given.when);
@@ -65,7 +68,10 @@ pub(crate) fn compare(
                 let witness = real(&differs).unwrap_or(witness);
                 return Verdict::Different(Box::new(witness));
             }
-            proved &= end == End::Complete && assignments.is_empty();
+            if end != End::Complete || !assignments.is_empty() {
+                proved = false;
+                tried += 1;
+            }
         }
     }
     match (proved, proved.then_some(()).map_or_else(|| real(&differs), |()| None)) {
@@ -76,7 +82,7 @@ pub(crate) fn compare(
 }
 
 /// The values that a score can give, each with when it does; the last one is none.
-fn given<'p>(group: &'p Group<'_>, side: usize, formulas: &mut Formulas<'_>) -> Vec<Given<'p>> {
+fn given(group: &Group<'_>, side: usize, formulas: &mut Formulas<'_>) -> Vec<Given> {
     let part = group.part();
     let truth = || Formula::Constant(Outcome::True);
     let mut open = part
@@ -99,10 +105,15 @@ fn given<'p>(group: &'p Group<'_>, side: usize, formulas: &mut Formulas<'_>) -> 
         for statement in part.statements(rule) {
             let Statement::Give(Give { value, when, .. }) = statement else { continue };
             let condition = when.as_ref().map_or_else(truth, |when| formulas.translate(side, when));
-            all.push(Given {
-                when: open.clone().and(condition.clone().settled(false)),
-                value: value.as_ref(),
-            });
+            let here = open.clone().and(condition.clone().settled(false));
+            let values = value.as_ref().map(|value| formulas.values(side, value));
+            for (when, value) in values.unwrap_or_else(|| vec![(truth(), None)]) {
+                let when = here.clone().and(when);
+                match value {
+                    None => nothing = nothing.or(when),
+                    value => all.push(Given { when, value }),
+                }
+            }
             // A fault leaves the node out.
             let failed = condition.clone().settled(true).and(condition.clone().settled(false).not());
             nothing = nothing.or(open.clone().and(failed));

@@ -7,7 +7,7 @@
 use crate::outcome::{Outcome, Outcomes};
 use bayplan_lang::eval::interpret::compare;
 use bayplan_lang::language::fields::Meaning;
-use bayplan_lang::typed::{CompareOp, Expr, ExprKind};
+use bayplan_lang::typed::{ArithmeticOp, CompareOp, Expr, ExprKind, Operation};
 use bayplan_lang::types::Type;
 use bayplan_lang::types::range::Range;
 use bayplan_lang::types::value::Constant;
@@ -113,8 +113,6 @@ pub(crate) enum Test {
 pub(crate) struct Atom {
     pub(crate) variable: VariableId,
     pub(crate) test: Test,
-    /// What it is where the value is absent.
-    pub(crate) absent: Outcome,
     /// The outcome for each cell; filled when the cells are known.
     pub(crate) outcomes: Vec<Outcome>,
 }
@@ -196,7 +194,8 @@ impl Variable {
             (false, _) => self.values(),
         };
         // What is not a number has no order with any, and CEL has such floats.
-        let may_be_nan = *self.ty() == Type::Float && self.cel;
+        let is_number = self.expr().is_some_and(|expr| floats(expr) != Range::None);
+        let may_be_nan = *self.ty() == Type::Float && self.cel && (self.is_pair() || !is_number);
         cells.extend((may_be_nan && !cells.contains(&Cell::Other)).then_some(Cell::Other));
         cells.extend(self.optional.then_some(Cell::Absent));
         cells.extend(self.may_fail.then_some(Cell::Fault));
@@ -264,7 +263,53 @@ fn range_of(expr: &Expr) -> Range {
             _ => whole,
         },
         ExprKind::Call(function, ..) if function.def().counts_elements => least_zero(),
-        _ => whole,
+        _ => match floats(expr) {
+            Range::None => whole,
+            known => whole.intersect(known),
+        },
+    }
+}
+
+/// The floats that an expression can be wherever it is, none of them NaN or infinite; [`Range::None`]: not known.
+pub(crate) fn floats(expr: &Expr) -> Range {
+    const FAR: f64 = 1e100;
+    if *expr.ty.present() != Type::Float {
+        return Range::None;
+    }
+    let combined = |op: ArithmeticOp, left: &Expr, right: &Expr| match (floats(left), floats(right)) {
+        (Range::None, _) | (_, Range::None) => Range::None,
+        // Far from the ends of their range both languages compute alike.
+        (left, right) if left.within(-FAR, FAR) && right.within(-FAR, FAR) => match op {
+            ArithmeticOp::Add => left.plus(right),
+            ArithmeticOp::Subtract => left.minus(right),
+            ArithmeticOp::Multiply => left.times(right),
+            ArithmeticOp::Divide | ArithmeticOp::Remainder => Range::None,
+        },
+        _ => Range::None,
+    };
+    match &expr.kind {
+        ExprKind::Constant(Constant::Float(value)) if value.is_finite() => Range::real(*value, *value),
+        ExprKind::Present(inner) => floats(inner),
+        ExprKind::Arithmetic(op, left, right) => combined(*op, left, right),
+        ExprKind::Dynamic(Operation::Arithmetic(op), args) => match args.as_slice() {
+            [left, right] => combined(*op, left, right),
+            _ => Range::None,
+        },
+        ExprKind::Call(function, args, _) if !expr.ty.is_optional() => {
+            let args: Vec<Range> = args.iter().map(range_of_argument).collect();
+            match function.def().range {
+                Some(range) if !args.contains(&Range::None) => range(&args),
+                _ => Range::None,
+            }
+        }
+        _ => Range::None,
+    }
+}
+
+fn range_of_argument(expr: &Expr) -> Range {
+    match expr.ty.present() {
+        Type::Float => floats(expr),
+        _ => range_of(expr),
     }
 }
 
@@ -326,7 +371,7 @@ impl Atom {
         match (cell, &self.test) {
             (Cell::Fault, _) => Outcome::Fault,
             (Cell::Stop, _) => Outcome::Stop,
-            (Cell::Absent, _) => self.absent,
+            (Cell::Absent, _) => Outcome::False,
             (_, Test::Present) => Outcome::True,
             (Cell::Value(value), Test::Holds) => value.holds().into(),
             (Cell::Value(value), Test::OneOf(of)) => of.iter().any(|of| value.equals(of)).into(),

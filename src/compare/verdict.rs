@@ -2,7 +2,7 @@
 
 use crate::groups::GroupKind;
 use crate::witness::Witness;
-use bayplan_diag::Span;
+use bayplan_diag::{Span, with_commas};
 use bayplan_lang::typed::Mode;
 use std::fmt;
 
@@ -100,6 +100,15 @@ impl fmt::Display for Effect {
             Self::Scored => "another score",
         })
     }
+}
+
+/// How pods without a node are treated otherwise, in words for people: `2 pods begin to wait now`, `1 pod begins to run`.
+pub fn begin(to_wait: usize, to_run: usize) -> Vec<String> {
+    let some = |count: usize, what: &str| {
+        let (pods, begin) = if count == 1 { ("pod", "begins") } else { ("pods", "begin") };
+        (count > 0).then(|| format!("{} {pods} {begin} {what}", with_commas(count as u128)))
+    };
+    some(to_wait, "to wait now").into_iter().chain(some(to_run, "to run")).collect()
 }
 
 /// A rule, or the rules of one name, in an old and a new policy.

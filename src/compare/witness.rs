@@ -2,16 +2,18 @@
 //! counts only if the reference evaluator says that they differ.
 
 use crate::formula::Formulas;
+use crate::node_load::{LoadPart, NodeLoad};
 use crate::places::{self, Of, Place};
 use crate::search::{Assignment, matches};
 use crate::variables::{Cell, VariableId};
 use bayplan_lang::eval::context::EvalContext;
+use bayplan_lang::language::fields::ObjectType;
 use bayplan_lang::typed::walk::parts;
 use bayplan_lang::typed::{Expr, ExprKind, Policy, SlotId};
 use bayplan_lang::types::Type;
 use bayplan_lang::types::range::Range as NumberRange;
 use bayplan_lang::types::value::Constant;
-use bayplan_model::{Change, Namespace, Node, Placement, PodInfo, Snapshot, Symbol, Time};
+use bayplan_model::{Change, Duration, Namespace, Node, Placement, PodInfo, Snapshot, Symbol, Time};
 use serde_json::{Value, json};
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -61,6 +63,8 @@ pub struct Objects {
     pub victim: Value,
     /// How many pods like the victim are on the node.
     pub pods_on_node: usize,
+    /// What the node used; `None`: it has no metrics.
+    pub load: Option<NodeLoad>,
     /// The instant of the evaluation.
     pub now: Time,
     /// What was chosen so that the rules differ, as `pod.metadata.labels.team = "a"`.
@@ -94,6 +98,7 @@ impl Default for Objects {
             }),
             victim: pod("victim"),
             pods_on_node: 0,
+            load: None,
             now: NOW,
             because: Vec::new(),
         }
@@ -105,6 +110,13 @@ impl Objects {
     fn with(puts: &[(&Place, Constant)]) -> Option<Self> {
         let mut objects = Self::default();
         puts.iter().try_for_each(|(place, value)| objects.put(place, value))?;
+        // Where there is none, no part of it is there either.
+        let is_none = |(place, value): &(&Place, Constant)| {
+            **place == Place::Load(LoadPart::There) && !matches!(value, Constant::Bool(true))
+        };
+        if puts.iter().any(is_none) {
+            objects.load = None;
+        }
         Some(objects)
     }
 
@@ -124,6 +136,7 @@ impl Objects {
                 }
                 _ => return None,
             },
+            Place::Load(part) => self.because.push(NodeLoad::put(&mut self.load, *part, value)?),
             Place::Field(of, path, _) => {
                 let written = if value.is_absent() { None } else { Some(place.written(value)?) };
                 let (object, word) = match of {
@@ -173,6 +186,12 @@ impl Objects {
         snapshot.apply(Change::NamespaceUpserted { namespace });
         snapshot.apply(Change::NodeUpserted { node });
         snapshot.apply(Change::PodPending { pod: pod.clone() });
+        if let Some(load) = &self.load {
+            // A summary is the same over every window.
+            snapshot.set_metrics_windows(vec![Duration::from_seconds(60)]);
+            let readings = [load.reading(&name)?].into();
+            snapshot.apply(Change::Metrics { at: self.now, readings });
+        }
         let row = snapshot.node_by_name(&name)?;
         for at in 0..self.pods_on_node {
             let mut value = self.victim.clone();
@@ -200,6 +219,11 @@ impl Objects {
         let (pod, node, victim) = found??;
         Some(Witness { pod, node: node?, victim, now: self.now, made_of: Some(self) })
     }
+}
+
+/// Whether values of a type are put into objects.
+fn is_plain(ty: &Type) -> bool {
+    NumberRange::of(ty).ends().is_some() || matches!(ty, Type::String | Type::Bool | Type::Time)
 }
 
 /// Fields that the proof does not look into: they are parts of what it takes as one value.
@@ -238,9 +262,10 @@ impl Leaves {
 
     fn add(&mut self, policy: &Policy, expr: &Expr, victim: Option<SlotId>, depth: usize) {
         let ty = expr.ty.present();
-        let is_plain =
-            NumberRange::of(ty).ends().is_some() || matches!(ty, Type::String | Type::Bool | Type::Time);
-        if let Some(place) = Place::of(policy, expr, victim).filter(|_| is_plain) {
+        let place = Place::of(policy, expr, victim);
+        let is_load = place == Some(Place::Load(LoadPart::There));
+        if let Some(place) = place.filter(|_| is_plain(ty) || is_load) {
+            let ty = if is_load { &Type::Bool } else { ty };
             if !self.fields.iter().any(|(known, _)| *known == place) {
                 self.fields.push((place, ty.clone()));
             }
@@ -271,12 +296,31 @@ impl Leaves {
         }
     }
 
+    /// Some value of a variable that the assignment leaves open: it may be a part of what the proof takes as one value.
+    fn any_of(
+        &self,
+        formulas: &Formulas<'_>,
+        assignment: &Assignment,
+        id: VariableId,
+        chosen: usize,
+    ) -> Option<Constant> {
+        let is_open = assignment.get(id.0).copied().flatten().is_none();
+        let ty = formulas.variables.get(id.0)?.expr()?.ty.present();
+        let ty = if *ty == Type::Object(ObjectType::Load) { &Type::Bool } else { ty };
+        (is_open && is_plain(ty) && chosen % 3 > 0).then(|| self.sample(ty, chosen / 3))
+    }
+
     /// Some values of a type; amounts in base units.
     fn sample(&self, ty: &Type, at: usize) -> Constant {
         let number = |of: &[i64]| of.get(at % of.len().max(1)).copied().unwrap_or_default();
         match ty {
-            Type::Cpu => Constant::Int(number(&[4_000, 500, 16_000, 2_000, 64_000])),
-            Type::Bytes => Constant::Int(number(&[8 << 30, 1 << 30, 64 << 30, 1 << 20])),
+            // Also shares of each other.
+            Type::Cpu => Constant::Int(number(&[
+                4_000, 500, 16_000, 3_000, 2_000, 64_000, 2_600, 1_000, 3_600, 10_000,
+            ])),
+            Type::Bytes => {
+                Constant::Int(number(&[8 << 30, 1 << 30, 6 << 30, 64 << 30, 5 << 30, 1 << 20, 7 << 30]))
+            }
             Type::Float => Constant::Float(number(&[1, 50, 0, 3, 100]) as f64),
             Type::Uint => Constant::Uint(number(&[1, 2, 0, 5]).unsigned_abs()),
             Type::Duration => Constant::Int(number(&[3_600, 60, 86_400, 18_000]) * 1_000_000),
@@ -294,6 +338,11 @@ impl Leaves {
             _ => Constant::Int(number(&[2, 1, 8, 0, 4])),
         }
     }
+}
+
+/// A number for a field in an attempt.
+fn number(attempt: usize, at: usize) -> usize {
+    attempt.wrapping_mul(2_654_435_761).wrapping_add(at.wrapping_mul(40_503)) >> 7
 }
 
 /// How far below an expression its fields are looked for.
@@ -344,7 +393,9 @@ fn of_assignment(
         for (at, (id, _)) in placed.iter().enumerate() {
             let candidates = candidates(formulas, assignment, *id, cell(*id));
             let chosen = (attempt * (at + 1) + attempt / 3) % candidates.len().max(1);
-            if let Some(value) = candidates.into_iter().nth(chosen) {
+            let open = || leaves.any_of(formulas, assignment, *id, number(attempt, at));
+            if let Some(value) = candidates.into_iter().nth(chosen).or_else(|| open().filter(|_| attempt > 0))
+            {
                 values.insert(*id, value);
             }
         }
@@ -353,7 +404,7 @@ fn of_assignment(
         puts.extend(placed.iter().filter_map(|(id, place)| Some((place, values.get(id)?.clone()))));
         // The first attempt leaves them as they are.
         for (at, (place, ty)) in leaves.fields.iter().enumerate().filter(|_| attempt > 0) {
-            let chosen = attempt.wrapping_mul(2_654_435_761).wrapping_add(at.wrapping_mul(40_503)) >> 7;
+            let chosen = number(attempt, at);
             // Some stay as they are: what is absent may matter.
             if chosen % 3 > 0 {
                 puts.push((place, leaves.sample(ty, chosen / 3)));
@@ -422,6 +473,7 @@ fn candidates(
         Some(Cell::Absent) => vec![Constant::Absent],
         Some(Cell::Value(value)) => vec![value.clone()],
         Some(Cell::Between(below, above)) => between(below.as_ref(), above.as_ref(), ty.as_ref()),
+        Some(Cell::Other) if ty == Some(Type::Object(ObjectType::Load)) => vec![Constant::Bool(true)],
         None | Some(Cell::Other) => match ty {
             Some(Type::String) => texts(formulas, &patterns),
             _ => Vec::new(),
@@ -545,7 +597,10 @@ fn settle_pairs<'c>(
             Some(Type::Time) => Constant::Time(NOW),
             _ => Constant::Int(2),
         });
-        let (keep, change) = if fixed(second) && !fixed(first) { (second, first) } else { (first, second) };
+        // What another pair has settled stays.
+        let is_settled = |id| fixed(id) || values.contains_key(&id);
+        let second_stays = !fixed(first) && (fixed(second) || is_settled(second) && !is_settled(first));
+        let (keep, change) = if second_stays { (second, first) } else { (first, second) };
         let kept = values.entry(keep).or_insert(base).clone();
         let moved = |up: bool| match &kept {
             Constant::Int(value) => Some(Constant::Int(value.saturating_add(if up { 1 } else { -1 }))),

@@ -862,6 +862,8 @@ shapes! {
         "witnesses" "[RuleWitness]" "a pod and a node that show the verdict; two where it is `incomparable`"
         "unknownBecause" "string?" "why it is unknown"
         "notes" "[string]" "what changes beside its condition"
+        "wakesOnBefore" "[string]?" "what woke a pod that it refused, where other events do now"
+        "wakesOn" "[string]?" "what wakes a pod that it refuses, where that changes"
     }
     RuleWitness {
         "effect" "string" "`refused` or `passes` after the change, or `scored` otherwise"
@@ -879,6 +881,7 @@ shapes! {
         "namespace" "any" "the Namespace of the pod"
         "victim" "any" "the Pod that may be evicted, of a rule about victims; else null"
         "podsOnNode" "int" "how many pods are on the node"
+        "load" "any" "what the node used, as `metrics` of a test has it; null without metrics"
     }
     PolicyEffect {
         "nodes" "int" "how many nodes there are"

@@ -77,6 +77,37 @@ fn a_namespace_selector_of_labels_that_are_not_there() {
 }
 
 #[test]
+fn pods_of_a_snapshot_are_decided_at_its_instant() {
+    let term = json!([{"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app": "x"}},
+        "namespaceSelector": {"matchExpressions": [{"key": "team", "operator": "NotIn", "values": ["a"]}]}}]);
+    let apart = json!({"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": term}});
+    let mut x = running("x", "n1", "1m");
+    x["metadata"]["namespace"] = json!("q");
+    x["metadata"]["labels"] = json!({"app": "x"});
+    let p = with(pod("p", "1m"), "/spec/affinity", apart);
+    let objects = [node("n1", "4"), namespace("q", "a"), namespace("default", "b"), x, p];
+    let list = json!({"apiVersion": "v1", "kind": "List", "items": objects}).to_string();
+    // From 2025 on no pod fits, whatever the version is.
+    let late =
+        "policy late { filter f { reject \"over\" when now() > timestamp(\"2025-01-01T00:00:00Z\") } }";
+    let here = folder(&[("cluster.json", &list), ("late.bay", late)]);
+    let line = ["snapshot", "--cluster", "cluster.json", "--policies", "late.bay", "-o", "saved.json"];
+    assert_eq!(bayplan_in(&here, &line).status, 0);
+    let saved = std::fs::read_to_string(here.join("saved.json")).unwrap();
+    let saved: Value = serde_json::from_str(&saved).unwrap();
+    let differing = |taken: &str| {
+        let of_then = with(saved.clone(), "/taken", json!(taken)).to_string();
+        std::fs::write(here.join("then.json"), of_then).unwrap();
+        let line = ["diff", "--kubernetes", "1.36..1.37", "--cluster", "then.json", "-o", "json"];
+        let Ended { out, err, .. } = bayplan_in(&here, &line);
+        let said: Value = serde_json::from_str(&out).unwrap_or_else(|error| panic!("{error}: {err}"));
+        said["pods"].as_array().unwrap().iter().filter(|pod| pod["kind"] == "decision").count()
+    };
+    assert_eq!(differing("2024-06-01T00:00:00Z"), 1);
+    assert_eq!(differing("2026-06-01T00:00:00Z"), 0);
+}
+
+#[test]
 fn a_pod_that_is_resized_in_place() {
     let mut resized = running("r", "n1", "100m");
     resized["spec"]["containers"] = json!([

@@ -125,6 +125,47 @@ fn witnesses_become_tests_that_pass() {
     assert!(again.err.contains("is there already"), "{}", again.err);
 }
 
+/// Nodes that use more than a share of what they have are refused.
+const BUSY: &str = "policy p {\n  source load = metrics(window: 15min, max_age: 5min)\n  filter busy {\n    \
+                    reject \"busy\" when share(load[node.name].cpu.mean ?? 0cpu, node.allocatable.cpu) > 0.8\n  }\n}\n";
+
+#[test]
+fn a_witness_may_be_what_a_node_uses() {
+    let here = folder(&[("old.bay", BUSY), ("new.bay", &BUSY.replace("> 0.8", "> 0.5"))]);
+    let line = ["diff", "old.bay", "new.bay", "-o", "json", "--write-tests", "made.test.yaml"];
+    let Ended { status, out, err } = bayplan_in(&here, &line);
+    assert_eq!((status, err.trim()), (0, "1 case in made.test.yaml"), "{out}");
+    let said: Value = serde_json::from_str(&out).unwrap();
+    let objects = &said["rules"][0]["witnesses"][0]["objects"];
+    assert!(objects["load"]["cpu"]["mean"].is_string(), "{said:#}");
+    let tested = bayplan_in(&here, &["test", "made.test.yaml"]);
+    assert_eq!(tested.status, 0, "{}{}", tested.out, tested.err);
+    std::fs::write(here.join("new.bay"), BUSY).unwrap();
+    assert_eq!(bayplan_in(&here, &["test", "made.test.yaml"]).status, 1);
+}
+
+#[test]
+fn what_wakes_pods_is_said_where_it_changes() {
+    let room = OLD.replace("node.labels[\"zone\"] == \"a\"", "node.free.cpu < pod.requests.cpu");
+    let here = folder(&[("old.bay", OLD), ("new.bay", &room), ("same.bay", &new())]);
+    let text = bayplan_in(&here, &["diff", "old.bay", "new.bay"]).out;
+    assert!(text.contains("a pod that it refuses wakes on: ") && text.contains("pod gone"), "{text}");
+    assert!(text.contains("; before on: "), "{text}");
+    let markdown = bayplan_in(&here, &["diff", "old.bay", "new.bay", "-o", "markdown"]).out;
+    assert!(markdown.contains("a pod that it refuses wakes on: "), "{markdown}");
+    let rule = |new: &str| -> Value {
+        let out = bayplan_in(&here, &["diff", "old.bay", new, "-o", "json"]).out;
+        serde_json::from_str::<Value>(&out).unwrap()["rules"][0].clone()
+    };
+    let of_room = rule("new.bay");
+    let words = |name: &str| -> Vec<String> { serde_json::from_value(of_room[name].clone()).unwrap() };
+    assert!(words("wakesOn").contains(&"pod gone".to_owned()), "{of_room:#}");
+    assert!(words("wakesOnBefore").contains(&"labels zone".to_owned()), "{of_room:#}");
+    // Other values of the same label wake as before.
+    let of_labels = rule("same.bay");
+    assert!(of_labels["wakesOn"].is_null() && of_labels["wakesOnBefore"].is_null(), "{of_labels:#}");
+}
+
 #[test]
 fn markdown_has_no_markup_of_names() {
     let hostile = OLD.replace("\"a\"", "\"a|b<img>\"");

@@ -198,14 +198,27 @@ fn a_change_is_judged_before_it_acts() {
 
     // With the number it is let through, and the warnings say what it does.
     let accepted = webhook.apply(&stricter(), Some("4"));
-    let text = said(&accepted);
+    let mut text = said(&accepted);
     assert!(accepted.status.success(), "{text}");
     assert!(text.contains("Warning: zones/zone: stricter"), "{text}");
     assert!(text.contains(&format!("on {mark}-1: passed, now refused")), "{text}");
     assert!(
-        text.contains("of 4 pods that the change applies to, 0 begin to wait, and 4 that run are refused"),
+        text.contains("of 4 pods that the change applies to: 4 that run are refused where they are"),
         "{text}"
     );
+
+    // A pod that waits under it begins to run when the change is taken back.
+    let mut waiting = pod(&webhook.namespace, "waiting", &scheduler, &[("cpu", "100m")]);
+    waiting["spec"]["nodeSelector"] = json!({"webhook": mark});
+    plane.create(&[waiting]);
+    let object =
+        config_map(&webhook.namespace, "zones", &[("bayplan.dev/policy", "")], &[("zones.bay", OLD)]);
+    let begins = became_true(PATIENCE, || {
+        let dry = plane.kubectl_with_input(&["apply", "--dry-run=server", "-f", "-"], &object.to_string());
+        text = said(&dry);
+        text.contains("of 5 pods that the change applies to: 1 pod begins to run")
+    });
+    assert!(begins, "{text}");
 
     // A dry run of the API server says the same and changes nothing.
     let object =

@@ -74,7 +74,7 @@ impl<'s> Subjects<'s> {
         let running: Vec<&Arc<PodInfo>> = setup.world.objects.iter().filter_map(Self::runs(setup)).collect();
         let matters = |pod: &&&Arc<PodInfo>| rows.iter().any(|row| concerned.running(*row, pod));
         let anew = running.iter().filter(matters).map(|pod| (*pod).clone()).collect();
-        let start = Time(jiff::Timestamp::now().as_microsecond());
+        let start = setup.start();
         Self { setup, running: running.len(), anew, start }
     }
 

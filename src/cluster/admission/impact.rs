@@ -1,12 +1,12 @@
-//! [`Impact`]: the pods that a change of policies leaves without a node, or refuses where they run, counted on a fork of the
-//! cluster for as long as the time is.
+//! [`Impact`]: the pods that a change of policies leaves without a node, gives one, or refuses where they run, counted on a fork
+//! of the cluster for as long as the time is.
 
 use super::judge::BothSides;
 use bayplan_compare::{Refusing, RuleDiff, Verdict};
-use bayplan_framework::{Cycle, Framework, Silent};
+use bayplan_framework::{Cycle, Framework, PluginId, PreFilterOutcome};
 use bayplan_lang::eval::context::EvalContext;
 use bayplan_lang::eval::exempt::ExemptPods;
-use bayplan_model::{Change, PodInfo, Snapshot, Time};
+use bayplan_model::{Change, NodeSet, PodInfo, Snapshot, Time};
 use bayplan_scheduler::Profiles;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -29,6 +29,8 @@ pub(crate) struct View {
 pub(crate) struct Impact {
     /// Pods without a node that have one to go to now, and none after the change.
     pub(crate) begin_to_wait: usize,
+    /// Pods without a node that have none to go to now, and have one after the change.
+    pub(crate) begin_to_run: usize,
     /// Pods that run where a rule refuses them after the change, and did not before. They go on running.
     pub(crate) refused: usize,
     /// The pods that the policies of the rules which changed apply to.
@@ -55,6 +57,13 @@ impl Changed<'_> {
     }
 }
 
+/// A policy with a rule that changed: all of it, before and after.
+struct ChangedPolicy<'p> {
+    name: String,
+    old: Vec<Refusing<'p>>,
+    new: Vec<Refusing<'p>>,
+}
+
 /// Counts the pods; `None`: the time was not enough.
 pub(crate) fn count(
     view: &mut View,
@@ -63,15 +72,24 @@ pub(crate) fn count(
     exempt: &ExemptPods,
 ) -> Option<Impact> {
     let end = Instant::now() + PATIENCE;
-    let stricter = diffs.iter().filter(|diff| diff.kind.refuses_pods() && !diff.only_counts());
-    let changed = stricter
-        .filter(|diff| !matches!(diff.verdict, Verdict::Same | Verdict::Looser(_) | Verdict::Changed));
-    let changed: Vec<Changed<'_>> = changed
-        .map(|diff| Changed {
-            old: Refusing::of(sides.before(&diff.policy), diff, true, exempt),
-            new: Refusing::of(sides.after(&diff.policy), diff, false, exempt),
-        })
-        .collect();
+    let refusing = |diff: &&RuleDiff| diff.kind.refuses_pods() && !diff.only_counts();
+    let of = |diff: &RuleDiff, before: bool| match before {
+        true => Refusing::of(sides.before(&diff.policy), diff, true, exempt),
+        false => Refusing::of(sides.after(&diff.policy), diff, false, exempt),
+    };
+    let (mut changed, mut policies) = (Vec::new(), Vec::<ChangedPolicy<'_>>::new());
+    for diff in diffs.iter().filter(refusing) {
+        if matches!(diff.verdict, Verdict::Same | Verdict::Changed) {
+            continue;
+        }
+        changed.push(Changed { old: of(diff, true), new: of(diff, false) });
+        if !policies.iter().any(|known| known.name == diff.policy) {
+            let all = diffs.iter().filter(refusing).filter(|other| other.policy == diff.policy);
+            let all: Vec<&RuleDiff> = all.collect();
+            let [old, new] = [true, false].map(|before| all.iter().map(|diff| of(diff, before)).collect());
+            policies.push(ChangedPolicy { name: diff.policy.clone(), old, new });
+        }
+    }
     let mut impact = Impact::default();
     if changed.is_empty() {
         return Some(impact);
@@ -99,39 +117,80 @@ pub(crate) fn count(
                 view.snapshot.apply(Change::PodPlaced { pod, node: row, how });
             }
             None => {
-                impact.begin_to_wait += usize::from(begins_to_wait(view, &framework, &pod, &changed, end)?)
+                let (had, has) = nodes_for(view, &framework, &pod, &policies, end)?;
+                impact.begin_to_wait += usize::from(had && !has);
+                impact.begin_to_run += usize::from(has && !had);
             }
         }
     }
     Some(impact)
 }
 
-/// Whether a pod has a node to go to now, and the rules that changed refuse all of them.
-fn begins_to_wait(
+/// Whether a pod has a node to go to before the change, and after it. The policies that change are evaluated as they were and
+/// will be, everything else as the profile has it.
+fn nodes_for(
     view: &View,
     framework: &Arc<Framework>,
     pod: &Arc<PodInfo>,
-    changed: &[Changed<'_>],
+    policies: &[ChangedPolicy<'_>],
     end: Instant,
-) -> Option<bool> {
+) -> Option<(bool, bool)> {
     let mut cycle = Cycle::new(pod.clone(), framework.clone(), view.now);
-    let Ok(left) = framework.run_pre_filter(&mut cycle, &view.snapshot, &mut Silent) else {
-        return Some(false);
+    let is_other = |id: &PluginId| {
+        let name = framework.plugin_name(*id);
+        !policies.iter().any(|policy| policy.name == name)
     };
-    let mut had_one = false;
+    let Some(left) = nodes_left(view, framework, &mut cycle, &is_other) else { return Some((false, false)) };
+    let passes = |of: &[Refusing<'_>], context| !of.iter().any(|rule| rule.refuses(context));
+    let (mut had, mut has) = (false, false);
     for (at, node) in view.snapshot.nodes().enumerate() {
         if at % 256 == 0 && Instant::now() > end {
             return None;
         }
         let is_left = left.as_ref().is_none_or(|left| left.contains(node.id()));
-        if !is_left || framework.filter_node(cycle.handle(&view.snapshot), node).is_err() {
+        let handle = cycle.handle(&view.snapshot);
+        let fits = |id: PluginId| {
+            let point = framework.plugin(id).and_then(|plugin| plugin.filter());
+            point.is_none_or(|point| point.filter(&handle.for_plugin(id), node).is_ok())
+        };
+        if !is_left || !framework.filters(&cycle.state).filter(&is_other).all(fits) {
             continue;
         }
-        had_one = true;
         let context = EvalContext::new(pod, &view.snapshot, view.now).on(node);
-        if !changed.iter().any(|of| of.begins_to_refuse(context)) {
-            return Some(false);
+        had = had || policies.iter().all(|policy| passes(&policy.old, context));
+        has = has || policies.iter().all(|policy| passes(&policy.new, context));
+        if had && has {
+            break;
         }
     }
-    Some(had_one)
+    Some((had, has))
+}
+
+/// The nodes that are left before Filter, by the plugins that do not change; the inner `None`: all, the outer one: the pod is
+/// refused whatever node it is.
+fn nodes_left(
+    view: &View,
+    framework: &Framework,
+    cycle: &mut Cycle,
+    is_other: &dyn Fn(&PluginId) -> bool,
+) -> Option<Option<NodeSet>> {
+    let points = framework.points();
+    for id in points.pre_enqueue.iter().copied().filter(is_other) {
+        let Some(point) = framework.plugin(id).and_then(|plugin| plugin.pre_enqueue()) else { continue };
+        point.pre_enqueue(&cycle.handle(&view.snapshot).for_plugin(id)).ok()?;
+    }
+    let mut left: Option<NodeSet> = None;
+    for id in points.pre_filter.iter().copied().filter(is_other) {
+        let Some(point) = framework.plugin(id).and_then(|plugin| plugin.pre_filter()) else { continue };
+        let mut slot = cycle.state.slot_mut(id).clone();
+        let outcome = point.pre_filter(&cycle.handle(&view.snapshot).for_plugin(id), &mut slot).ok()?;
+        *cycle.state.slot_mut(id) = slot;
+        match (outcome, &mut left) {
+            (PreFilterOutcome::AllNodes, _) => {}
+            (PreFilterOutcome::Skip, _) => cycle.state.skip_filter.insert(id),
+            (PreFilterOutcome::Only(nodes), Some(left)) => left.intersect(&nodes),
+            (PreFilterOutcome::Only(nodes), left) => *left = Some(nodes),
+        }
+    }
+    Some(left)
 }

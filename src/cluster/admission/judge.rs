@@ -5,7 +5,8 @@ use crate::policies::compiled::{Compiler, Policy};
 use crate::policies::state::PolicyState;
 use crate::policies::store::Compiled;
 use crate::policies::verdict::{Problem, Texts};
-use bayplan_compare::{Cluster, Effect, RuleDiff, Verdict, compare};
+use bayplan_compare::{Cluster, Effect, RuleDiff, Verdict, begin, compare};
+use bayplan_diag::with_commas;
 use bayplan_lang::eval::exempt::ExemptPods;
 use bayplan_lang::typed;
 use bayplan_model::PodInfo;
@@ -157,13 +158,20 @@ pub(crate) fn judge(
 
 impl Judged {
     fn add(&mut self, impact: Impact, accepts: Option<usize>, most: MostWaiting) {
-        let Impact { begin_to_wait, refused, applies_to } = impact;
+        let Impact { begin_to_wait, begin_to_run, refused, applies_to } = impact;
         let pods = |count: usize| if count == 1 { "1 pod".to_owned() } else { format!("{count} pods") };
-        if impact.waiting() > 0 {
+        let mut parts = begin(begin_to_wait, begin_to_run);
+        if refused > 0 {
+            parts.push(format!(
+                "{} that run are refused where they are: they go on running, and wait or move when they restart",
+                with_commas(refused as u128)
+            ));
+        }
+        if !parts.is_empty() {
             self.warnings.push(format!(
-                "of {} that the change applies to, {begin_to_wait} begin to wait, and {refused} that run are refused where \
-                 they are: they go on running, and wait or move when they restart",
-                pods(applies_to)
+                "of {} that the change applies to: {}",
+                pods(applies_to),
+                parts.join(", ")
             ));
         }
         let limit = most.of(applies_to);

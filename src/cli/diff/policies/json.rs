@@ -3,7 +3,7 @@
 use super::effect::{Effect, Outcome, Pending};
 use super::text::{pod_name, unknown};
 use super::{Change, Reading};
-use crate::compare::{Effect as Shown, RuleDiff, Verdict, Witness};
+use crate::compare::{Effect as Shown, NodeLoad, RuleDiff, Verdict, Witness};
 use serde_json::{Value, json};
 
 fn witness(effect: Shown, of: &Witness, rule: &RuleDiff) -> Value {
@@ -21,6 +21,7 @@ fn witness(effect: Shown, of: &Witness, rule: &RuleDiff) -> Value {
         "objects": objects.map(|objects| json!({
             "pod": objects.pod, "node": objects.node, "namespace": objects.namespace,
             "victim": of.victim.as_ref().map(|_| &objects.victim), "podsOnNode": objects.pods_on_node,
+            "load": objects.load.as_ref().and_then(NodeLoad::in_test),
         })),
         "scoreBefore": rule.scores.as_ref().map(|(old, _)| old),
         "scoreAfter": rule.scores.as_ref().map(|(_, new)| new),
@@ -43,6 +44,8 @@ fn rule(change: &Change, of: &RuleDiff) -> Value {
         "witnesses": of.verdict.witnesses().into_iter().map(|(effect, it)| witness(effect, it, of)).collect::<Vec<_>>(),
         "unknownBecause": why,
         "notes": of.notes,
+        "wakesOnBefore": change.wakes(of).map(|of| &of.before),
+        "wakesOn": change.wakes(of).map(|of| &of.after),
     })
 }
 

@@ -12,14 +12,15 @@ use super::Args;
 use crate::cli::dry_run::{How, schedule};
 use crate::cli::input::Policies;
 use crate::cli::page;
+use crate::cli::plan;
 use crate::cli::progress::Progress;
 use crate::cli::setup::Setup;
 use crate::cli::{ExitStatus, Output};
-use crate::compare::{Cluster, RuleDiff, Verdict, compare};
+use crate::compare::{Cluster, RuleDiff, Verdict, compare, rules};
 use crate::diag::{Source, SourceMap, Span};
 use crate::dry_run::Options;
 use crate::lang::policy_set::{PolicySet, place};
-use crate::lang::typed::Policy;
+use crate::lang::typed::{Mode, Policy};
 use crate::model::PodInfo;
 use crate::scheduler::RecordLevel;
 use anyhow::bail;
@@ -37,10 +38,34 @@ struct Change {
     new: Policies,
     /// The rules of all policies, in the order of their names.
     rules: Vec<RuleDiff>,
+    /// What wakes the pods that each of these refuses.
+    wakes: Vec<Option<Wakes>>,
     /// What it does to a cluster.
     effect: Option<Effect>,
     /// The flags that name the cluster, for the next command.
     flags: String,
+}
+
+/// The events that wake the pods which a rule refuses, where others do after the change.
+struct Wakes {
+    before: Vec<String>,
+    after: Vec<String>,
+}
+
+impl Wakes {
+    fn of(rule: &RuleDiff, [old, new]: [&Policies; 2]) -> Option<Self> {
+        let decides = |mode: Option<Mode>| mode == Some(Mode::Enforce);
+        if !decides(rule.modes.0) || !decides(rule.modes.1) {
+            return None;
+        }
+        let of = |policies: &Policies, before: bool| {
+            let compiled = policies.set.get(&rule.policy)?;
+            plan::wakes_on(compiled, rules(&compiled.policy, rule, before))
+        };
+        let (before, after) = (of(old, true)?, of(new, false)?);
+        let sorted = |words: &[String]| words.iter().cloned().collect::<BTreeSet<_>>();
+        (sorted(&before) != sorted(&after)).then_some(Self { before, after })
+    }
 }
 
 /// How a rule reads beside what it means.
@@ -62,7 +87,14 @@ impl Change {
         }
         let texts = [text_of(&self.old.sources, rule.old), text_of(&self.new.sources, rule.new)];
         let [before, after] = texts;
-        if before == after && rule.renamed_from.is_none() { Reading::Untouched } else { Reading::Rewritten }
+        let is_untouched = before == after && rule.renamed_from.is_none() && self.wakes(rule).is_none();
+        if is_untouched { Reading::Untouched } else { Reading::Rewritten }
+    }
+
+    /// What wakes the pods that a rule refuses, where that changes.
+    fn wakes(&self, rule: &RuleDiff) -> Option<&Wakes> {
+        let at = self.rules.iter().position(|of| std::ptr::eq(of, rule))?;
+        self.wakes.get(at)?.as_ref()
     }
 
     /// The rules that read or mean something else.
@@ -184,7 +216,8 @@ fn change(
     effect: Option<Effect>,
 ) -> Change {
     let path = |at: usize| args.paths.get(at).map(|path| path.display().to_string()).unwrap_or_default();
-    Change { paths: [path(0), path(1)], old, new, rules, effect, flags: args.from.flags() }
+    let wakes = rules.iter().map(|rule| Wakes::of(rule, [&old, &new])).collect();
+    Change { paths: [path(0), path(1)], old, new, rules, wakes, effect, flags: args.from.flags() }
 }
 
 /// Reads the cluster once, compares, and decides its pods by both sides.

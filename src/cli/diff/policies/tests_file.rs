@@ -129,6 +129,9 @@ fn case(rule: &RuleDiff, effect: Effect, objects: &Objects) -> Option<Value> {
     }
     let mut case = json!({"name": title, "now": objects.now.to_rfc3339(), "namespaces": {namespace: labels}, "nodes": [objects.node]});
     let fields = case.as_object_mut()?;
+    if let Some(load) = &objects.load {
+        fields.insert("metrics".into(), json!({node: load.in_test()?}));
+    }
     if pods.len() == 1 {
         fields.insert("pod".into(), pods.pop()?);
         fields.insert("expect".into(), expect);

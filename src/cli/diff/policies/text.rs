@@ -1,10 +1,10 @@
 //! A change of policies as text.
 
 use super::effect::{Effect, Outcome, Pending, Refused};
-use super::{Change, Reading};
+use super::{Change, Reading, Wakes};
 use crate::cli::output::{Buffer, count};
 use crate::cli::{Column, Output, Style, Table};
-use crate::compare::{RuleDiff, Unproved, Verdict, Witness};
+use crate::compare::{RuleDiff, Unproved, Verdict, Witness, begin};
 use crate::diag::Span;
 
 /// So many pods are named unless all are wanted.
@@ -76,6 +76,10 @@ pub(super) fn said(change: &Change, rule: &RuleDiff) -> Vec<String> {
         lines.push(unknown(change, why));
     }
     lines.extend(rule.notes.iter().cloned());
+    if let Some(Wakes { before, after }) = change.wakes(rule) {
+        let (before, after) = (before.join(", "), after.join(", "));
+        lines.push(format!("a pod that it refuses wakes on: {after}; before on: {before}"));
+    }
     if rule.only_counts() && !matches!(rule.verdict, Verdict::Same) {
         lines.push("it counts and decides nothing".to_owned());
     }
@@ -281,18 +285,10 @@ fn write_pods(effect: &Effect, out: &mut Output) -> anyhow::Result<()> {
 
 /// The last sentence: what happens now, and what when pods restart.
 pub(super) fn verdict(effect: &Effect) -> String {
-    let begin = effect.pending_that(Pending::begins_to_wait).count();
-    let run = effect.pending_that(Pending::begins_to_run).count();
-    let moved = effect.pending_that(Pending::moves).count();
+    let number = |test: fn(&Pending) -> bool| effect.pending_that(test).count();
+    let moved = number(Pending::moves);
     let later = effect.refused.iter().filter(|of| of.restarted_on.is_none()).count();
-    let verb = |number: usize| if number == 1 { "begins" } else { "begin" };
-    let mut parts = Vec::new();
-    if begin > 0 {
-        parts.push(format!("{} {} to wait now", counted(begin, "pod"), verb(begin)));
-    }
-    if run > 0 {
-        parts.push(format!("{} {} to run", counted(run, "pod"), verb(run)));
-    }
+    let mut parts = begin(number(Pending::begins_to_wait), number(Pending::begins_to_run));
     if later > 0 {
         parts.push(format!("{later} more wait when they restart"));
     }
