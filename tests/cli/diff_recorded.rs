@@ -1,7 +1,7 @@
 //! `bayplan diff --kubernetes` on the clusters of recorded decisions: where kube-scheduler 1.36 and 1.37 decided otherwise,
 //! the preview names rows, and 1.36 with these rows alone decides as 1.37 was recorded.
 
-use crate::engine::conformance::{FAMILIES, Outcome};
+use crate::engine::conformance::{FAMILIES, Outcome, add_placed};
 use crate::support::command::{Ended, bayplan_in, folder};
 use crate::support::recorded;
 use bayplan::model::{KubernetesVersion, VersionRow, VersionRows};
@@ -43,32 +43,28 @@ impl Differs {
     }
 }
 
-/// The first decision of a case for which `differs` holds.
+/// The first decision of a case for which `differs` holds, with what was placed and reserved before.
 fn first(older: &Value, newer: &Value, differs: impl Fn(&Value, &Value) -> bool) -> Option<Differs> {
-    let both = older["decisions"].as_array()?.iter().zip(newer["decisions"].as_array()?);
-    let mut objects = older["objects"].as_array()?.clone();
+    let decisions = older["decisions"].as_array()?.iter().zip(newer["decisions"].as_array()?);
+    let at = decisions.clone().position(|(old, new)| differs(old, new))?;
     if older["objects"] != newer["objects"] {
         return None;
     }
-    for (pod, (old, new)) in older["pending"].as_array()?.iter().zip(both) {
-        if differs(old, new) {
-            let place = format!("{} {}", older["name"], old["pod"]);
-            let (config, pod) = (older["config"].clone(), pod.clone());
-            return Some(Differs {
-                place,
-                config,
-                objects: objects.into(),
-                pod,
-                decisions: [old.clone(), new.clone()],
-            });
-        }
-        if old["chosen"].is_string() {
-            let mut placed = pod.clone();
-            placed["spec"]["nodeName"] = old["chosen"].clone();
-            objects.push(placed);
+    let mut objects = older["objects"].as_array()?.clone();
+    let pending = older["pending"].as_array()?;
+    for (pod, (old, _)) in pending.iter().zip(decisions.clone()).take(at) {
+        if let Some(chosen) = old["chosen"].as_str() {
+            add_placed(&older["config"], &mut objects, pod, chosen, KubernetesVersion::V1_36);
         }
     }
-    None
+    let (old, new) = decisions.clone().nth(at)?;
+    Some(Differs {
+        place: format!("{} {}", older["name"], old["pod"]),
+        config: older["config"].clone(),
+        objects: objects.into(),
+        pod: pending.get(at)?.clone(),
+        decisions: [old.clone(), new.clone()],
+    })
 }
 
 /// The rows that the preview names.
