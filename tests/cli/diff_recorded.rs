@@ -25,6 +25,27 @@ impl Differs {
         Outcome::decided(&self.config, &self.objects, &self.pod, rows)
     }
 
+    /// Why the preview may find that nothing differs although the recorded decisions do, which were made one by one: it
+    /// decides a nominated pod first, and the room that this then takes leaves both versions one outcome; or it binds the
+    /// pod, which fails in both versions.
+    fn is_decided_alike_in_a_cluster(&self) -> bool {
+        let claims = self.pod["spec"]["volumes"].as_array().into_iter().flatten();
+        let claims = claims.filter_map(|volume| volume["persistentVolumeClaim"]["claimName"].as_str());
+        let mut claims: Vec<&str> = claims.collect();
+        let all = claims.len();
+        claims.sort_unstable();
+        claims.dedup();
+        let mut objects = self.objects.clone();
+        for object in objects.as_array_mut().unwrap() {
+            if object["kind"] == json!("Pod") && object["spec"]["nodeName"].is_null() {
+                object["spec"]["nodeName"] = object["status"]["nominatedNodeName"].clone();
+            }
+        }
+        let [old, new] = KubernetesVersion::ALL
+            .map(|version| Outcome::decided(&self.config, &objects, &self.pod, VersionRows::of(version)));
+        old == new || claims.len() < all
+    }
+
     /// What the preview says of the pod; `None`: nothing differs.
     fn preview(&self) -> Option<Value> {
         let mut items = self.objects.as_array().unwrap().clone();
@@ -73,10 +94,21 @@ fn rows(said: &Value) -> Vec<VersionRow> {
     ids.map(|id| *VersionRow::ALL.iter().find(|row| json!(row.def().id) == *id).unwrap()).collect()
 }
 
+/// Whether every pod has a Namespace object. A dry run makes those that are missing, as an API server has them.
+fn has_namespaces(case: &Value) -> bool {
+    let [objects, pending] = ["objects", "pending"].map(|key| case[key].as_array().unwrap());
+    let named = |kind: &str, key: &'static str| {
+        let of_kind = objects.iter().chain(pending).filter(move |object| object["kind"] == json!(kind));
+        of_kind.map(move |object| object["metadata"][key].clone()).collect::<Vec<_>>()
+    };
+    let known = named("Namespace", "name");
+    named("Pod", "namespace").iter().all(|of| known.contains(of))
+}
+
 fn cases() -> impl Iterator<Item = (Value, Value)> {
     FAMILIES.iter().flat_map(|family| {
         let [older, newer] = KubernetesVersion::ALL.map(|version| recorded(version, family));
-        older.into_iter().filter_map(move |old| {
+        older.into_iter().filter(has_namespaces).filter_map(move |old| {
             let new = newer.iter().find(|new| new["name"] == old["name"])?.clone();
             Some((old, new))
         })
@@ -85,21 +117,17 @@ fn cases() -> impl Iterator<Item = (Value, Value)> {
 
 #[test]
 fn every_recorded_difference_has_rows_that_explain_it() {
-    let (mut checked, mut other_state) = (0, Vec::new());
+    let (mut checked, mut alike) = (0, Vec::new());
     let older = VersionRows::of(KubernetesVersion::V1_36);
     for (old, new) in cases() {
         let differs = |old: &Value, new: &Value| Outcome::recorded(old) != Outcome::recorded(new);
         let Some(of) = first(&old, &new, differs) else { continue };
         let [before, after] = of.outcomes();
-        // What earlier pods reserved, such as volumes, is not in the objects.
         let both = [older, VersionRows::default()].map(|rows| of.decided_by(rows));
-        if both.iter().ne([&before, &after]) {
-            other_state.push(of.place);
-            continue;
-        }
-        // The pod is tried after a pending one of the cluster, or fails once its node is chosen, in both versions.
+        assert_eq!(both, of.outcomes(), "{}", of.place);
         let Some(said) = of.preview() else {
-            other_state.push(of.place);
+            assert!(of.is_decided_alike_in_a_cluster(), "{}", of.place);
+            alike.push(of.place);
             continue;
         };
         let rows = rows(&said);
@@ -116,8 +144,8 @@ fn every_recorded_difference_has_rows_that_explain_it() {
         }
         checked += 1;
     }
-    println!("{checked} decisions, {} on another state: {other_state:?}", other_state.len());
-    assert!(checked >= 30 && other_state.len() <= 8, "{checked} {other_state:?}");
+    println!("{checked} decisions, {} alike in a cluster: {alike:?}", alike.len());
+    assert!(checked >= 45 && alike.len() <= 3, "{checked} {alike:?}");
 }
 
 #[test]
