@@ -6,6 +6,7 @@ use crate::support::command::{Ended, bayplan_in, folder};
 use crate::support::recorded;
 use bayplan::model::{KubernetesVersion, VersionRow, VersionRows};
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 
 /// A decision of one case that differs: the cluster with the pods that were placed before, the pod, and both decisions.
 struct Differs {
@@ -25,28 +26,15 @@ impl Differs {
         Outcome::decided(&self.config, &self.objects, &self.pod, rows)
     }
 
-    /// Why the preview may find that nothing differs although the recorded decisions do, which were made one by one: it
-    /// decides a nominated pod first, and the room that this then takes leaves both versions one outcome; or it binds the
-    /// pod, which fails in both versions.
-    fn is_decided_alike_in_a_cluster(&self) -> bool {
+    /// Whether the pod names one claim twice. Both versions choose a node for it and fail to bind it, so that it waits.
+    fn names_a_claim_twice(&self) -> bool {
         let claims = self.pod["spec"]["volumes"].as_array().into_iter().flatten();
-        let claims = claims.filter_map(|volume| volume["persistentVolumeClaim"]["claimName"].as_str());
-        let mut claims: Vec<&str> = claims.collect();
-        let all = claims.len();
-        claims.sort_unstable();
-        claims.dedup();
-        let mut objects = self.objects.clone();
-        for object in objects.as_array_mut().unwrap() {
-            if object["kind"] == json!("Pod") && object["spec"]["nodeName"].is_null() {
-                object["spec"]["nodeName"] = object["status"]["nominatedNodeName"].clone();
-            }
-        }
-        let [old, new] = KubernetesVersion::ALL
-            .map(|version| Outcome::decided(&self.config, &objects, &self.pod, VersionRows::of(version)));
-        old == new || claims.len() < all
+        let mut claims = claims.filter_map(|volume| volume["persistentVolumeClaim"]["claimName"].as_str());
+        let mut seen = BTreeSet::new();
+        claims.any(|claim| !seen.insert(claim))
     }
 
-    /// What the preview says of the pod; `None`: nothing differs.
+    /// What the preview says of the pod, or else of a nominated one, which it decides first; `None`: nothing differs.
     fn preview(&self) -> Option<Value> {
         let mut items = self.objects.as_array().unwrap().clone();
         items.push(self.pod.clone());
@@ -60,7 +48,9 @@ impl Differs {
         let space = self.pod["metadata"]["namespace"].as_str().unwrap_or("default");
         let name = json!(format!("{space}/{}", name.as_str().unwrap()));
         let pods = said["pods"].as_array().unwrap();
-        pods.iter().find(|pod| pod["pod"] == name && pod["runs"] == json!(false)).cloned()
+        let mut pending = pods.iter().filter(|pod| pod["runs"] == json!(false));
+        let nominated = pending.clone().find(|pod| pod["kind"] == json!("decision"));
+        pending.find(|pod| pod["pod"] == name).or(nominated).cloned()
     }
 }
 
@@ -117,7 +107,7 @@ fn cases() -> impl Iterator<Item = (Value, Value)> {
 
 #[test]
 fn every_recorded_difference_has_rows_that_explain_it() {
-    let (mut checked, mut alike) = (0, Vec::new());
+    let (mut checked, mut unbound) = (0, Vec::new());
     let older = VersionRows::of(KubernetesVersion::V1_36);
     for (old, new) in cases() {
         let differs = |old: &Value, new: &Value| Outcome::recorded(old) != Outcome::recorded(new);
@@ -126,8 +116,8 @@ fn every_recorded_difference_has_rows_that_explain_it() {
         let both = [older, VersionRows::default()].map(|rows| of.decided_by(rows));
         assert_eq!(both, of.outcomes(), "{}", of.place);
         let Some(said) = of.preview() else {
-            assert!(of.is_decided_alike_in_a_cluster(), "{}", of.place);
-            alike.push(of.place);
+            assert!(of.names_a_claim_twice(), "{}", of.place);
+            unbound.push(of.place);
             continue;
         };
         let rows = rows(&said);
@@ -136,7 +126,8 @@ fn every_recorded_difference_has_rows_that_explain_it() {
         assert_ne!(said["cause"], json!("among"), "{place}");
         let named = rows.iter().fold(older, |all, row| all.with(*row, true));
         assert_eq!(of.decided_by(named), both[1], "{place}: {rows:?}");
-        for (side, outcome) in [("before", &before), ("after", &after)] {
+        let own = said["pod"].as_str().unwrap().ends_with(of.pod["metadata"]["name"].as_str().unwrap());
+        for (side, outcome) in [("before", &before), ("after", &after)].into_iter().filter(|_| own) {
             let best: Vec<_> = outcome.best.iter().map(|name| json!(name)).collect();
             if !best.is_empty() {
                 assert_eq!(said[side]["best"], json!(best), "{place} {side}");
@@ -144,8 +135,8 @@ fn every_recorded_difference_has_rows_that_explain_it() {
         }
         checked += 1;
     }
-    println!("{checked} decisions, {} alike in a cluster: {alike:?}", alike.len());
-    assert!(checked >= 45 && alike.len() <= 3, "{checked} {alike:?}");
+    println!("{checked} decisions, {} not bound in a cluster: {unbound:?}", unbound.len());
+    assert!(checked >= 45 && unbound.len() <= 2, "{checked} {unbound:?}");
 }
 
 #[test]
