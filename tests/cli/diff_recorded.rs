@@ -136,7 +136,7 @@ fn every_recorded_difference_has_rows_that_explain_it() {
         checked += 1;
     }
     println!("{checked} decisions, {} not bound in a cluster: {unbound:?}", unbound.len());
-    assert!(checked >= 45 && unbound.len() <= 2, "{checked} {unbound:?}");
+    assert!(checked >= 40 && unbound.len() <= 1, "{checked} {unbound:?}");
 }
 
 #[test]
