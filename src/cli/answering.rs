@@ -58,6 +58,7 @@ pub(super) fn options(
         namespace: String::new(),
         policy_account: PolicyAccount::beside(""),
         version: crate::model::VersionRows::default(),
+        hidden_metrics: false,
         needs: Vec::new(),
         plugins: Vec::new(),
         answering: None,

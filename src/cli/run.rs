@@ -2,7 +2,7 @@
 //! `cluster::run`, and its end into an exit status.
 
 use super::output::{Lines, Output};
-use super::{ExitStatus, live, setup};
+use super::{ExitStatus, live, run_flags, setup};
 use crate::cluster::api::client::Target;
 use crate::cluster::extender::ask;
 use crate::cluster::policies::account::PolicyAccount;
@@ -49,8 +49,7 @@ fn feature_gates(of: GatesOf, parts: &[String]) -> anyhow::Result<FeatureGates> 
 /// Whose gates count, by the flags.
 pub(super) fn gates_of(args: &Args) -> anyhow::Result<GatesOf> {
     let binary = args.decides_as.of_the_flag();
-    let emulated =
-        super::run_flags::emulated(binary, &args.emulated_version, &args.min_compatibility_version)?;
+    let emulated = run_flags::emulated(binary, &args.emulated_version, &args.min_compatibility_version)?;
     Ok(GatesOf { binary, emulated })
 }
 
@@ -335,6 +334,10 @@ pub(super) fn options_of(
         },
         statuses: written_statuses(&args.write_status)?,
         version: configured.gates.features().rows(),
+        hidden_metrics: run_flags::shows_hidden_metrics(
+            args.decides_as.of_the_flag(),
+            args.show_hidden_metrics_for_version.as_deref(),
+        )?,
         policy_account: args
             .policy_service_account
             .clone()
@@ -494,6 +497,19 @@ mod tests {
 
     fn error(flags: &[&str]) -> String {
         options(&parse(flags)).err().unwrap().to_string()
+    }
+
+    #[test]
+    fn hidden_metrics_are_shown_for_the_version_before() {
+        let shown = |flags: &[&str]| options(&parse(flags)).unwrap().hidden_metrics;
+        let flag = "--show-hidden-metrics-for-version";
+        assert!(!shown(&[]) && shown(&[&format!("{flag}=1.30"), &format!("{flag}=1.36")]));
+        assert!(shown(&["--emulated-version=1.36", &format!("{flag}=1.36")]));
+        let text = error(&["--kubernetes=1.36", &format!("{flag}=1.36")]);
+        assert!(
+            text.ends_with("have the value '1.35'; only the previous minor version is allowed"),
+            "{text}"
+        );
     }
 
     #[test]

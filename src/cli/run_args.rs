@@ -49,6 +49,9 @@ pub(super) struct Args {
     /// The version with which objects and leases must stay compatible, below `--emulated-version`. It changes nothing here.
     #[arg(long, value_name = "[kube=]VERSION")]
     pub(super) min_compatibility_version: Vec<String>,
+    /// Serve the metrics that `--kubernetes` hides: the minor version before it, `1.36` for 1.37 [default: none].
+    #[arg(long, value_name = "VERSION")]
+    pub(super) show_hidden_metrics_for_version: Option<String>,
     /// Place pods on these nodes only: a label selector, as `pool=gpu,!spot`. It joins `addedAffinity` of NodeAffinity in
     /// each profile, by which a configuration keeps one profile to nodes.
     #[arg(long, value_name = "SELECTOR")]

@@ -52,7 +52,6 @@ const REFUSED: &[(&str, &str)] = &[
     ("allow-metric-labels", "metrics and their labels are fixed"),
     ("allow-metric-labels-manifest", "metrics and their labels are fixed"),
     ("disabled-metrics", "all metrics are served; drop them in the scrape configuration"),
-    ("show-hidden-metrics-for-version", "`--kubernetes=1.36` serves the metric that 1.37 hides"),
     ("http2-max-streams-per-connection", "the secure port speaks HTTP/1.1"),
     ("log-json-info-buffer-size", "log lines are not buffered"),
     ("log-text-info-buffer-size", "log lines are not buffered"),
@@ -89,19 +88,23 @@ fn minor(flag: &str, given: &[String]) -> anyhow::Result<Option<u32>> {
     }
 }
 
+/// The minor version: 37 of 1.37.
+fn minor_of(version: KubernetesVersion) -> u32 {
+    36 + version as u32
+}
+
 /// The version whose gates count, in place of those of `binary`. Source: `component-base/compatibility/registry.go`.
 pub(super) fn emulated(
     binary: KubernetesVersion,
     emulated: &[String],
     min_compatibility: &[String],
 ) -> anyhow::Result<KubernetesVersion> {
-    let number = |version: KubernetesVersion| 36 + version as u32;
-    let newest = number(binary);
+    let newest = minor_of(binary);
     let asked = minor("emulated-version", emulated)?.unwrap_or(newest);
     if !(newest.saturating_sub(3)..=newest).contains(&asked) {
         bail!("emulation version 1.{asked} is not between [1.{}, {binary}]", newest.saturating_sub(3));
     }
-    let known = KubernetesVersion::ALL.into_iter().find(|version| number(*version) == asked);
+    let known = KubernetesVersion::ALL.into_iter().find(|version| minor_of(*version) == asked);
     let Some(known) = known else {
         bail!(
             "`--emulated-version`: the feature gates of Kubernetes 1.{asked} are not known here; write `1.36` or `1.37`"
@@ -113,6 +116,20 @@ pub(super) fn emulated(
         bail!("minCompatibilityVersion 1.{least} is not between [1.{}, 1.{asked}]", newest.saturating_sub(3));
     }
     Ok(known)
+}
+
+/// Whether metrics are served that the version hides: upstream takes the minor version before it, whatever is emulated.
+/// Source: `component-base/metrics/api/v1/config.go`.
+pub(super) fn shows_hidden_metrics(binary: KubernetesVersion, of: Option<&str>) -> anyhow::Result<bool> {
+    let Some(of) = of.filter(|of| !of.is_empty()) else { return Ok(false) };
+    let before = format!("1.{}", minor_of(binary) - 1);
+    if of != before {
+        bail!(
+            "metrics.showHiddenMetricsForVersion: Invalid value: {of:?}: must be omitted or have the value '{before}'; \
+             only the previous minor version is allowed"
+        );
+    }
+    Ok(true)
 }
 
 /// Parses the only value of a flag for something that is always off.
@@ -170,6 +187,25 @@ mod tests {
             "`--tls-sni-cert-key` of kube-scheduler is not supported: the port has one certificate; use `--tls-cert-file`"
         );
         assert!(refusal("--no-such-flag").is_none() && refusal("-x").is_none());
+    }
+
+    #[test]
+    fn hidden_metrics_are_those_of_the_version_before() {
+        use KubernetesVersion::{V1_36, V1_37};
+        let asked = |binary, of| shows_hidden_metrics(binary, of).map_err(|error| error.to_string());
+        assert_eq!((asked(V1_37, None), asked(V1_37, Some(""))), (Ok(false), Ok(false)));
+        assert_eq!((asked(V1_37, Some("1.36")), asked(V1_36, Some("1.35"))), (Ok(true), Ok(true)));
+        // As kube-scheduler 1.37.2 and 1.36.3 said it.
+        let refused = |value: &str, before: &str| {
+            Err(format!(
+                "metrics.showHiddenMetricsForVersion: Invalid value: \"{value}\": must be omitted or have the value \
+                 '{before}'; only the previous minor version is allowed"
+            ))
+        };
+        for value in ["1.30", "1.37", "1.35", "v1.36", "1.36.3", "36"] {
+            assert_eq!(asked(V1_37, Some(value)), refused(value, "1.36"));
+        }
+        assert_eq!(asked(V1_36, Some("1.36")), refused("1.36", "1.35"));
     }
 
     #[test]

@@ -165,7 +165,7 @@ version_rows! {
         "framework/plugins/imagelocality/image_locality.go";
     NamespaceSelectors "namespace-selectors" Decision [InterPodAffinity] []
         "The `namespaceSelector` of the incoming pod's terms is matched against the labels of the namespace and, as well, against no labels: one of only `NotIn` or `DoesNotExist` takes every namespace." =>
-        "The `namespaceSelector` is matched against the labels of the namespace alone.",
+        "The `namespaceSelector` is matched against the labels of the namespaces that exist, and against nothing else.",
         "framework/plugins/interpodaffinity/plugin.go";
     BudgetsInOrder "budgets-in-order" Decision [DefaultPreemption] []
         "A victim takes from every PodDisruptionBudget that selects it." =>

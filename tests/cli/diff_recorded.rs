@@ -1,11 +1,12 @@
 //! `bayplan diff --kubernetes` on the clusters of recorded decisions: where kube-scheduler 1.36 and 1.37 decided otherwise,
 //! the preview names rows, and 1.36 with these rows alone decides as 1.37 was recorded.
 
-use crate::engine::conformance::{FAMILIES, Outcome};
+use crate::engine::conformance::{FAMILIES, Outcome, add_placed};
 use crate::support::command::{Ended, bayplan_in, folder};
 use crate::support::recorded;
 use bayplan::model::{KubernetesVersion, VersionRow, VersionRows};
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 
 /// A decision of one case that differs: the cluster with the pods that were placed before, the pod, and both decisions.
 struct Differs {
@@ -25,7 +26,15 @@ impl Differs {
         Outcome::decided(&self.config, &self.objects, &self.pod, rows)
     }
 
-    /// What the preview says of the pod; `None`: nothing differs.
+    /// Whether the pod names one claim twice. Both versions choose a node for it and fail to bind it, so that it waits.
+    fn names_a_claim_twice(&self) -> bool {
+        let claims = self.pod["spec"]["volumes"].as_array().into_iter().flatten();
+        let mut claims = claims.filter_map(|volume| volume["persistentVolumeClaim"]["claimName"].as_str());
+        let mut seen = BTreeSet::new();
+        claims.any(|claim| !seen.insert(claim))
+    }
+
+    /// What the preview says of the pod, or else of a nominated one, which it decides first; `None`: nothing differs.
     fn preview(&self) -> Option<Value> {
         let mut items = self.objects.as_array().unwrap().clone();
         items.push(self.pod.clone());
@@ -39,36 +48,34 @@ impl Differs {
         let space = self.pod["metadata"]["namespace"].as_str().unwrap_or("default");
         let name = json!(format!("{space}/{}", name.as_str().unwrap()));
         let pods = said["pods"].as_array().unwrap();
-        pods.iter().find(|pod| pod["pod"] == name && pod["runs"] == json!(false)).cloned()
+        let mut pending = pods.iter().filter(|pod| pod["runs"] == json!(false));
+        let nominated = pending.clone().find(|pod| pod["kind"] == json!("decision"));
+        pending.find(|pod| pod["pod"] == name).or(nominated).cloned()
     }
 }
 
-/// The first decision of a case for which `differs` holds.
+/// The first decision of a case for which `differs` holds, with what was placed and reserved before.
 fn first(older: &Value, newer: &Value, differs: impl Fn(&Value, &Value) -> bool) -> Option<Differs> {
-    let both = older["decisions"].as_array()?.iter().zip(newer["decisions"].as_array()?);
-    let mut objects = older["objects"].as_array()?.clone();
+    let decisions = older["decisions"].as_array()?.iter().zip(newer["decisions"].as_array()?);
+    let at = decisions.clone().position(|(old, new)| differs(old, new))?;
     if older["objects"] != newer["objects"] {
         return None;
     }
-    for (pod, (old, new)) in older["pending"].as_array()?.iter().zip(both) {
-        if differs(old, new) {
-            let place = format!("{} {}", older["name"], old["pod"]);
-            let (config, pod) = (older["config"].clone(), pod.clone());
-            return Some(Differs {
-                place,
-                config,
-                objects: objects.into(),
-                pod,
-                decisions: [old.clone(), new.clone()],
-            });
-        }
-        if old["chosen"].is_string() {
-            let mut placed = pod.clone();
-            placed["spec"]["nodeName"] = old["chosen"].clone();
-            objects.push(placed);
+    let mut objects = older["objects"].as_array()?.clone();
+    let pending = older["pending"].as_array()?;
+    for (pod, (old, _)) in pending.iter().zip(decisions.clone()).take(at) {
+        if let Some(chosen) = old["chosen"].as_str() {
+            add_placed(&older["config"], &mut objects, pod, chosen, KubernetesVersion::V1_36);
         }
     }
-    None
+    let (old, new) = decisions.clone().nth(at)?;
+    Some(Differs {
+        place: format!("{} {}", older["name"], old["pod"]),
+        config: older["config"].clone(),
+        objects: objects.into(),
+        pod: pending.get(at)?.clone(),
+        decisions: [old.clone(), new.clone()],
+    })
 }
 
 /// The rows that the preview names.
@@ -77,10 +84,21 @@ fn rows(said: &Value) -> Vec<VersionRow> {
     ids.map(|id| *VersionRow::ALL.iter().find(|row| json!(row.def().id) == *id).unwrap()).collect()
 }
 
+/// Whether every pod has a Namespace object. A dry run makes those that are missing, as an API server has them.
+fn has_namespaces(case: &Value) -> bool {
+    let [objects, pending] = ["objects", "pending"].map(|key| case[key].as_array().unwrap());
+    let named = |kind: &str, key: &'static str| {
+        let of_kind = objects.iter().chain(pending).filter(move |object| object["kind"] == json!(kind));
+        of_kind.map(move |object| object["metadata"][key].clone()).collect::<Vec<_>>()
+    };
+    let known = named("Namespace", "name");
+    named("Pod", "namespace").iter().all(|of| known.contains(of))
+}
+
 fn cases() -> impl Iterator<Item = (Value, Value)> {
     FAMILIES.iter().flat_map(|family| {
         let [older, newer] = KubernetesVersion::ALL.map(|version| recorded(version, family));
-        older.into_iter().filter_map(move |old| {
+        older.into_iter().filter(has_namespaces).filter_map(move |old| {
             let new = newer.iter().find(|new| new["name"] == old["name"])?.clone();
             Some((old, new))
         })
@@ -89,21 +107,17 @@ fn cases() -> impl Iterator<Item = (Value, Value)> {
 
 #[test]
 fn every_recorded_difference_has_rows_that_explain_it() {
-    let (mut checked, mut other_state) = (0, Vec::new());
+    let (mut checked, mut unbound) = (0, Vec::new());
     let older = VersionRows::of(KubernetesVersion::V1_36);
     for (old, new) in cases() {
         let differs = |old: &Value, new: &Value| Outcome::recorded(old) != Outcome::recorded(new);
         let Some(of) = first(&old, &new, differs) else { continue };
         let [before, after] = of.outcomes();
-        // What earlier pods reserved, such as volumes, is not in the objects.
         let both = [older, VersionRows::default()].map(|rows| of.decided_by(rows));
-        if both.iter().ne([&before, &after]) {
-            other_state.push(of.place);
-            continue;
-        }
-        // The pod is tried after a pending one of the cluster, or fails once its node is chosen, in both versions.
+        assert_eq!(both, of.outcomes(), "{}", of.place);
         let Some(said) = of.preview() else {
-            other_state.push(of.place);
+            assert!(of.names_a_claim_twice(), "{}", of.place);
+            unbound.push(of.place);
             continue;
         };
         let rows = rows(&said);
@@ -112,7 +126,8 @@ fn every_recorded_difference_has_rows_that_explain_it() {
         assert_ne!(said["cause"], json!("among"), "{place}");
         let named = rows.iter().fold(older, |all, row| all.with(*row, true));
         assert_eq!(of.decided_by(named), both[1], "{place}: {rows:?}");
-        for (side, outcome) in [("before", &before), ("after", &after)] {
+        let own = said["pod"].as_str().unwrap().ends_with(of.pod["metadata"]["name"].as_str().unwrap());
+        for (side, outcome) in [("before", &before), ("after", &after)].into_iter().filter(|_| own) {
             let best: Vec<_> = outcome.best.iter().map(|name| json!(name)).collect();
             if !best.is_empty() {
                 assert_eq!(said[side]["best"], json!(best), "{place} {side}");
@@ -120,8 +135,8 @@ fn every_recorded_difference_has_rows_that_explain_it() {
         }
         checked += 1;
     }
-    println!("{checked} decisions, {} on another state: {other_state:?}", other_state.len());
-    assert!(checked >= 30 && other_state.len() <= 8, "{checked} {other_state:?}");
+    println!("{checked} decisions, {} not bound in a cluster: {unbound:?}", unbound.len());
+    assert!(checked >= 40 && unbound.len() <= 1, "{checked} {unbound:?}");
 }
 
 #[test]

@@ -10,11 +10,12 @@ use bayplan::framework::{
     FitError, Framework, PluginId, QueueingHint, Recorder, Scale, Silent, Status, placement_found,
 };
 use bayplan::model::{
-    ApiObject, Change, KindRow, KubernetesVersion, Namespace, Node, NodeId, NodeSet, Object, Placement,
-    PodInfo, Snapshot, Symbol, Time, VersionRow, VersionRows,
+    ApiObject, Change, KindRow, KubernetesVersion, Namespace, Node, NodeId, NodeSet, Object,
+    PersistentVolume, PersistentVolumeClaim, Placement, PodInfo, Snapshot, Symbol, Time, VersionRow,
+    VersionRows,
 };
 use bayplan::plugins;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -214,6 +215,44 @@ fn reserve(
     let (mut acts, mut next_ticket) = (Vec::new(), 0);
     let mut acting = Acting { snapshot, now: NOW, acts: &mut acts, next_ticket: &mut next_ticket };
     framework.run_reserve(&mut cycle, node, &mut acting)
+}
+
+/// Adds a pod that was placed to the objects, with what was reserved for it: a volume for its claim, or a node on which one
+/// is to be made.
+pub(crate) fn add_placed(
+    config: &Value,
+    objects: &mut Vec<Value>,
+    pod: &Value,
+    node: &str,
+    version: KubernetesVersion,
+) {
+    let frameworks = frameworks(config, version);
+    let mut snapshot = cluster(&Value::from(objects.clone()), &frameworks);
+    reserve(&frameworks, &mut snapshot, pod, node).unwrap();
+    for object in objects.iter_mut() {
+        let symbol = |key: &str| Symbol::new(object["metadata"][key].as_str().unwrap_or_default());
+        let (namespace, name) = (symbol("namespace"), symbol("name"));
+        match object["kind"].as_str().unwrap() {
+            "PersistentVolume" if object["spec"]["claimRef"].is_null() => {
+                let volume = snapshot.object::<PersistentVolume>(&namespace, &name).unwrap();
+                let Some(claim) = &volume.claim else { continue };
+                object["spec"]["claimRef"] = json!({
+                    "apiVersion": "v1", "kind": "PersistentVolumeClaim", "namespace": claim.namespace.as_str(),
+                    "name": claim.name.as_str(), "uid": claim.uid.as_str(),
+                });
+            }
+            "PersistentVolumeClaim" => {
+                let claim = snapshot.object::<PersistentVolumeClaim>(&namespace, &name).unwrap();
+                let Some(node) = &claim.selected_node else { continue };
+                object["metadata"]["annotations"]["volume.kubernetes.io/selected-node"] =
+                    json!(node.as_str());
+            }
+            _ => {}
+        }
+    }
+    let mut placed = pod.clone();
+    placed["spec"]["nodeName"] = node.into();
+    objects.push(placed);
 }
 
 fn compare_decision(
@@ -448,6 +487,7 @@ pub(crate) const FAMILIES: &[&str] = &[
     "imagevolumes",
     "resized",
     "drivers",
+    "namespaces",
 ];
 
 fn family(name: &str, cases: &[Value], decider: &mut dyn Decider) -> Count {

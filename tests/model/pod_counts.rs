@@ -87,8 +87,8 @@ fn random_pod_with_term(r: &mut Random) -> Arc<PodInfo> {
     pod("p").namespace("one").set("spec.affinity.podAffinity", json!({ REQUIRED: [random_term(r)] })).build()
 }
 
-fn labels_of<'s>(snapshot: &'s Snapshot, pod: &PodInfo) -> &'s Labels {
-    snapshot.namespace(&pod.namespace).map_or(Labels::none(), |namespace| &namespace.labels)
+fn labels_of<'s>(snapshot: &'s Snapshot, pod: &PodInfo) -> Option<&'s Labels> {
+    snapshot.namespace(&pod.namespace).map(|namespace| &namespace.labels)
 }
 
 /// The definition: every pod of every living node is asked.
@@ -111,9 +111,8 @@ fn carried(snapshot: &Snapshot, kind: TermKind, about: &PodInfo) -> Terms {
                 TermKind::RequiredAnti => affinity.required_anti.iter().map(|term| (0, &**term)).collect(),
                 TermKind::Preferred => affinity.preferred.iter().map(|it| (it.weight, &*it.term)).collect(),
             };
-            for (weight, term) in
-                of.into_iter().filter(|(_, term)| term.matches(about, labels_of(snapshot, about)))
-            {
+            let labels = labels_of(snapshot, about).unwrap_or(Labels::none());
+            for (weight, term) in of.into_iter().filter(|(_, term)| term.matches(about, Some(labels))) {
                 let entry = terms.entry(format!("{weight} {term:?}")).or_insert((weight, BTreeMap::new()));
                 *entry.1.entry(info.id()).or_default() += 1;
             }
@@ -140,7 +139,8 @@ fn random_change(r: &mut Random, s: &mut Snapshot, pods: usize) {
         5 => s.apply(Change::PodPending { pod: random_pod(r, which) }),
         6 => {
             let team = one_of(r, &["red", "blue", "none"]);
-            let made = namespace(one_of(r, &["one", "two", "three"])).label("team", team);
+            let made = namespace(one_of(r, &["one", "two", "three"]));
+            let made = if r.one_in(4) { made } else { made.label("team", team) };
             s.apply(Change::NamespaceUpserted { namespace: made.build() });
         }
         7 => s.apply(Change::NamespaceRemoved { name: Symbol::new(one_of(r, &["one", "two"])) }),
@@ -224,7 +224,7 @@ fn terms_of_an_incoming_pod_match_namespaces_as_upstream_does() {
         s.apply(Change::PodPlaced { pod: placed, node: n, how: Placement::Bound });
     }
     let [older, newer] = KubernetesVersion::ALL.map(VersionRows::of);
-    let mut matched = |namespace_selector: Value, namespaces: Value, rows: VersionRows| {
+    let matched = |s: &mut Snapshot, namespace_selector: Value, namespaces: Value, rows: VersionRows| {
         let term = json!({ "topologyKey": "zone", "labelSelector": { "matchLabels": { "app": "a" } },
             "namespaceSelector": namespace_selector, "namespaces": namespaces });
         let made = pod("new").namespace("own").set("spec.affinity.podAffinity", json!({ REQUIRED: [term] }));
@@ -238,14 +238,26 @@ fn terms_of_an_incoming_pod_match_namespaces_as_upstream_does() {
         assert_eq!(pods[0], pods[1]);
         pods[0]
     };
-    assert_eq!(matched(Value::Null, Value::Null, newer), 1, "its own");
-    assert_eq!(matched(json!({}), Value::Null, newer), 3, "all");
-    assert_eq!(matched(json!({ "matchLabels": { "team": "red" } }), Value::Null, newer), 1, "not its own");
-    assert_eq!(matched(json!({ "matchLabels": { "team": "red" } }), json!(["own"]), newer), 2, "both");
+    assert_eq!(matched(&mut s, Value::Null, Value::Null, newer), 1, "its own");
+    assert_eq!(matched(&mut s, json!({}), Value::Null, newer), 3, "all");
+    assert_eq!(
+        matched(&mut s, json!({ "matchLabels": { "team": "red" } }), Value::Null, newer),
+        1,
+        "not its own"
+    );
+    assert_eq!(
+        matched(&mut s, json!({ "matchLabels": { "team": "red" } }), json!(["own"]), newer),
+        2,
+        "both"
+    );
     // 1.36 asks the selector again about a namespace without labels.
     let not_red = json!({ "matchExpressions": [{ "key": "team", "operator": "NotIn", "values": ["red"] }] });
-    assert_eq!(matched(not_red.clone(), Value::Null, older), 3, "all");
-    assert_eq!(matched(not_red, Value::Null, newer), 2, "not red");
+    assert_eq!(matched(&mut s, not_red.clone(), Value::Null, older), 3, "all");
+    // A namespace without an object is none of those that are selected.
+    assert_eq!(matched(&mut s, not_red.clone(), Value::Null, newer), 0, "unknown");
+    assert_eq!(matched(&mut s, not_red.clone(), json!(["unknown"]), newer), 1, "named");
+    s.apply(Change::NamespaceUpserted { namespace: namespace("own").build() });
+    assert_eq!(matched(&mut s, not_red, Value::Null, newer), 1, "not red");
 }
 
 #[test]

@@ -34,6 +34,7 @@ WITHOUT_VALUE = {
     "--write-config-to": "writes a file and ends",
     "--emulated-version": "for comparisons with kube-scheduler; `extraArgs` has it",
     "--min-compatibility-version": "it changes nothing; `extraArgs` has it",
+    "--show-hidden-metrics-for-version": "for dashboards that are not adapted yet; `extraArgs` has it",
     "--admission-client-ca-file": "API servers show a certificate only where their own configuration says so; `extraArgs` has it",
     "--color": "a log has no colours",
     "--quiet": "a log is no output of a command",

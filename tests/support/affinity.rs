@@ -91,15 +91,14 @@ fn labels_of(s: &Snapshot, namespace: &Symbol) -> Labels {
     s.namespace(namespace).map(|namespace| namespace.labels.clone()).unwrap_or_default()
 }
 
-/// Whether a term of the incoming pod is about another pod: upstream takes the listed namespaces and the selected ones,
-/// all for an empty selector, and 1.36 takes the selector once more on no labels.
+/// Whether a term of the incoming pod is about another pod: upstream takes the listed namespaces and, of those that have a
+/// Namespace object, the selected ones, all for an empty selector, and 1.36 takes the selector once more on no labels.
 fn own_term_is_about(s: &Snapshot, term: &PodAffinityTerm, other: &PodInfo) -> bool {
     let known = s.namespace(&other.namespace).is_some();
     let selector = term.namespace_selector.as_ref();
     let selected = known && selector.is_some_and(|of| of.matches(&labels_of(s, &other.namespace)));
     let older = !s.version_rows().has(VersionRow::NamespaceSelectors);
-    let on_no_labels =
-        selector.is_some_and(|of| of.is_empty() || (older || !known) && of.matches(&Labels::default()));
+    let on_no_labels = selector.is_some_and(|of| of.is_empty() || older && of.matches(&Labels::default()));
     (term.namespaces.contains(&other.namespace) || selected || on_no_labels)
         && term.selector.as_ref().is_some_and(|selector| selector.matches(&other.labels))
 }
@@ -141,7 +140,9 @@ pub(crate) fn refusal(s: &Snapshot, pod: &PodInfo, on: NodeInfo) -> Option<(Code
     let namespace = labels_of(s, &pod.namespace);
     let kept_away = pods.iter().any(|(node, other)| {
         let terms = affinity(other).required_anti;
-        terms.iter().any(|term| term.matches(pod, &namespace) && same_domain(*node, on, &term.topology_key))
+        terms
+            .iter()
+            .any(|term| term.matches(pod, Some(&namespace)) && same_domain(*node, on, &term.topology_key))
     });
     kept_away.then_some((Code::Unschedulable, "node(s) didn't satisfy existing pods anti-affinity rules"))
 }
@@ -158,10 +159,10 @@ pub(crate) fn score(s: &Snapshot, pod: &PodInfo, on: NodeInfo) -> i64 {
             }
         }
         for term in &affinity(&other).required {
-            score += i64::from(term.matches(pod, &namespace) && near(term));
+            score += i64::from(term.matches(pod, Some(&namespace)) && near(term));
         }
         for of in &affinity(&other).preferred {
-            if of.term.matches(pod, &namespace) && near(&of.term) {
+            if of.term.matches(pod, Some(&namespace)) && near(&of.term) {
                 score += i64::from(of.weight);
             }
         }

@@ -281,7 +281,7 @@ metrics! {
     evictions: Counters<1> = "scheduler_preemption_goroutines_execution_total" ["result"] Alpha
         "Number of evictions of the victims of one preemptor that ran beside the scheduling cycle";
     eviction_duration: Histograms<1> = "scheduler_preemption_goroutines_duration_seconds" ["result"] Alpha
-        "Duration in seconds of these evictions; hidden since Kubernetes 1.37" from_10_ms;
+        "Duration in seconds of these evictions; hidden since Kubernetes 1.37, where `--show-hidden-metrics-for-version=1.36` shows it" from_10_ms;
     hint_duration: Histograms<3> = "scheduler_queueing_hint_execution_duration_seconds" ["plugin", "event", "hint"] Alpha
         "Duration for running a queueing hint function of a plugin" from_10_us;
     event_duration: Histograms<1> = "scheduler_event_handling_duration_seconds" ["event"] Alpha

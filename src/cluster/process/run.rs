@@ -38,7 +38,7 @@ use crate::writes::effects::{self, Effects, EventSink};
 use crate::writes::statuses::{self, Statuses};
 use bayplan_framework::{Need, Probe};
 use bayplan_lang::analysis::cost::Size;
-use bayplan_model::{MarkKeys, Time, VersionRows};
+use bayplan_model::{MarkKeys, Time, VersionRow, VersionRows};
 use bayplan_scheduler::{Effect, Input, Options as SchedulerOptions, Profiles, Scheduler};
 use serde_json::Value;
 use std::convert::Infallible;
@@ -103,11 +103,18 @@ pub struct Options {
     pub policy_account: PolicyAccount,
     /// As which version of Kubernetes it decides.
     pub version: VersionRows,
+    /// Whether metrics are served that this version hides.
+    pub hidden_metrics: bool,
     /// Name, stage and value of every feature gate, for the metric.
     pub gates: Vec<(&'static str, &'static str, bool)>,
 }
 
 impl Options {
+    /// Whether the durations of evictions are hidden.
+    fn hides_durations(&self) -> bool {
+        self.version.has(VersionRow::HiddenDurations) && !self.hidden_metrics
+    }
+
     /// What commands read about this scheduler; nothing without a namespace where they look for it.
     fn publication(&self) -> Option<Publication> {
         let namespace = self.policies.namespaces.first().filter(|_| !self.only_answers())?.clone();
@@ -492,7 +499,7 @@ impl Parts {
         for (name, stage, on) in &options.gates {
             metrics.feature_enabled.with([name, stage]).set(i64::from(*on));
         }
-        let stopwatch = Arc::new(Stopwatch::new(Arc::clone(&metrics), options.version));
+        let stopwatch = Arc::new(Stopwatch::new(Arc::clone(&metrics), options.hides_durations()));
         let limits = Limits::new(options.qps, options.burst);
         let api =
             Api::new(&options.target).await?.limited_by(limits).observed_by(Arc::clone(&stopwatch) as Arc<_>);

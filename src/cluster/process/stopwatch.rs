@@ -7,7 +7,7 @@ use crate::port::metrics::Metrics;
 use bayplan_framework::{
     ActionType, ClusterEvent, EventResource, Mark, Probe, QueueingHint, RuleTimes, Tally, TimedPoint,
 };
-use bayplan_model::{Symbol, VersionRow, VersionRows};
+use bayplan_model::Symbol;
 use http::Method;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::histogram::Histogram;
@@ -31,8 +31,8 @@ const VOLUME_STAGES: [(TimedPoint, &str); 3] =
 /// Measures durations and writes them into metrics.
 pub(crate) struct Stopwatch {
     metrics: Arc<Metrics>,
-    /// Which metrics the version hides.
-    version: VersionRows,
+    /// The durations of evictions are hidden.
+    hides_durations: bool,
     base: Instant,
     attempts: AtomicU64,
     /// Making the labels of a sample costs more than the sample, so each sample is looked up once.
@@ -120,11 +120,11 @@ impl Tally for Count {
 }
 
 impl Stopwatch {
-    /// A probe that writes into these metrics what the version does not hide.
-    pub(crate) fn new(metrics: Arc<Metrics>, version: VersionRows) -> Self {
+    /// A probe that writes into these metrics. `hides_durations`: not those of evictions, which a version hides.
+    pub(crate) fn new(metrics: Arc<Metrics>, hides_durations: bool) -> Self {
         let base = Instant::now();
         let rules = Arc::new(RuleSamples { metrics: Arc::clone(&metrics), base, samples: Mutex::default() });
-        Self { metrics, version, base, attempts: AtomicU64::new(0), samples: Mutex::default(), rules }
+        Self { metrics, hides_durations, base, attempts: AtomicU64::new(0), samples: Mutex::default(), rules }
     }
 
     /// Brings the counters of evaluations up to date, before the metrics are encoded.
@@ -222,7 +222,7 @@ impl Probe for Stopwatch {
     }
 
     fn evicted(&self, result: &'static str, since: Mark) {
-        if !self.version.has(VersionRow::HiddenDurations) {
+        if !self.hides_durations {
             self.metrics.eviction_duration.with([result]).observe(self.seconds(since));
         }
         self.metrics.evictions.with([result]).inc();
@@ -266,7 +266,7 @@ mod tests {
     #[test]
     fn durations_and_counts_have_the_names_of_upstream() {
         let metrics = Arc::new(Metrics::new());
-        let watch = Stopwatch::new(Arc::clone(&metrics), VersionRows::default());
+        let watch = Stopwatch::new(Arc::clone(&metrics), true);
         let profile = Symbol::new("p");
         let since = watch.mark();
         watch.point(&profile, TimedPoint::PreFilter, "Success", since);
@@ -310,9 +310,24 @@ mod tests {
     }
 
     #[test]
+    fn durations_of_evictions_may_be_hidden() {
+        for hides in [false, true] {
+            let metrics = Arc::new(Metrics::new());
+            let watch = Stopwatch::new(Arc::clone(&metrics), hides);
+            watch.evicted("success", watch.mark());
+            let text = metrics.encode();
+            assert!(text.contains(r#"scheduler_preemption_goroutines_execution_total{result="success"} 1"#));
+            let sample = r#"scheduler_preemption_goroutines_duration_seconds_count{result="success"} 1"#;
+            assert_eq!(text.contains(sample), !hides);
+            // Upstream's page does not name a metric that is hidden.
+            assert_eq!(text.contains("scheduler_preemption_goroutines_duration_seconds"), !hides, "{text}");
+        }
+    }
+
+    #[test]
     fn an_attempt_is_one_sample_of_each_of_its_rules_until_they_go_out_of_service() {
         let metrics = Arc::new(Metrics::new());
-        let watch = Stopwatch::new(Arc::clone(&metrics), VersionRows::default());
+        let watch = Stopwatch::new(Arc::clone(&metrics), true);
         let times = watch.rule_times();
         let hot = Symbol::new("hot");
         let since = times.mark();

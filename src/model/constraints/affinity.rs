@@ -21,10 +21,14 @@ pub struct PodAffinityTerm {
 }
 
 impl PodAffinityTerm {
-    /// Whether the term is about `pod`, whose namespace has these labels.
-    pub fn matches(&self, pod: &PodInfo, namespace: &Labels) -> bool {
+    /// Whether the term is about `pod`, whose namespace has these labels; `None`: no namespace is taken by its labels, and
+    /// the empty selector takes all the same.
+    pub fn matches(&self, pod: &PodInfo, namespace: Option<&Labels>) -> bool {
         let in_namespace = self.namespaces.binary_search(&pod.namespace).is_ok()
-            || self.namespace_selector.as_ref().is_some_and(|selector| selector.matches(namespace));
+            || self.namespace_selector.as_ref().is_some_and(|selector| match namespace {
+                Some(labels) => selector.matches(labels),
+                None => selector.is_empty(),
+            });
         in_namespace && self.selector.as_ref().is_some_and(|selector| selector.matches(&pod.labels))
     }
 }

@@ -114,7 +114,8 @@ impl Carriers {
         alive: &'s NodeSet,
     ) -> impl Iterator<Item = CarriedTerm<'s>> {
         let terms = self.terms(kind);
-        let about = terms.directory.candidates(&pod.labels).filter(|(_, term)| term.matches(pod, namespace));
+        let about =
+            terms.directory.candidates(&pod.labels).filter(|(_, term)| term.matches(pod, Some(namespace)));
         about.filter_map(|of| {
             let nodes = terms.counts.get(of)?.on(alive);
             Some(CarriedTerm { term: &of.1, weight: of.0, nodes })

@@ -95,12 +95,12 @@ impl Matches {
         }
     }
 
-    /// The matches that take or leave a namespace because its labels changed.
+    /// The matches that take or leave a namespace because its labels changed; `None`: it is not known.
     pub(crate) fn moved_by_namespace(
         &self,
         name: &Symbol,
-        before: &Labels,
-        now: &Labels,
+        before: Option<&Labels>,
+        now: Option<&Labels>,
     ) -> Vec<Arc<PodMatch>> {
         let with_selector = self.counts.iter().filter(|(of, _)| of.namespace_selector.is_some());
         let moved = with_selector

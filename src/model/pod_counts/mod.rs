@@ -36,9 +36,9 @@ use std::sync::Arc;
 /// The namespaces of the cluster by name.
 pub(super) type Namespaces = BTreeMap<Symbol, Arc<Namespace>>;
 
-/// The labels of a namespace; none when it is not known, as upstream.
-pub(super) fn labels_of<'n>(namespaces: &'n Namespaces, name: &Symbol) -> &'n Labels {
-    namespaces.get(name).map_or(Labels::none(), |namespace| &namespace.labels)
+/// The labels of a namespace; `None` when it is not known.
+pub(super) fn labels_of<'n>(namespaces: &'n Namespaces, name: &Symbol) -> Option<&'n Labels> {
+    namespaces.get(name).map(|namespace| &namespace.labels)
 }
 
 /// All counts of pods.

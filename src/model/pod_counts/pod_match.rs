@@ -14,7 +14,7 @@ pub struct PodMatch {
     pub all_namespaces: bool,
     /// Namespaces by name, ordered.
     pub namespaces: Box<[Symbol]>,
-    /// Namespaces by their labels; those of an unknown namespace are empty. A registered match follows changes of the
+    /// Namespaces by their labels; it takes no namespace that is not known. A registered match follows changes of the
     /// namespaces.
     pub namespace_selector: Option<LabelSelector>,
     /// All must match; none: no pod is counted.
@@ -35,9 +35,9 @@ impl PodMatch {
 
     /// The pods that a term of an incoming pod is about, those that terminate included.
     ///
-    /// Upstream lists the namespaces that the selector takes; the empty selector takes all. 1.36 then asks the selector
-    /// again about a namespace without labels, so that one which requires no label, such as one of `NotIn` alone, takes all
-    /// namespaces too. Source: `plugins/interpodaffinity/plugin.go`, `mergeAffinityTermNamespacesIfNotEmpty`;
+    /// Upstream lists the namespaces that the selector takes, so that one without a Namespace object is not among them; the
+    /// empty selector takes all. 1.36 then asks the selector again about a namespace without labels, so that one which
+    /// requires no label, such as one of `NotIn` alone, takes all namespaces too, known or not. Source: `plugins/interpodaffinity/plugin.go`, `mergeAffinityTermNamespacesIfNotEmpty`;
     /// `kube-scheduler/framework/types.go`, `AffinityTerm.Matches`.
     pub fn of_term(term: &PodAffinityTerm, rows: VersionRows) -> Self {
         let all = term.namespace_selector.as_ref().is_some_and(|selector| {
@@ -53,8 +53,8 @@ impl PodMatch {
         }
     }
 
-    /// Whether a pod is counted whose namespace has these labels.
-    pub fn matches(&self, pod: &PodInfo, namespace: &Labels) -> bool {
+    /// Whether a pod is counted whose namespace has these labels; `None`: the namespace is not known.
+    pub fn matches(&self, pod: &PodInfo, namespace: Option<&Labels>) -> bool {
         self.takes_namespace(&pod.namespace, || namespace) && self.matches_in_namespace(pod)
     }
 
@@ -70,11 +70,16 @@ impl PodMatch {
             && self.selectors.iter().all(|selector| selector.matches(&pod.labels))
     }
 
-    /// Whether pods of a namespace may count.
-    pub(super) fn takes_namespace<'l>(&self, name: &Symbol, labels: impl FnOnce() -> &'l Labels) -> bool {
+    /// Whether pods of a namespace may count. `labels`: `None` for one that is not known.
+    pub(super) fn takes_namespace<'l>(
+        &self,
+        name: &Symbol,
+        labels: impl FnOnce() -> Option<&'l Labels>,
+    ) -> bool {
+        let selects = |selector: &LabelSelector| labels().is_some_and(|labels| selector.matches(labels));
         self.all_namespaces
             || self.namespaces.binary_search(name).is_ok()
-            || self.namespace_selector.as_ref().is_some_and(|selector| selector.matches(labels()))
+            || self.namespace_selector.as_ref().is_some_and(selects)
     }
 
     /// The requirements of all selectors.

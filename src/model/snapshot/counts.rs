@@ -78,7 +78,8 @@ impl Snapshot {
         kind: TermKind,
         about: &'s PodInfo,
     ) -> impl Iterator<Item = CarriedTerm<'s>> {
-        let namespace = labels_of(&self.namespaces, &about.namespace);
+        // Upstream looks for the labels of this namespace, and takes it as one without labels if it is not known.
+        let namespace = labels_of(&self.namespaces, &about.namespace).unwrap_or(Labels::none());
         self.counts.carriers.about(kind, about, namespace, self.columns.alive())
     }
 
@@ -112,8 +113,8 @@ impl Snapshot {
         }
     }
 
-    /// The labels of a namespace changed from `before`.
-    pub(super) fn recount_namespace(&mut self, name: &Symbol, before: &Labels) {
+    /// The labels of a namespace changed from `before`; `None`: it was not known.
+    pub(super) fn recount_namespace(&mut self, name: &Symbol, before: Option<&Labels>) {
         let now = labels_of(&self.namespaces, name);
         if before == now {
             return;

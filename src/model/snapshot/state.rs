@@ -499,17 +499,17 @@ impl Snapshot {
                 true
             }
             Change::NamespaceUpserted { namespace } => {
-                let before = labels_of(&self.namespaces, &namespace.name).clone();
+                let before = labels_of(&self.namespaces, &namespace.name).cloned();
                 Arc::make_mut(&mut self.namespaces).insert(namespace.name.clone(), namespace.clone());
                 self.note(Moved::Global, Kinds::NAMESPACES, None);
-                self.recount_namespace(&namespace.name, &before);
+                self.recount_namespace(&namespace.name, before.as_ref());
                 true
             }
             Change::NamespaceRemoved { name } => {
-                let before = labels_of(&self.namespaces, name).clone();
+                let before = labels_of(&self.namespaces, name).cloned();
                 Arc::make_mut(&mut self.namespaces).remove(name);
                 self.note(Moved::Global, Kinds::NAMESPACES, None);
-                self.recount_namespace(name, &before);
+                self.recount_namespace(name, before.as_ref());
                 true
             }
             Change::ObjectSeen { .. }

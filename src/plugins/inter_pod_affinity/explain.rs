@@ -1,7 +1,7 @@
 //! Which term refuses a node and because of which pods, and the edits that may help.
 
 use super::filter::{AFFINITY, ANTI_AFFINITY, EXISTING, State, state};
-use super::terms::{is_among, labels_of, required, required_anti};
+use super::terms::{is_about_incoming, is_among, required, required_anti};
 use bayplan_framework::{Edit, Handle, Violation};
 use bayplan_model::{NodeInfo, PodAffinityTerm, PodInfo, PodMatch, SelectorOperator, Symbol};
 use std::sync::Arc;
@@ -85,11 +85,11 @@ fn carriers<'n>(
     node: NodeInfo<'n>,
     key: &Symbol,
 ) -> Vec<(Arc<PodAffinityTerm>, Vec<&'n Arc<PodInfo>>)> {
-    let namespace = labels_of(h.snapshot, &h.pod.namespace);
     let mut found: Vec<(Arc<PodAffinityTerm>, Vec<&Arc<PodInfo>>)> = Vec::new();
     for pod in pods_in_domain(node, key) {
-        let about =
-            |term: &&Arc<PodAffinityTerm>| term.topology_key == *key && term.matches(h.pod, namespace);
+        let about = |term: &&Arc<PodAffinityTerm>| {
+            term.topology_key == *key && is_about_incoming(term, h.pod, h.snapshot)
+        };
         for term in required_anti(pod).iter().filter(about) {
             match found.iter_mut().find(|(known, _)| known == term) {
                 Some((_, pods)) => pods.push(pod),

@@ -4,7 +4,7 @@
 
 use super::counts::Counts;
 use super::domains::Tally;
-use super::terms::{affinity, is_among, labels_of, pods_of_all, required, required_anti};
+use super::terms::{affinity, is_about_incoming, is_among, pods_of_all, required, required_anti};
 use super::{InterPodAffinity, NAME};
 use bayplan_framework::{
     Filter, Handle, PreFilter, PreFilterExtensions, PreFilterOutcome, StateSlot, Status, Verdicts, Violation,
@@ -100,8 +100,7 @@ impl State {
     /// Follows a pod that came to a node (`by` 1) or left it (-1).
     fn follow(&mut self, h: &Handle, pod: &PodInfo, node: NodeInfo, by: i64) {
         let Self { own, affinity, anti, existing } = self;
-        let namespace = labels_of(h.snapshot, &h.pod.namespace);
-        for term in required_anti(pod).iter().filter(|term| term.matches(h.pod, namespace)) {
+        for term in required_anti(pod).iter().filter(|term| is_about_incoming(term, h.pod, h.snapshot)) {
             existing.shift(&term.topology_key, node, by);
         }
         let is_among = |pods: &PodMatch| is_among(pods, pod, h.snapshot);

@@ -9,7 +9,7 @@
 //! - Labels of a namespace that changed.
 //! - A pod whose binding waits, before a watch shows it on its node.
 
-use super::terms::{is_about, is_about_all, labels_of, required, required_anti};
+use super::terms::{is_about, is_about_all, is_about_incoming, required, required_anti};
 use bayplan_framework::{ActionType, ClusterEvent, EventObjects, EventRegistration, EventResource, Handle};
 use bayplan_model::{Namespace, Node, PodInfo, Symbol, TermKind};
 use std::sync::Arc;
@@ -52,8 +52,7 @@ fn pod_helps(h: &Handle, old: Option<&PodInfo>, new: Option<&PodInfo>) -> bool {
 
 /// Whether it may help that a pod is on its node no more.
 fn leaving_helps(h: &Handle, left: &PodInfo) -> bool {
-    let namespace = labels_of(h.snapshot, &h.pod.namespace);
-    required_anti(left).iter().any(|term| term.matches(h.pod, namespace))
+    required_anti(left).iter().any(|term| is_about_incoming(term, h.pod, h.snapshot))
         || required_anti(h.pod).iter().any(|term| is_about(term, left, h.snapshot))
         || may_be_first(h) && is_about_all(required(h.pod), left, h.snapshot)
 }
@@ -82,9 +81,7 @@ fn node_helps(h: &Handle, old: Option<&Node>, new: Option<&Node>) -> bool {
 
 /// Whether a term of the pod selects namespaces by their labels, or terms of running pods select the pod's namespace.
 fn namespace_helps(h: &Handle, old: Option<&Arc<Namespace>>, new: Option<&Arc<Namespace>>) -> bool {
-    let labels =
-        |namespace: Option<&Arc<Namespace>>| namespace.map(|of| of.labels.clone()).unwrap_or_default();
-    if labels(old) == labels(new) {
+    if old.map(|of| &of.labels) == new.map(|of| &of.labels) {
         return false;
     }
     let name = new.or(old).map(|namespace| &namespace.name);

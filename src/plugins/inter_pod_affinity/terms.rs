@@ -18,9 +18,9 @@ pub(super) fn required_anti(pod: &PodInfo) -> &[Arc<PodAffinityTerm>] {
     affinity(pod).map_or(&[], |affinity| &affinity.required_anti)
 }
 
-/// The labels of a namespace; none for a namespace that is not known.
-pub(super) fn labels_of<'s>(snapshot: &'s Snapshot, namespace: &Symbol) -> &'s Labels {
-    snapshot.namespace(namespace).map_or(Labels::none(), |namespace| &namespace.labels)
+/// The labels of a namespace; `None` for a namespace that is not known.
+fn labels_of<'s>(snapshot: &'s Snapshot, namespace: &Symbol) -> Option<&'s Labels> {
+    snapshot.namespace(namespace).map(|namespace| &namespace.labels)
 }
 
 /// Whether a pod is among the pods of a match.
@@ -28,22 +28,28 @@ pub(super) fn is_among(pods: &PodMatch, pod: &PodInfo, snapshot: &Snapshot) -> b
     pods.matches(pod, labels_of(snapshot, &pod.namespace))
 }
 
+/// Whether a term of a running pod is about the incoming pod, whose namespace has no labels if it is not known.
+pub(super) fn is_about_incoming(term: &PodAffinityTerm, pod: &PodInfo, snapshot: &Snapshot) -> bool {
+    term.matches(pod, Some(labels_of(snapshot, &pod.namespace).unwrap_or(Labels::none())))
+}
+
 /// Whether a pod matches all terms, their `namespaceSelector` evaluated on a namespace without labels; false without
 /// a term. Queueing hints evaluate terms so.
 pub(super) fn matches_all(terms: &[Arc<PodAffinityTerm>], pod: &PodInfo) -> bool {
-    !terms.is_empty() && terms.iter().all(|term| term.matches(pod, Labels::none()))
+    !terms.is_empty() && terms.iter().all(|term| term.matches(pod, Some(Labels::none())))
 }
 
 /// Whether a pod matches any of the terms, their `namespaceSelector` evaluated on a namespace without labels.
 pub(super) fn matches_any(terms: &[Arc<PodAffinityTerm>], pod: &PodInfo) -> bool {
-    terms.iter().any(|term| term.matches(pod, Labels::none()))
+    terms.iter().any(|term| term.matches(pod, Some(Labels::none())))
 }
 
-/// Whether a term of the incoming pod is about a pod. In 1.36 its `namespaceSelector` is evaluated on a namespace without
-/// labels as well, as [`PodMatch::of_term`] says.
+/// Whether a term of the incoming pod is about a pod. Its `namespaceSelector` takes known namespaces; in 1.36 it is
+/// evaluated on a namespace without labels as well, as [`PodMatch::of_term`] says.
 pub(super) fn is_about(term: &PodAffinityTerm, pod: &PodInfo, snapshot: &Snapshot) -> bool {
     term.matches(pod, labels_of(snapshot, &pod.namespace))
-        || !snapshot.version_rows().has(VersionRow::NamespaceSelectors) && term.matches(pod, Labels::none())
+        || !snapshot.version_rows().has(VersionRow::NamespaceSelectors)
+            && term.matches(pod, Some(Labels::none()))
 }
 
 /// Whether all terms of the incoming pod are about a pod; false without a term.

@@ -122,6 +122,37 @@ fn takes_namespaces(version: KubernetesVersion, not_x: usize) {
 }
 
 #[test]
+fn a_namespace_selector_of_the_pod_takes_no_namespace_without_an_object() {
+    let web = || pod("there").namespace("unknown").label("app", "web").on("a1").object();
+    for (version, older) in KubernetesVersion::ALL.into_iter().zip([true, false]) {
+        let trial = trial_of(version, vec![namespace("x").label("team", "x").object(), web()]);
+        let term = |selector: &Value| json!({"topologyKey": HOST, "labelSelector": app("web"), "namespaceSelector": selector});
+        let apart = |term: Value| {
+            let refused = trial.refused(&required(pod("p"), "podAntiAffinity", json!([term])).build());
+            assert!(refused.keys().all(|name| name == "a1"));
+            !refused.is_empty()
+        };
+        let expression = |operator: &str, values: Value| json!({"matchExpressions": [{"key": "team", "operator": operator, "values": values}]});
+        let (not_in, in_x) = (expression("NotIn", json!(["x"])), expression("In", json!(["x"])));
+        let absent = expression("DoesNotExist", json!([]));
+        // 1.36 asks such a selector about no labels, which it matches.
+        assert_eq!((apart(term(&not_in)), apart(term(&absent))), (older, older), "{version}");
+        assert!(!apart(term(&in_x)) && !apart(term(&expression("Exists", json!([])))), "{version}");
+        // The empty selector takes all namespaces, and one that is named counts without an object.
+        let mut named = term(&in_x);
+        named["namespaces"] = json!(["unknown"]);
+        assert!(apart(term(&json!({}))) && apart(named), "{version}");
+        let prefers = preferred(pod("p"), "podAffinity", 10, term(&not_in)).build();
+        assert_eq!(trial.scores(&prefers).get("a1"), older.then_some(&100), "{version}");
+        // A pod may be the first of its group if its own term takes its namespace.
+        let zone = json!([{"topologyKey": ZONE, "labelSelector": app("db"), "namespaceSelector": not_in}]);
+        let first = pod("p").namespace("unknown").label("app", "db");
+        let refused = trial.refused(&required(first, "podAffinity", zone).build());
+        assert_eq!(refused.len(), if older { 1 } else { 4 }, "{version}: {refused:?}");
+    }
+}
+
+#[test]
 fn listed_namespaces_and_selected_ones_both_count() {
     let web = |namespace: &str, on: &str| pod("w").namespace(namespace).label("app", "web").on(on).object();
     let team = |name: &str| namespace(name).label("team", name).object();

@@ -10,7 +10,7 @@ import (
 var families = []string{
 	"basic", "resources", "strategies", "taints", "nodeaffinity", "ports", "images", "profiles", "hints",
 	"spread", "defaults", "interpod", "mixed", "preempt", "volumes", "capacity", "ephemeral", "attach",
-	"imagevolumes", "resized", "drivers",
+	"imagevolumes", "resized", "drivers", "namespaces",
 	"hints-pods", "hints-volumes", "extenders", "outcomes",
 }
 

@@ -1,7 +1,12 @@
 package main
 
+import (
+	"fmt"
+	"slices"
+)
+
 // ofVersions are families of what 1.36 and 1.37 decide otherwise, each with the family that it is drawn as.
-var ofVersions = map[string]string{"imagevolumes": "images", "resized": "resources", "drivers": "attach"}
+var ofVersions = map[string]string{"imagevolumes": "images", "resized": "resources", "drivers": "attach", "namespaces": "interpod"}
 
 // drawnAs is the family whose clusters and pods a family has.
 func drawnAs(family string) string {
@@ -29,6 +34,8 @@ func (g gen) differs(family string, objects, pods []object) {
 				g.resize(o)
 			}
 		}
+	case "namespaces":
+		g.unknownNamespaces(objects, pods)
 	case "drivers":
 		for _, o := range objects {
 			switch {
@@ -38,6 +45,40 @@ func (g gen) differs(family string, objects, pods []object) {
 				o["spec"] = object{"drivers": []object{}}
 			}
 		}
+	}
+}
+
+// unknownNamespaces takes Namespace objects away, and lets terms select namespaces by labels that they do not have.
+func (g gen) unknownNamespaces(objects, pods []object) {
+	for i, o := range objects {
+		if o["kind"] == "Namespace" && g.chance(40) {
+			o["metadata"] = object{"name": fmt.Sprintf("unused-%d", i), "labels": object{}}
+		}
+	}
+	for _, pod := range append(slices.Clone(objects), pods...) {
+		spec, _ := pod["spec"].(object)
+		affinity, _ := spec["affinity"].(object)
+		for _, kind := range []string{"podAffinity", "podAntiAffinity"} {
+			lists, _ := affinity[kind].(object)
+			required, _ := lists["requiredDuringSchedulingIgnoredDuringExecution"].([]object)
+			preferred, _ := lists["preferredDuringSchedulingIgnoredDuringExecution"].([]object)
+			for _, term := range required {
+				g.selectsNamespaces(term)
+			}
+			for _, weighted := range preferred {
+				g.selectsNamespaces(weighted["podAffinityTerm"].(object))
+			}
+		}
+	}
+}
+
+// selectsNamespaces gives a term a selector of namespaces, most of which match a namespace without labels.
+func (g gen) selectsNamespaces(term object) {
+	if g.chance(60) {
+		term["namespaceSelector"] = object{"matchExpressions": []object{pick(g,
+			object{"key": "team", "operator": "NotIn", "values": []string{"a"}},
+			object{"key": "team", "operator": "NotIn", "values": []string{"b"}},
+			object{"key": "env", "operator": "DoesNotExist"}, object{"key": "team", "operator": "Exists"})}}
 	}
 }
 
