@@ -307,7 +307,7 @@ impl Leaves {
         let is_open = assignment.get(id.0).copied().flatten().is_none();
         let ty = formulas.variables.get(id.0)?.expr()?.ty.present();
         let ty = if *ty == Type::Object(ObjectType::Load) { &Type::Bool } else { ty };
-        (is_open && is_plain(ty) && chosen % 3 > 0).then(|| self.sample(ty, chosen / 3))
+        (is_open && is_plain(ty) && !chosen.is_multiple_of(3)).then(|| self.sample(ty, chosen / 3))
     }
 
     /// Some values of a type; amounts in base units.
@@ -406,7 +406,7 @@ fn of_assignment(
         for (at, (place, ty)) in leaves.fields.iter().enumerate().filter(|_| attempt > 0) {
             let chosen = number(attempt, at);
             // Some stay as they are: what is absent may matter.
-            if chosen % 3 > 0 {
+            if !chosen.is_multiple_of(3) {
                 puts.push((place, leaves.sample(ty, chosen / 3)));
             }
         }
