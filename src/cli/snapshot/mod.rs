@@ -28,8 +28,7 @@ use std::time::Duration;
   bayplan snapshot --context prod -o prod.json               another one
   bayplan snapshot --policies policies/ -o prod.json         with what these policies read, too
   bayplan snapshot --cluster cluster.yaml -o small.json      of files: without what nothing reads
-  bayplan snapshot --scheduler https://127.0.0.1:10259 --scheduler-ca-file ca.crt -o prod.json
-                                                             with the queue and the memory of a running scheduler
+  bayplan snapshot --scheduler https://127.0.0.1:10259 -o prod.json   with the memory of a running scheduler
   bayplan snapshot --reduce shop/train-7 -o train.json       the fewest objects with the verdict on this pod
   bayplan snapshot --reduce shop/train-7 --anonymize -o train.json       what a bug report needs, without names")]
 pub(super) struct Args {
