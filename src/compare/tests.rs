@@ -103,7 +103,10 @@ fn cases_of_values_are_compared() {
             "(\"a\" in pod.labels && pod.labels[\"a\"] == \"x\")",
         ),
         ("optional.of(pod.priority).orValue(1) > 3", "pod.priority > 3"),
-        ("optional.none().or(pod.labels[?\"a\"]).hasValue()", "\"a\" in pod.labels"),
+        (
+            "pod.labels[?\"a\"].or(pod.labels[?\"b\"]).hasValue()",
+            "\"a\" in pod.labels || \"b\" in pod.labels",
+        ),
         // A fault before and after, and what hides it.
         (
             "size(pod.labels[\"a\"] + \"-\") > 2 || node.unschedulable",
