@@ -22,6 +22,9 @@ pub use bayplan_policy_files as policy_files;
 pub use bayplan_lang as lang;
 
 #[doc(inline)]
+pub use bayplan_devices as devices;
+
+#[doc(inline)]
 pub use bayplan_framework as framework;
 pub use bayplan_framework::serves;
 

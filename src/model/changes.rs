@@ -221,6 +221,8 @@ impl Kinds {
     pub const ATTEMPTS: Self = Self(1 << 26);
     /// Time.
     pub const TIME: Self = Self(1 << 27);
+    /// Devices, what claims of them request, and what is allocated.
+    pub const DEVICES: Self = Self(1 << 28);
     /// Everything.
     pub const ALL: Self = Self(u32::MAX);
 

@@ -77,11 +77,11 @@ pub use node_info::{NodeInfo, Overlay};
 pub use node_selector::{NodeAffinity, NodeSelector, NodeSelectorTerm, PreferredTerm};
 pub use node_set::{NodeId, NodeSet, block, blocks_mut, pack, rows_where};
 pub use objects::{
-    ApiObject, ClaimReference, CsiDriver, CsiNode, CsiStorageCapacity, DaemonSet, Demand, IntOrPercent,
-    KINDS, Kind, KindName, KindRow, LookedUp, Namespace, Object, ObjectError, ObjectKey, ObjectMeta,
-    PersistentVolume, PersistentVolumeClaim, PersistentVolumeSource, PodDisruptionBudget, ReplicaSet,
-    ReplicationController, Seen, Service, StatefulSet, StorageClass, TopologyTerm, Typed, Unread,
-    VolumeAttachment, downcast, looked_up,
+    ApiObject, ClaimReference, CsiDriver, CsiNode, CsiStorageCapacity, DaemonSet, Demand, DeviceClass,
+    DeviceTaintRule, IntOrPercent, KINDS, Kind, KindName, KindRow, LookedUp, Namespace, Object, ObjectError,
+    ObjectKey, ObjectMeta, PersistentVolume, PersistentVolumeClaim, PersistentVolumeSource,
+    PodDisruptionBudget, ReplicaSet, ReplicationController, ResourceClaim, ResourceSlice, Seen, Service,
+    StatefulSet, StorageClass, TopologyTerm, Typed, Unread, VolumeAttachment, downcast, looked_up,
 };
 pub use pod::{Container, HostPort, OwnerReference, PodInfo, PodKey, QosClass, ScheduledCondition};
 pub use pod_annotations::{of_the_creator, pod_annotation_problem};

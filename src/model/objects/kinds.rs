@@ -11,9 +11,10 @@ use super::kept::{Step, unread};
 use super::problems::{Problems, as_far_as_possible, decode_as_far_as_possible};
 use super::typed::{Typed, parsed};
 use super::{
-    CsiDriver, CsiNode, CsiStorageCapacity, DaemonSet, KindName, Object, ObjectError, PersistentVolume,
-    PersistentVolumeClaim, PodDisruptionBudget, ReplicaSet, ReplicationController, Seen, Service,
-    StatefulSet, StorageClass, VolumeAttachment, decode, decode_json, namespace, node, pod,
+    CsiDriver, CsiNode, CsiStorageCapacity, DaemonSet, DeviceClass, DeviceTaintRule, KindName, Object,
+    ObjectError, PersistentVolume, PersistentVolumeClaim, PodDisruptionBudget, ReplicaSet,
+    ReplicationController, ResourceClaim, ResourceSlice, Seen, Service, StatefulSet, StorageClass,
+    VolumeAttachment, decode, decode_json, namespace, node, pod,
 };
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -68,6 +69,14 @@ kinds! {
     StatefulSet,
     /// `apps/v1/DaemonSet`.
     DaemonSet,
+    /// `resource.k8s.io/v1/DeviceClass`.
+    DeviceClass,
+    /// `resource.k8s.io/v1/ResourceSlice`.
+    ResourceSlice,
+    /// `resource.k8s.io/v1/DeviceTaintRule`.
+    DeviceTaintRule,
+    /// `resource.k8s.io/v1/ResourceClaim`.
+    ResourceClaim,
 }
 
 /// A kind of object: what the API calls it, and how it is read.
@@ -163,6 +172,10 @@ pub static KINDS: &[KindRow] = &[
     of::<ReplicaSet>("ReplicaSet", "apps", "replicasets", true, Kinds::SERVICES),
     of::<StatefulSet>("StatefulSet", "apps", "statefulsets", true, Kinds::SERVICES),
     of::<DaemonSet>("DaemonSet", "apps", "daemonsets", true, Kinds::DAEMON_SETS),
+    of::<DeviceClass>("DeviceClass", "resource.k8s.io", "deviceclasses", false, Kinds::DEVICES),
+    of::<ResourceSlice>("ResourceSlice", "resource.k8s.io", "resourceslices", false, Kinds::DEVICES),
+    of::<DeviceTaintRule>("DeviceTaintRule", "resource.k8s.io", "devicetaintrules", false, Kinds::DEVICES),
+    of::<ResourceClaim>("ResourceClaim", "resource.k8s.io", "resourceclaims", true, Kinds::DEVICES),
 ];
 
 /// The row of a kind of the table at version `v1` of its group.

@@ -4,7 +4,7 @@
 use super::super::labels::Labels;
 use super::super::symbol::Symbol;
 use super::read::or_default;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// `metav1.LabelSelector`.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default, Deserialize)]
@@ -19,7 +19,7 @@ pub struct LabelSelector {
 }
 
 /// `metav1.LabelSelectorRequirement` and `v1.NodeSelectorRequirement`.
-#[derive(Clone, PartialEq, Eq, Hash, Debug, Default, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default, Deserialize, Serialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Expression {
     /// `key`.
@@ -29,11 +29,12 @@ pub struct Expression {
     #[serde(deserialize_with = "or_default")]
     pub operator: Symbol,
     /// `values`; absent and empty read differently in error texts.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub values: Option<Vec<Symbol>>,
 }
 
 /// `v1.NodeSelector`.
-#[derive(Clone, PartialEq, Debug, Default, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct NodeSelector {
     /// `nodeSelectorTerms`.
@@ -42,14 +43,14 @@ pub struct NodeSelector {
 }
 
 /// `v1.NodeSelectorTerm`.
-#[derive(Clone, PartialEq, Debug, Default, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct NodeSelectorTerm {
     /// `matchExpressions`.
-    #[serde(deserialize_with = "or_default")]
+    #[serde(deserialize_with = "or_default", skip_serializing_if = "Vec::is_empty")]
     pub match_expressions: Vec<Expression>,
     /// `matchFields`.
-    #[serde(deserialize_with = "or_default")]
+    #[serde(deserialize_with = "or_default", skip_serializing_if = "Vec::is_empty")]
     pub match_fields: Vec<Expression>,
 }
 

@@ -1,0 +1,82 @@
+//! `resource.k8s.io/v1/DeviceTaintRule` with the fields that are read.
+
+use super::super::metadata::{Metadata, ObjectMeta};
+use super::super::read::or_default;
+use super::super::typed::metadata_field;
+use super::super::{Kind, ObjectError, Typed};
+use super::{DeviceId, DeviceTaint};
+use crate::symbol::Symbol;
+use serde::Deserialize;
+
+/// A taint of all devices that a selector selects.
+#[derive(Clone, PartialEq, Debug)]
+pub struct DeviceTaintRule {
+    /// Name, UID, version.
+    pub metadata: ObjectMeta,
+    /// `spec.deviceSelector`; `None` selects nothing (in 1.36, where the feature is off, everything).
+    pub selector: Option<TaintSelector>,
+    /// `spec.taint`.
+    pub taint: DeviceTaint,
+}
+
+/// `resourcev1.DeviceTaintSelector`: what is absent matches everything.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct TaintSelector {
+    /// `driver`.
+    pub driver: Option<Symbol>,
+    /// `pool`.
+    pub pool: Option<Symbol>,
+    /// `device`.
+    pub device: Option<Symbol>,
+}
+
+/// `resourcev1.DeviceTaintRule`, as far as we read it.
+#[derive(Clone, PartialEq, Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct Slim {
+    /// `metadata`.
+    #[serde(deserialize_with = "or_default")]
+    pub metadata: Metadata,
+    /// `spec`.
+    #[serde(deserialize_with = "or_default")]
+    pub spec: Spec,
+}
+
+/// `resourcev1.DeviceTaintRuleSpec`.
+#[derive(Clone, PartialEq, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct Spec {
+    /// `deviceSelector`.
+    pub device_selector: Option<TaintSelector>,
+    /// `taint`.
+    #[serde(deserialize_with = "or_default")]
+    pub taint: DeviceTaint,
+}
+
+impl Typed for DeviceTaintRule {
+    const KIND: Kind = Kind::DeviceTaintRule;
+    type Slim = Slim;
+
+    fn from_object(object: &Slim) -> Result<Self, ObjectError> {
+        Ok(Self {
+            metadata: ObjectMeta::name_of(&object.metadata)?,
+            selector: object.spec.device_selector.clone(),
+            taint: object.spec.taint.clone(),
+        })
+    }
+
+    metadata_field!();
+}
+
+impl DeviceTaintRule {
+    /// Whether the rule taints a device.
+    pub fn taints(&self, device: &DeviceId) -> bool {
+        let is = |own: &Option<Symbol>, of: &Symbol| own.as_ref().is_none_or(|own| own == of);
+        self.selector.as_ref().is_some_and(|selector| {
+            is(&selector.driver, &device.pool.driver)
+                && is(&selector.pool, &device.pool.name)
+                && is(&selector.device, &device.name)
+        })
+    }
+}
