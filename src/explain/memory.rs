@@ -30,6 +30,8 @@ pub struct Compared<'a> {
     pub world: &'a World,
     /// As which version requests count.
     pub rows: VersionRows,
+    /// The version of this program, as [`Memory::program`] has it.
+    pub program: &'a str,
     /// The kinds of other objects that the scheduler watches.
     pub kinds: &'a [Kind],
     /// Whether a profile serves the pod.
@@ -66,33 +68,41 @@ fn is_newer(known: &str, listed: &str) -> bool {
     matches!((number(known), number(listed)), (Some(known), Some(listed)) if known > listed)
 }
 
-/// How a known object differs from the listed one; `None` if it does not, or is newer.
-fn changed(known: &KnownObject, listed: &KnownObject, further: Option<String>) -> Option<String> {
-    if is_newer(&known.version, &listed.version) {
-        return None;
-    }
-    let names: BTreeSet<&String> = known.fields.keys().chain(listed.fields.keys()).collect();
-    let text = |of: &KnownObject, name: &String| -> String {
-        match of.fields.get(name).map(String::as_str) {
-            None => "none".to_owned(),
-            Some(digest) if digest.starts_with('#') => "others".to_owned(),
-            Some(text) => text.to_owned(),
-        }
-    };
-    let fields = names.into_iter().filter(|name| known.fields.get(*name) != listed.fields.get(*name));
-    let fields = fields.map(|name| match (text(known, name), text(listed, name)) {
-        (own, theirs) if own == theirs => format!("its {name} differ"),
-        (own, theirs) => format!("{name} {own}; the API server: {theirs}"),
-    });
-    let all: Vec<String> = further.into_iter().chain(fields).collect();
-    let age = match known.version == listed.version || known.version.is_empty() || listed.version.is_empty() {
-        true => String::new(),
-        false => format!(" (it has version {}, and the API server {})", known.version, listed.version),
-    };
-    (!all.is_empty()).then(|| format!("{}{age}", all.join("; ")))
-}
-
 impl Compared<'_> {
+    /// How a known object differs from the listed one; `None` if it does not, or is newer.
+    fn changed(&self, known: &KnownObject, listed: &KnownObject, further: Option<String>) -> Option<String> {
+        if is_newer(&known.version, &listed.version) {
+            return None;
+        }
+        let names: BTreeSet<&String> = known.fields.keys().chain(listed.fields.keys()).collect();
+        let text = |of: &KnownObject, name: &String| -> String {
+            match of.fields.get(name).map(String::as_str) {
+                None => "none".to_owned(),
+                Some(digest) if digest.starts_with('#') => "others".to_owned(),
+                Some(text) => text.to_owned(),
+            }
+        };
+        let comparable = |of: &KnownObject, name: &String| {
+            let digest = of.fields.get(name).is_some_and(|text| text.starts_with('#'));
+            !digest || self.memory.program == self.program
+        };
+        let fields = names.into_iter().filter(|name| known.fields.get(*name) != listed.fields.get(*name));
+        let fields = fields.filter(|name| comparable(known, name) && comparable(listed, name));
+        let fields = fields.map(|name| match (text(known, name), text(listed, name)) {
+            (own, theirs) if own == theirs => format!("its {name} differ"),
+            (own, theirs) => format!("{name} {own}; the API server: {theirs}"),
+        });
+        let all: Vec<String> = further.into_iter().chain(fields).collect();
+        let age = match known.version == listed.version
+            || known.version.is_empty()
+            || listed.version.is_empty()
+        {
+            true => String::new(),
+            false => format!(" (it has version {}, and the API server {})", known.version, listed.version),
+        };
+        (!all.is_empty()).then(|| format!("{}{age}", all.join("; ")))
+    }
+
     fn nodes(&self, found: &mut BTreeSet<Difference>) {
         let nodes = self.world.objects.iter().filter_map(|object| match object {
             Object::Node(node) => Some(known_node(node)),
@@ -107,7 +117,7 @@ impl Compared<'_> {
                 Some(listed) => {
                     let another = known.uid != listed.uid && !listed.uid.is_empty();
                     let another = another.then(|| "it is another node of this name".to_owned());
-                    let what = changed(known, listed, another);
+                    let what = self.changed(known, listed, another);
                     found.extend(what.map(|what| difference("node", &known.object, what)));
                 }
                 None if is_later(&known.version, newest) => {}
@@ -148,7 +158,7 @@ impl Compared<'_> {
                         format!("{assumed}{}; the API server: {}", words(own), words(node))
                     });
                     let theirs = known_pod(&(*pod).clone().counted(self.rows));
-                    let what = changed(of, &theirs, elsewhere);
+                    let what = self.changed(of, &theirs, elsewhere);
                     found.extend(what.map(|what| difference("pod", &of.object, what)));
                 }
                 None if is_later(&of.version, newest) => {}
@@ -214,7 +224,7 @@ impl Compared<'_> {
                 continue;
             }
             let what = match known.get(of.name.as_str()) {
-                Some(known) => changed(known, &known_namespace(of), None),
+                Some(known) => self.changed(known, &known_namespace(of), None),
                 None => Some(UNKNOWN.to_owned()),
             };
             found.extend(what.map(|what| difference("Namespace", &of.name, what)));
@@ -330,7 +340,14 @@ mod tests {
     }
 
     fn said(memory: &Memory, world: &World) -> Vec<String> {
-        let of = Compared { memory, world, rows: VersionRows::default(), kinds: &[], ours: &|_| true };
+        let of = Compared {
+            memory,
+            world,
+            rows: VersionRows::default(),
+            program: "",
+            kinds: &[],
+            ours: &|_| true,
+        };
         differences(&of).into_iter().map(|of| format!("{} {}: {}", of.of, of.object, of.what)).collect()
     }
 
@@ -411,5 +428,17 @@ mod tests {
         (waits.version, waits.node) = ("50".into(), Some("n1".into()));
         memory.queue.clear();
         assert_eq!(said(&memory, &world), [""; 0]);
+    }
+
+    #[test]
+    fn digests_of_another_program_are_not_compared() {
+        let world = world();
+        let mut memory = memory(&world);
+        memory.nodes[0].fields.insert("images".into(), "#0".into());
+        assert_eq!(said(&memory, &world), ["node n1: images others; the API server: none"]);
+        memory.program = "bayplan 0.0.1".into();
+        assert_eq!(said(&memory, &world), [""; 0]);
+        memory.nodes[0].fields.insert("taints".into(), "a:NoSchedule".into());
+        assert_eq!(said(&memory, &world), ["node n1: taints a:NoSchedule; the API server: none"]);
     }
 }

@@ -289,6 +289,7 @@ fn snapshot(data: &[u8]) {
             memory,
             world: &loaded.world,
             rows: VersionRows::default(),
+            program: "",
             kinds: &[],
             ours: &|_| true,
         });

@@ -18,6 +18,7 @@ pub(super) fn found(setup: &Setup) -> Option<Vec<Difference>> {
         memory,
         world: &setup.world,
         rows: VersionRows::of(setup.version),
+        program: &format!("bayplan {}", env!("CARGO_PKG_VERSION")),
         kinds: &kinds,
         ours: &|pod| setup.profiles.get(&pod.scheduler_name).is_some(),
     }))

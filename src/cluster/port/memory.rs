@@ -27,8 +27,6 @@ pub(crate) struct Document {
     api_version: String,
     kind: String,
     format_version: u64,
-    /// The version of the program that wrote it.
-    program: String,
     memory: Memory,
 }
 
@@ -38,8 +36,7 @@ impl Document {
             api_version: API_VERSION.to_owned(),
             kind: KIND.to_owned(),
             format_version: FORMAT,
-            program: format!("bayplan {}", env!("CARGO_PKG_VERSION")),
-            memory,
+            memory: Memory { program: format!("bayplan {}", env!("CARGO_PKG_VERSION")), ..memory },
         }
     }
 

@@ -20,6 +20,10 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Memory {
+    /// The version of the program that copied it. Digests of objects are compared by an equal one alone: each version has
+    /// a form of its own for what they stand for.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub program: String,
     /// When it was copied.
     pub taken: Instant,
     /// Whether the instance places pods: it has the lease, and its watches are up to date.
