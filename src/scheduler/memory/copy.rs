@@ -89,6 +89,7 @@ impl MemoryCopy {
             NominatedPod { pod, uid, node: node.to_string() }
         });
         Memory {
+            program: String::new(),
             taken: self.at(self.now),
             leads: self.leads,
             next_start: self.next_start,
