@@ -11,10 +11,8 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 )
 
-// specialClaim is how the claim of extended resources is called before it is written.
-const specialClaim = "<extended-resources>"
-
-// claimAllocation is what Reserve notes for a claim on a node, and PreBind writes with the time.
+// claimAllocation is what Reserve notes for a claim on a node, and PreBind writes with the time. The claim of extended
+// resources is called <extended-resources> before it is written.
 type claimAllocation struct {
 	Claim string `json:"claim"`
 	// Requests and Mappings are those of the claim of extended resources, which depend on the node.

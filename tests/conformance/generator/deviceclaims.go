@@ -58,6 +58,10 @@ func (d *deviceDraw) exactly() object {
 				delete(requests, "memory")
 			}
 		}
+		if d.chance(4) && kubernetesVersion != "" {
+			// In 1.36 such amounts change in place what the claim asks for.
+			requests["memory"] = pick(d.gen, "18446744073709551616", "9223372036854775807")
+		}
 		made["capacity"] = object{"requests": requests}
 	}
 	return made
@@ -181,9 +185,14 @@ func (d *deviceDraw) allocated(claim object, pod string) {
 	if d.chance(15) {
 		delete(allocation, "allocationTimestamp")
 	}
-	for r := range pick(d.gen, 1, 1, 2) {
-		pool, result := d.result(fmt.Sprintf("r%d", r))
-		if result == nil {
+	for range pick(d.gen, 1, 1, 2) {
+		request := pick(d.gen, claim["spec"].(object)["devices"].(object)["requests"].([]object)...)
+		name := request["name"].(string)
+		if alternatives, ok := request["firstAvailable"].([]object); ok {
+			name += "/" + pick(d.gen, alternatives...)["name"].(string)
+		}
+		pool, result := d.result(name)
+		if result == nil || result["shareID"] == nil && len(results) > 0 && results[0]["device"] == result["device"] {
 			continue
 		}
 		results = append(results, result)
@@ -240,7 +249,7 @@ func (d *deviceDraw) devicePod(name string, i int) {
 	metadata := object{"name": name, "namespace": "default", "labels": object{"app": "web"}, "uid": "uid-" + name,
 		"creationTimestamp": fmt.Sprintf("2026-01-01T00:%02d:00Z", i)}
 	count := pick(d.gen, 1, 1, 1, 2, 2, 3)
-	if d.mix.extended > 0 {
+	if d.mix.extended > 50 {
 		count = pick(d.gen, 0, 0, 0, 1)
 	}
 	single := 0

@@ -87,11 +87,14 @@ func (d *deviceDraw) drawPool(driver, name, node string) {
 			place, perDevice = object{"perDeviceNodeSelection": true}, true
 		}
 	}
-	count := sliceCount + min(1, len(sets))
 	fault := ""
 	if d.chance(d.mix.pools / 3) {
 		fault = pick(d.gen, "missing", "twice", "older", "newer elsewhere", "one elsewhere", "unknown counter")
 	}
+	if fault == "twice" {
+		sliceCount = max(2, sliceCount)
+	}
+	count := sliceCount + min(1, len(sets))
 	if fault == "missing" || fault == "one elsewhere" {
 		count++
 	}
@@ -105,6 +108,7 @@ func (d *deviceDraw) drawPool(driver, name, node string) {
 	for s := range sliceCount {
 		of := spec(generation, place)
 		devices := []object{}
+		earlier := pool.devices
 		for range pick(d.gen, 0, 1, 2, 2, 3, 4) {
 			if len(names) == 0 {
 				break
@@ -122,8 +126,8 @@ func (d *deviceDraw) drawPool(driver, name, node string) {
 			devices = append(devices, device)
 			pool.devices = append(pool.devices, device)
 		}
-		if fault == "twice" && s == sliceCount-1 && len(pool.devices) > 0 {
-			again := copyOf(pick(d.gen, pool.devices...))
+		if fault == "twice" && s == sliceCount-1 && len(earlier) > 0 {
+			again := copyOf(pick(d.gen, earlier...))
 			devices = append(devices, again)
 		}
 		if fault == "unknown counter" && len(devices) > 0 {
@@ -230,9 +234,7 @@ func (d *deviceDraw) device(driver, name string, sets []object) object {
 	}
 	if d.chance(d.mix.conditions) {
 		device["bindingConditions"] = pick(d.gen, []string{"ex.io/ready"}, []string{"ex.io/ready", "ex.io/attached"})
-		if d.chance(70) {
-			device["bindingFailureConditions"] = []string{"ex.io/failed"}
-		}
+		device["bindingFailureConditions"] = []string{"ex.io/failed"}
 		if d.chance(30) {
 			device["bindsToNode"] = true
 		}

@@ -60,7 +60,7 @@ func (g gen) devices(family string) *deviceDraw {
 	if g.chance(d.mix.taints) {
 		d.taintRules()
 	}
-	for range pick(g, 0, 1, 2) * min(1, d.mix.allocated) {
+	for range pick(g, 0, 1, 2, 3) * min(1, d.mix.allocated) {
 		d.strangerClaim()
 	}
 	for p := range g.between(2, 5) {
@@ -73,6 +73,9 @@ func drawDevices(g gen, family string, seed uint64, i int) *schedulingCase {
 	made := &schedulingCase{Name: fmt.Sprintf("%s-%d-%d", family, seed, i), Config: raw(g.config("basic")), draw: &g}
 	d := g.devices(family)
 	made.Objects, made.Pending = raws(d.objects), raws(d.pods)
+	if err := refusals(made.Objects); err != nil {
+		panic(fmt.Sprintf("%s: %v", made.Name, err)) // A mistake of the draw.
+	}
 	return made
 }
 
