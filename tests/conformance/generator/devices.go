@@ -46,7 +46,8 @@ type deviceDraw struct {
 	sliced int
 }
 
-func isOfDevices(family string) bool { return strings.HasPrefix(family, "devices") }
+// isOfDevices also knows the names of worked cases, which begin with case.
+func isOfDevices(family string) bool { return strings.HasPrefix(family, "devices") || family == "case" }
 
 func (g gen) devices(family string) *deviceDraw {
 	d := &deviceDraw{gen: g, mix: deviceFamilies[family]}

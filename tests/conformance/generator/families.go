@@ -14,7 +14,7 @@ var families = []string{
 	"hints-pods", "hints-volumes", "extenders", "outcomes",
 	"devices-exact", "devices-all", "devices-pools", "devices-match", "devices-prioritized", "devices-admin", "devices-counters",
 	"devices-capacity", "devices-taints", "devices-conditions", "devices-cel", "devices-config", "devices-allocated",
-	"devices-extended", "devices-names", "devices-mixed",
+	"devices-extended", "devices-names", "devices-mixed", "devices-worked",
 }
 
 // ofPods are the families whose pods look at other pods, ofVolumes those with storage.
@@ -34,6 +34,9 @@ func makeCase(family string, seed uint64, i int) (any, error) {
 	}
 	if family == "outcomes" {
 		return makeOutcome(g, seed, i)
+	}
+	if family == "devices-worked" {
+		return makeWorked(i)
 	}
 	for {
 		draw := drawCase
