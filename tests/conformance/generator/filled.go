@@ -53,6 +53,16 @@ func (f *filledInformer) replace(before, after runtime.Object) error {
 	return err
 }
 
+// takeBack undoes a replacement. What was there comes as a new object, since caches refuse an older version in its place.
+func (f *filledInformer) takeBack(before, after runtime.Object) {
+	if after != nil {
+		_ = f.replace(after, nil)
+	}
+	if before != nil {
+		_ = f.replace(nil, before)
+	}
+}
+
 // ofDevices are examples of the kinds whose informers have handlers that the plugin of devices depends on.
 var ofDevices = append([]runtime.Object{&resourceapi.ResourceClaim{}, &resourceapi.ResourceSlice{}, &resourceapi.DeviceClass{}}, newerKinds...)
 
