@@ -9,6 +9,9 @@ import (
 
 // makeHints draws clusters until a pod fits nowhere, then changes them.
 func makeHints(g gen, name string, seed uint64, i int) (any, error) {
+	if name == "hints-devices" {
+		return makeDeviceHints(g, seed, i)
+	}
 	for {
 		family := pick(g, "hints", "hints", "taints", "nodeaffinity", "ports")
 		switch name {

@@ -10,6 +10,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	resourceapi "k8s.io/api/resource/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
@@ -38,6 +39,10 @@ type cluster struct {
 	client    *fake.Clientset
 	informers informers.SharedInformerFactory
 	deleted   []string
+	// filled are the informers of devices by the type of their objects.
+	filled map[string]*filledInformer
+	// deallocated and deletedClaims are what PostFilter writes of claims.
+	deallocated, deletedClaims []string
 }
 
 // newCluster switches off batching, whose effects depend on timing, and for
@@ -73,7 +78,20 @@ func newClusterWith(configJSON json.RawMessage, objects []json.RawMessage, async
 	client.PrependReactor("patch", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return true, &v1.Pod{}, nil
 	})
+	client.PrependReactor("update", "resourceclaims", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		claim := action.(clienttesting.UpdateAction).GetObject().(*resourceapi.ResourceClaim)
+		if action.GetSubresource() == "status" && claim.Status.Allocation == nil {
+			c.deallocated = append(c.deallocated, claim.Namespace+"/"+claim.Name)
+		}
+		return true, claim, nil
+	})
+	client.PrependReactor("delete", "resourceclaims", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		claim := action.(clienttesting.DeleteAction)
+		c.deletedClaims = append(c.deletedClaims, claim.GetNamespace()+"/"+claim.GetName())
+		return true, nil, nil
+	})
 	c.informers = informers.NewSharedInformerFactory(client, 0)
+	c.filled = fillByHand(c.informers)
 	c.client = client
 	recorder := func(string) events.EventRecorderLogger { return recorded }
 	c.sched, err = scheduler.New(c.ctx, client, c.informers, nil, recorder,
@@ -149,6 +167,9 @@ func (c *cluster) add(raw json.RawMessage) error {
 		return storage.VolumeAttachments().Informer().GetIndexer().Add(object)
 	case *policyv1.PodDisruptionBudget:
 		return c.informers.Policy().V1().PodDisruptionBudgets().Informer().GetIndexer().Add(object)
+	}
+	if filled := c.filled[fmt.Sprintf("%T", decoded)]; filled != nil {
+		return filled.replace(nil, decoded)
 	}
 	return fmt.Errorf("objects of type %T are not known here", decoded)
 }

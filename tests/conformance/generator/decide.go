@@ -29,6 +29,13 @@ type decision struct {
 	UnschedulablePlugins []string                    `json:"unschedulablePlugins,omitempty"`
 	PendingPlugins       []string                    `json:"pendingPlugins,omitempty"`
 	Error                string                      `json:"error,omitempty"`
+	// Gated is why the plugin of devices keeps the pod out of the queue.
+	Gated string `json:"gated,omitempty"`
+	// Allocations are what each feasible node would give the claims without an allocation.
+	Allocations map[string][]claimAllocation `json:"allocations,omitempty"`
+	// Deallocated and DeletedClaims are what PostFilter writes of claims.
+	Deallocated   []string `json:"deallocated,omitempty"`
+	DeletedClaims []string `json:"deletedClaims,omitempty"`
 
 	state fwk.CycleState
 }
@@ -52,6 +59,11 @@ func (c *cluster) decide(pod *v1.Pod) decision {
 	if err := c.sched.Cache.UpdateSnapshot(c.log, snapshot); err != nil {
 		d.Error = err.Error()
 		return d
+	}
+	for _, plugin := range fw.PreEnqueuePlugins() {
+		if status := plugin.PreEnqueue(c.ctx, pod); plugin.Name() == "DynamicResources" && !status.IsSuccess() {
+			d.Gated = status.Message()
+		}
 	}
 	all, _ := snapshot.NodeInfos().List()
 	state := framework.NewCycleState()
@@ -80,11 +92,12 @@ func (c *cluster) decide(pod *v1.Pod) decision {
 		if err := d.score(c, fw, state, pod, feasible); err != nil {
 			d.Error = err.Error()
 		}
+		d.Allocations = allocationsOf(state, d.Feasible)
 		return d
 	}
 	fit := &framework.FitError{Pod: pod, NumAllNodes: len(all), Diagnosis: diagnosis}
 	if fw.HasPostFilterPlugins() {
-		c.deleted = nil
+		c.deleted, c.deallocated, c.deletedClaims = nil, nil, nil
 		result, status := fw.RunPostFilterPlugins(c.ctx, state, pod, diagnosis.NodeToStatus)
 		fit.Diagnosis.PostFilterMsg = status.Message()
 		if result != nil && result.NominatingInfo != nil {
@@ -92,6 +105,7 @@ func (c *cluster) decide(pod *v1.Pod) decision {
 		}
 		slices.Sort(c.deleted)
 		d.Victims = c.deleted
+		d.Deallocated, d.DeletedClaims = c.deallocated, c.deletedClaims
 	}
 	d.Message = fit.Error()
 	return d

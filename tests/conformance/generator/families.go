@@ -12,6 +12,9 @@ var families = []string{
 	"spread", "defaults", "interpod", "mixed", "preempt", "volumes", "capacity", "ephemeral", "attach",
 	"imagevolumes", "resized", "drivers", "namespaces",
 	"hints-pods", "hints-volumes", "extenders", "outcomes",
+	"devices-exact", "devices-all", "devices-pools", "devices-match", "devices-prioritized", "devices-admin", "devices-counters",
+	"devices-capacity", "devices-taints", "devices-conditions", "devices-cel", "devices-config", "devices-allocated",
+	"devices-extended", "devices-names", "devices-mixed", "devices-worked", "hints-devices",
 }
 
 // ofPods are the families whose pods look at other pods, ofVolumes those with storage.
@@ -32,11 +35,22 @@ func makeCase(family string, seed uint64, i int) (any, error) {
 	if family == "outcomes" {
 		return makeOutcome(g, seed, i)
 	}
+	if family == "devices-worked" {
+		return makeWorked(i)
+	}
 	for {
-		made := drawCase(g, family, seed, i)
+		draw := drawCase
+		if isOfDevices(family) {
+			draw = drawDevices
+		}
+		made := draw(g, family, seed, i)
 		// A drawn configuration may be invalid, or enable a plugin at one point without the point that prepares it,
 		// which upstream reports for each pod; another is drawn then, and where upstream panics.
-		if err := made.run(); !errors.Is(err, errConfig) && !errors.Is(err, errPanic) && (err != nil || !made.unprepared() && made.isStable(family)) {
+		err := made.run()
+		if err == nil && isOfDevices(family) && made.isDull() && !g.chance(20) {
+			continue
+		}
+		if !errors.Is(err, errConfig) && !errors.Is(err, errPanic) && (err != nil || !made.unprepared() && made.isStable(family)) {
 			return made, err
 		}
 	}
@@ -45,7 +59,7 @@ func makeCase(family string, seed uint64, i int) (any, error) {
 // isStable says whether nothing in the case depends on what upstream leaves to chance: the order of maps in which it
 // tries volumes of equal size, and the offset at which it begins to look for victims.
 func (s *schedulingCase) isStable(family string) bool {
-	if family != "preempt" && family != "extenders" && !slices.Contains(ofVolumes, drawnAs(family)) {
+	if !isOfDevices(family) && family != "preempt" && family != "extenders" && !slices.Contains(ofVolumes, drawnAs(family)) {
 		return true
 	}
 	first := canonical(raw(s))

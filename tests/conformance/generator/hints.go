@@ -2,9 +2,11 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/klog/v2"
@@ -104,6 +106,13 @@ func (ch *change) run(c *cluster, pod *v1.Pod, rejectedBy []string, registered [
 		return err
 	}
 	ch.Events, ch.Hints, ch.Moves = []string{}, map[string]map[string]string{}, false
+	// Claims and classes are looked up by hints, which come after the change is known.
+	if filled := c.filled[fmt.Sprintf("%T", first(after, before))]; filled != nil {
+		if err := filled.replace(before, after); err != nil {
+			return err
+		}
+		defer filled.takeBack(before, after)
+	}
 	var oldObject, newObject any
 	if before != nil {
 		oldObject = before
@@ -180,7 +189,7 @@ func eventsOf(before, after runtime.Object, waiting *v1.Pod) []fwk.ClusterEvent 
 	return nil
 }
 
-// resourceOf is the resource of events about an object of a storage kind.
+// resourceOf is the resource of events about an object of a kind of storage or devices.
 func resourceOf(object runtime.Object) fwk.EventResource {
 	switch object.(type) {
 	case *v1.PersistentVolume:
@@ -197,6 +206,12 @@ func resourceOf(object runtime.Object) fwk.EventResource {
 		return fwk.CSIStorageCapacity
 	case *storagev1.VolumeAttachment:
 		return fwk.VolumeAttachment
+	case *resourceapi.ResourceClaim:
+		return fwk.ResourceClaim
+	case *resourceapi.ResourceSlice:
+		return fwk.ResourceSlice
+	case *resourceapi.DeviceClass:
+		return fwk.DeviceClass
 	}
 	return ""
 }

@@ -33,7 +33,7 @@ type schedulingCase struct {
 	draw *gen
 }
 
-// run fills in the decisions, until the first that preempts. A panic of upstream's code is errPanic.
+// run fills in the decisions, until the first that preempts or writes claims. A panic of upstream's code is errPanic.
 func (s *schedulingCase) run() error {
 	s.Kubernetes = kubernetesVersion
 	if err := s.decide(); err != nil {
@@ -82,7 +82,7 @@ func (s *schedulingCase) decide() error {
 			}
 		}
 		s.Decisions = append(s.Decisions, d)
-		if d.Nominated != "" {
+		if d.Nominated != "" || len(d.Deallocated) > 0 || len(d.DeletedClaims) > 0 {
 			break
 		}
 	}
@@ -164,6 +164,9 @@ func generate(family string, seed uint64, cases int) error {
 	defer out.Flush()
 	encoder := json.NewEncoder(out)
 	encoder.SetEscapeHTML(false)
+	if family == "devices-worked" {
+		cases = min(cases, len(workedCases()))
+	}
 	for i := range cases {
 		made, err := makeCase(family, seed, i)
 		if err != nil {

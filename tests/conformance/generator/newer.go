@@ -4,6 +4,8 @@ package main
 
 import (
 	v1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/backend/queue"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
@@ -14,6 +16,9 @@ const kubernetesVersion = "1.37"
 
 // taintsWake says that plugins which wait for nodes wait for their taints too.
 const taintsWake = false
+
+// newerKinds are examples of the kinds of devices that the version watches and 1.36 does not.
+var newerKinds = []runtime.Object{&resourceapi.DeviceTaintRule{}}
 
 // updatesOf is the events of an update of a pod, which waits itself or not.
 func updatesOf(now, before *v1.Pod, waits bool) []fwk.ClusterEvent {

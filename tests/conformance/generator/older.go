@@ -4,6 +4,7 @@ package main
 
 import (
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/backend/queue"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
@@ -14,6 +15,9 @@ const kubernetesVersion = ""
 
 // taintsWake says that plugins which wait for nodes wait for their taints too.
 const taintsWake = true
+
+// newerKinds are examples of the kinds of devices that 1.37 watches and the version does not.
+var newerKinds []runtime.Object
 
 // updatesOf is the events of an update of a pod, whichever it is.
 func updatesOf(now, before *v1.Pod, _ bool) []fwk.ClusterEvent {
