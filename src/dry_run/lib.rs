@@ -6,6 +6,7 @@ pub mod anonymous;
 pub mod api;
 pub mod because;
 pub mod cases;
+mod claim_controller;
 mod disruption_controller;
 pub mod items;
 pub mod daemon_sets;
@@ -24,6 +25,7 @@ mod writes;
 pub mod world;
 
 pub use api::{Api, Fault, WatchEvent};
+pub use claim_controller::{ClaimController, Preparation, prepare};
 pub use disruption_controller::DisruptionController;
 pub use load::{Loaded, Makers, Others, load, load_pods};
 pub use run::{Options, Order, PodReport, Report, Standing, Waited, Watcher, run, run_watched};

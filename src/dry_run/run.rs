@@ -1,7 +1,7 @@
 //! [`Run`]: the machine on a cluster in memory, from the first pod to the report.
 
 use crate::remembered;
-use crate::{Api, DisruptionController, VolumeController, WatchEvent, World, Writes};
+use crate::{Api, ClaimController, DisruptionController, VolumeController, WatchEvent, World, Writes};
 use bayplan_engine::TieBreak;
 use bayplan_framework::{EventRecord, NotChecked, Would, WouldEffect};
 use bayplan_model::{Duration, Kind, Object, ObjectKey, PodInfo, PodKey, Snapshot, Symbol, Time};
@@ -238,6 +238,7 @@ pub(crate) struct Run<'w> {
     scheduler: Scheduler,
     server: Api,
     volumes: VolumeController,
+    claims: ClaimController,
     budgets: DisruptionController,
     /// How much of the server's log the scheduler has received.
     seen: usize,
@@ -275,6 +276,7 @@ impl<'w> Run<'w> {
             scheduler,
             server: Api::new(),
             volumes: VolumeController::default(),
+            claims: ClaimController::default(),
             budgets: DisruptionController::default(),
             seen: 0,
             now: options.start,
@@ -374,6 +376,7 @@ impl<'w> Run<'w> {
 
     /// What happened at the server, after its controllers have acted.
     fn unseen(&mut self) -> Vec<Input> {
+        self.claims.act(&mut self.server);
         self.volumes.act(&mut self.server);
         self.budgets.act(&mut self.server);
         let news = self.server.log().get(self.seen..).unwrap_or_default().iter();

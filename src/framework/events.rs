@@ -118,7 +118,8 @@ impl EventResource {
             | Kind::Service
             | Kind::ReplicationController
             | Kind::ReplicaSet
-            | Kind::StatefulSet => None,
+            | Kind::StatefulSet
+            | Kind::ResourceClaimTemplate => None,
         }
     }
 

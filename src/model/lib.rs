@@ -84,8 +84,9 @@ pub use objects::{
     ApiObject, ClaimReference, CsiDriver, CsiNode, CsiStorageCapacity, DaemonSet, Demand, DeviceClass,
     DeviceTaintRule, IntOrPercent, KINDS, Kind, KindName, KindRow, LookedUp, Namespace, Object, ObjectError,
     ObjectKey, ObjectMeta, PersistentVolume, PersistentVolumeClaim, PersistentVolumeSource,
-    PodDisruptionBudget, ReplicaSet, ReplicationController, ResourceClaim, ResourceSlice, Seen, Service,
-    StatefulSet, StorageClass, TopologyTerm, Typed, Unread, VolumeAttachment, downcast, looked_up,
+    PodDisruptionBudget, ReplicaSet, ReplicationController, ResourceClaim, ResourceClaimTemplate,
+    ResourceSlice, Seen, Service, StatefulSet, StorageClass, TopologyTerm, Typed, Unread, VolumeAttachment,
+    downcast, looked_up,
 };
 pub use pod::{Container, HostPort, OwnerReference, PodInfo, PodKey, QosClass, ScheduledCondition};
 pub use pod_annotations::{of_the_creator, pod_annotation_problem};

@@ -14,8 +14,8 @@ use super::typed::{Typed, parsed};
 use super::{
     CsiDriver, CsiNode, CsiStorageCapacity, DaemonSet, DeviceClass, DeviceTaintRule, KindName, Object,
     ObjectError, PersistentVolume, PersistentVolumeClaim, PodDisruptionBudget, ReplicaSet,
-    ReplicationController, ResourceClaim, ResourceSlice, Seen, Service, StatefulSet, StorageClass,
-    VolumeAttachment, decode, decode_json, namespace, node, pod,
+    ReplicationController, ResourceClaim, ResourceClaimTemplate, ResourceSlice, Seen, Service, StatefulSet,
+    StorageClass, VolumeAttachment, decode, decode_json, namespace, node, pod,
 };
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -76,6 +76,8 @@ kinds! {
     ResourceSlice,
     /// `resource.k8s.io/v1/DeviceTaintRule`.
     DeviceTaintRule,
+    /// `resource.k8s.io/v1/ResourceClaimTemplate`. The scheduler itself does not read it.
+    ResourceClaimTemplate,
     /// `resource.k8s.io/v1/ResourceClaim`.
     ResourceClaim,
 }
@@ -184,6 +186,14 @@ pub static KINDS: &[KindRow] = &[
         .since(DEVICES_SINCE),
     of::<DeviceTaintRule>("DeviceTaintRule", "resource.k8s.io", "devicetaintrules", false, Kinds::DEVICES)
         .since(TAINT_RULES_SINCE),
+    of::<ResourceClaimTemplate>(
+        "ResourceClaimTemplate",
+        "resource.k8s.io",
+        "resourceclaimtemplates",
+        true,
+        Kinds::DEVICES,
+    )
+    .since(DEVICES_SINCE),
     of::<ResourceClaim>("ResourceClaim", "resource.k8s.io", "resourceclaims", true, Kinds::DEVICES)
         .since(DEVICES_SINCE),
 ];

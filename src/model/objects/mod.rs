@@ -35,7 +35,7 @@ mod volume_attachment;
 pub use csi_driver::CsiDriver;
 pub use csi_node::CsiNode;
 pub use csi_storage_capacity::CsiStorageCapacity;
-pub use devices::{DeviceClass, DeviceTaintRule, ResourceClaim, ResourceSlice};
+pub use devices::{DeviceClass, DeviceTaintRule, ResourceClaim, ResourceClaimTemplate, ResourceSlice};
 pub use kind_name::KindName;
 pub use kinds::{KINDS, Kind, KindRow};
 pub use looked_up::{LookedUp, looked_up};

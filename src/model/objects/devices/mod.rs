@@ -12,6 +12,7 @@ mod request;
 mod slice;
 mod taint;
 mod taint_rule;
+mod template;
 
 pub use allocation::{
     AllocatedDevice, Allocation, AllocationConfig, ConfigSource, Consumer, DeviceStatus, StatusCondition,
@@ -29,6 +30,7 @@ pub use request::{
 pub use slice::{NodeChoice, ResourceSlice};
 pub use taint::{DeviceTaint, DeviceToleration};
 pub use taint_rule::DeviceTaintRule;
+pub use template::ResourceClaimTemplate;
 
 use super::read::Amount;
 use crate::quantity::Quantity;
