@@ -428,11 +428,12 @@ impl Quantity {
 impl std::ops::Add for Quantity {
     type Output = Self;
     fn add(self, other: Self) -> Self {
+        let decimal = self.decimal || other.decimal;
         if self.is_zero() {
-            return other;
+            return Self { decimal, ..other };
         }
         if other.is_zero() {
-            return self;
+            return Self { decimal, ..self };
         }
         // One digit more than the longer of the two; what then lies below the 38th is rounded up.
         let longest = self.size().max(other.size()) + 1;
@@ -448,8 +449,16 @@ impl std::ops::Add for Quantity {
             if quantity.mantissa < 0 { -size } else { size }
         };
         let mantissa = at_lowest(&self).saturating_add(at_lowest(&other));
-        let decimal = self.decimal || other.decimal || i64::try_from(mantissa).is_err();
+        let decimal = decimal || i64::try_from(mantissa).is_err();
         Self { mantissa, exponent: lowest, format: self.format, decimal }
+    }
+}
+
+/// The difference; takes the format of the second when the first is nothing.
+impl std::ops::Sub for Quantity {
+    type Output = Self;
+    fn sub(self, other: Self) -> Self {
+        self + -other
     }
 }
 
