@@ -316,6 +316,10 @@ impl ClusterEvent {
             ActionType::UPDATE_POD_SCHEDULING_GATES_ELIMINATED,
         );
         note(old.tolerations.len() != new.tolerations.len(), ActionType::UPDATE_POD_TOLERATION);
+        note(
+            old.generated_claims() != new.generated_claims(),
+            ActionType::UPDATE_POD_GENERATED_RESOURCE_CLAIM,
+        );
         if actions == ActionType::default() { ActionType::UPDATE_OTHER } else { actions }
     }
 
@@ -424,7 +428,7 @@ const NODE_ACTIONS: [(Kinds, ActionType); 9] = [
 ];
 
 /// What may happen to a pod, in upstream's order.
-const POD_ACTIONS: [ActionType; 8] = [
+const POD_ACTIONS: [ActionType; 9] = [
     ActionType::ADD,
     ActionType::DELETE,
     ActionType::UPDATE_POD_LABEL,
@@ -432,6 +436,7 @@ const POD_ACTIONS: [ActionType; 8] = [
     ActionType::UPDATE_POD_SCALE_UP,
     ActionType::UPDATE_POD_SCHEDULING_GATES_ELIMINATED,
     ActionType::UPDATE_POD_TOLERATION,
+    ActionType::UPDATE_POD_GENERATED_RESOURCE_CLAIM,
     ActionType::UPDATE_OTHER,
 ];
 
@@ -446,6 +451,7 @@ fn label_in_1_36(action: ActionType) -> Option<&'static str> {
         ActionType::UPDATE_POD_SCHEDULING_GATES_ELIMINATED => {
             "UnschedulablePodUpdatePodSchedulingGatesEliminated"
         }
+        ActionType::UPDATE_POD_GENERATED_RESOURCE_CLAIM => "UnschedulablePodUpdatePodGeneratedResourceClaim",
         ActionType::UPDATE_OTHER => "UnschedulablePodUpdate",
         _ => return None,
     })
@@ -503,4 +509,33 @@ pub enum QueueingHint {
     Skip,
     /// It may: the pod is tried again.
     Queue,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bayplan_model::testing::pod;
+    use bayplan_model::{KubernetesVersion, PodInfo};
+    use serde_json::{Value, json};
+
+    #[test]
+    fn claims_that_were_made_for_a_pod_are_an_event_of_their_own() {
+        let rows = VersionRows::of(KubernetesVersion::V1_36);
+        let of = |path: &str, value: Value| pod("p").set(path, value).build();
+        let actions = |old: &PodInfo, new: &PodInfo| ClusterEvent::actions_of_pod(Some(old), Some(new), rows);
+        let old = pod("p").build();
+        let made = ActionType::UPDATE_POD_GENERATED_RESOURCE_CLAIM;
+        let statuses = json!([{"name": "a", "resourceClaimName": "x"}, {"name": "b"}]);
+        let one = of("status.resourceClaimStatuses", statuses);
+        let turned = json!([{"name": "b"}, {"name": "a", "resourceClaimName": "x"}]);
+        let turned = of("status.resourceClaimStatuses", turned);
+        let extended = of("status.extendedResourceClaimStatus", json!({"resourceClaimName": "y"}));
+        assert_eq!(actions(&old, &one), made);
+        assert_eq!(actions(&one, &turned), made, "the order counts");
+        assert_eq!(actions(&old, &extended), made);
+        let claims = json!([{"name": "a", "resourceClaimName": "x"}]);
+        assert_eq!(actions(&old, &of("spec.resourceClaims", claims)), ActionType::UPDATE_OTHER);
+        let [event] = &*ClusterEvent::of_pod(Some(&old), Some(&one), rows) else { panic!("one event") };
+        assert_eq!(event.custom_label, Some("UnschedulablePodUpdatePodGeneratedResourceClaim"));
+    }
 }
