@@ -312,6 +312,23 @@ impl Quantity {
         self.scaled(0)
     }
 
+    /// Whole units, rounded up, of which 64 bits are kept, as upstream does where it does not look at the size.
+    pub fn low_value(&self) -> i64 {
+        self.checked_value().unwrap_or_else(|| {
+            let size = match u32::try_from(self.exponent) {
+                Ok(exponent) => self.mantissa.unsigned_abs().wrapping_mul(10u128.wrapping_pow(exponent)),
+                Err(_) => divide_up(self.mantissa.unsigned_abs(), -self.exponent, false),
+            } as i64;
+            if self.mantissa < 0 { size.wrapping_neg() } else { size }
+        })
+    }
+
+    /// The amount in another format.
+    #[must_use]
+    pub const fn with_format(self, format: QuantityFormat) -> Self {
+        Self { format, ..self }
+    }
+
     /// Thousandths, rounded up; `None` when they do not fit 64 bits.
     pub fn checked_milli_value(&self) -> Option<i64> {
         self.scaled(-3)
