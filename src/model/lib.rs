@@ -45,6 +45,8 @@ mod describe;
 pub mod testing;
 pub mod objects;
 mod selector_index;
+mod table;
+mod devices;
 mod requests;
 mod server_features;
 
@@ -58,6 +60,7 @@ pub use constraints::{
     Constraint, ConstraintKinds, PodAffinity, PodAffinityTerm, PodConstraints, PodVolume, SpreadConstraint,
     SpreadSelector, VolumeSource, WeightedTerm,
 };
+pub use devices::{AllocatedDevices, DeviceIndex, DeviceUse, Holder, PoolSlices, PoolUse};
 pub use duration::DurationError;
 pub use index::{Feeds, Index, IndexError, IndexKey};
 pub use kubernetes::{KubernetesVersion, VersionRow, VersionRowDef, VersionRowKind, VersionRows};

@@ -9,7 +9,6 @@ mod objects;
 mod pods;
 mod rows;
 mod state;
-mod table;
 
 pub use objects::{Assumption, at_or_above};
 pub use pods::PodEntry;

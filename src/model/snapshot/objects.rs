@@ -9,12 +9,12 @@
 //! Source: `pkg/scheduler/util/assumecache/assume_cache.go`, which drops an assumption with any newer version.
 
 use super::Snapshot;
-use super::table::{Placed, Table};
 use crate::changes::{Change, Delta, Kinds, Moved, ObjectDelta};
 use crate::objects::{ApiObject, Kind, LookedUp, ObjectKey, Typed, looked_up};
 use crate::pod::{PodInfo, PodKey};
 use crate::selector_index::Selects;
 use crate::symbol::Symbol;
+use crate::table::{Placed, Table};
 use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -30,6 +30,13 @@ impl<T> Default for Table<T> {
     }
 }
 
+/// Equal values, whatever the blocks.
+impl<T: Placed + Clone + PartialEq> PartialEq for Table<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.len == other.len && self.all().eq(other.all())
+    }
+}
+
 /// A block of twice this size is split.
 const HALF: usize = 64;
 

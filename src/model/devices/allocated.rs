@@ -1,0 +1,219 @@
+//! [`AllocatedDevices`]: which devices claims hold, whichever scheduler allocated them and whether or not a slice still
+//! lists them.
+//!
+//! Upstream keeps a plain set, from which the first of two claims with one device takes it; here a device is free when no
+//! claim holds it. Neither does an allocation that changes at once leave devices behind.
+//!
+//! Source: `pkg/scheduler/framework/plugins/dynamicresources/allocateddevices.go`.
+
+use crate::objects::ResourceClaim;
+use crate::objects::devices::{AllocatedDevice, Allocation, DeviceId, PoolId};
+use crate::quantity::Quantity;
+use crate::symbol::Symbol;
+use crate::table::{Placed, Table};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// Names a claim.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Holder {
+    /// Its namespace.
+    pub namespace: Symbol,
+    /// Its name.
+    pub name: Symbol,
+}
+
+impl Holder {
+    pub(super) fn of(claim: &ResourceClaim) -> Self {
+        Self { namespace: claim.metadata.namespace.clone(), name: claim.metadata.name.clone() }
+    }
+}
+
+/// What is allocated of a device. Results with `adminAccess` take nothing.
+#[derive(Clone, PartialEq, Debug)]
+pub struct DeviceUse {
+    name: Symbol,
+    /// The results that hold it: by claim and position, in its allocation.
+    holds: BTreeMap<(Holder, usize), Arc<Allocation>>,
+    dedicated: bool,
+    shares: BTreeSet<Symbol>,
+    consumed: BTreeMap<Symbol, Quantity>,
+}
+
+impl Placed for DeviceUse {
+    fn place(&self) -> (&Symbol, &Symbol) {
+        (&self.name, &self.name)
+    }
+}
+
+impl DeviceUse {
+    fn new(name: Symbol) -> Self {
+        let (shares, consumed) = (BTreeSet::new(), BTreeMap::new());
+        Self { name, holds: BTreeMap::new(), dedicated: false, shares, consumed }
+    }
+
+    /// The name of the device in its pool.
+    pub fn name(&self) -> &Symbol {
+        &self.name
+    }
+
+    /// Whether a claim has it for itself.
+    pub fn is_dedicated(&self) -> bool {
+        self.dedicated
+    }
+
+    /// The identifiers of its shares.
+    pub fn shares(&self) -> &BTreeSet<Symbol> {
+        &self.shares
+    }
+
+    /// What all shares together take of its capacities; empty when that is nothing.
+    pub fn consumed(&self) -> &BTreeMap<Symbol, Quantity> {
+        &self.consumed
+    }
+
+    /// The claims that hold it, by namespace and name, each once.
+    pub fn holders(&self) -> impl Iterator<Item = &Holder> {
+        let mut last = None;
+        self.holds
+            .keys()
+            .map(|(holder, _)| holder)
+            .filter(move |holder| last.replace(*holder) != Some(*holder))
+    }
+
+    fn results(&self) -> impl Iterator<Item = &AllocatedDevice> {
+        self.holds.iter().filter_map(|((_, at), allocation)| allocation.devices.results.get(*at))
+    }
+
+    /// Derives what is asked for from the results: sums in the order of claims, so that the format of an amount does not
+    /// depend on the order of events.
+    fn sum(&mut self) {
+        let dedicated = self.results().any(|result| result.share.is_none());
+        let shares = self.results().filter_map(|result| result.share.clone()).collect();
+        let mut consumed = BTreeMap::new();
+        for result in self.results().filter(|result| result.share.is_some()) {
+            for (name, amount) in result.consumed_capacity.iter().flatten() {
+                let sum: &mut Quantity = consumed.entry(name.clone()).or_insert(Quantity::ZERO);
+                *sum = *sum + *amount;
+            }
+        }
+        if consumed.values().all(Quantity::is_zero) {
+            consumed.clear();
+        }
+        (self.dedicated, self.shares, self.consumed) = (dedicated, shares, consumed);
+    }
+}
+
+/// What is allocated of the devices of a pool.
+#[derive(Clone, PartialEq, Debug)]
+pub struct PoolUse {
+    id: PoolId,
+    devices: Table<DeviceUse>,
+}
+
+impl Placed for PoolUse {
+    fn place(&self) -> (&Symbol, &Symbol) {
+        (&self.id.driver, &self.id.name)
+    }
+}
+
+impl PoolUse {
+    /// Which pool.
+    pub fn id(&self) -> &PoolId {
+        &self.id
+    }
+
+    /// A device, if anything of it is allocated.
+    pub fn device(&self, name: &Symbol) -> Option<&DeviceUse> {
+        self.devices.get(name, name)
+    }
+
+    /// The devices of which something is allocated, by name.
+    pub fn devices(&self) -> impl Iterator<Item = &DeviceUse> {
+        self.devices.all()
+    }
+}
+
+/// What is allocated, by pool and device.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct AllocatedDevices {
+    pools: Table<PoolUse>,
+}
+
+impl AllocatedDevices {
+    /// The pool, if anything of its devices is allocated. Who asks about many devices of a pool asks for it once.
+    pub fn pool(&self, pool: &PoolId) -> Option<&PoolUse> {
+        self.pools.get(&pool.driver, &pool.name)
+    }
+
+    /// The pools of whose devices something is allocated, by driver and name.
+    pub fn pools(&self) -> impl Iterator<Item = &PoolUse> {
+        self.pools.all()
+    }
+
+    /// The device, if anything of it is allocated.
+    pub fn device(&self, device: &DeviceId) -> Option<&DeviceUse> {
+        self.pool(&device.pool)?.device(&device.name)
+    }
+
+    /// Whether a claim has the device for itself.
+    pub fn is_taken(&self, device: &DeviceId) -> bool {
+        self.device(device).is_some_and(DeviceUse::is_dedicated)
+    }
+
+    /// Whether anything of the device is allocated: with the feature gate of shared devices off a share counts as the
+    /// whole device.
+    pub fn has_any(&self, device: &DeviceId) -> bool {
+        self.device(device).is_some()
+    }
+
+    /// The claims that hold the device, by namespace and name.
+    pub fn holders(&self, device: &DeviceId) -> impl Iterator<Item = &Holder> {
+        self.device(device).into_iter().flat_map(DeviceUse::holders)
+    }
+
+    /// Takes note of a claim. Returns whether its allocation changed.
+    pub(super) fn change(&mut self, before: Option<&ResourceClaim>, after: Option<&ResourceClaim>) -> bool {
+        let of = |claim: Option<&ResourceClaim>| claim.and_then(|claim| claim.allocation.clone());
+        let (was, is) = (of(before), of(after));
+        if was == is {
+            return false;
+        }
+        if let Some((claim, allocation)) = before.zip(was) {
+            self.edit(&Holder::of(claim), &allocation, false);
+        }
+        if let Some((claim, allocation)) = after.zip(is) {
+            self.edit(&Holder::of(claim), &allocation, true);
+        }
+        true
+    }
+
+    /// Adds or removes the results of an allocation.
+    fn edit(&mut self, holder: &Holder, allocation: &Arc<Allocation>, add: bool) {
+        for (at, result) in allocation.devices.results.iter().enumerate() {
+            if result.admin_access {
+                continue;
+            }
+            let DeviceId { pool: id, name } = result.id();
+            let mut pool = self
+                .pool(&id)
+                .cloned()
+                .unwrap_or_else(|| PoolUse { id: id.clone(), devices: Table::default() });
+            let mut device = pool.device(&name).cloned().unwrap_or_else(|| DeviceUse::new(name.clone()));
+            let key = (holder.clone(), at);
+            match add {
+                true => drop(device.holds.insert(key, allocation.clone())),
+                false => drop(device.holds.remove(&key)),
+            }
+            device.sum();
+            match device.holds.is_empty() {
+                true => drop(pool.devices.remove(&name, &name)),
+                false => drop(pool.devices.put(device)),
+            }
+            match pool.devices.len() {
+                0 => drop(self.pools.remove(&id.driver, &id.name)),
+                _ => drop(self.pools.put(pool)),
+            }
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! [`DeviceIndex`]: what decisions about devices look up: slices by pool and node, taints of rules, what is allocated,
+//! classes by extended resource, and the claims of extended resources.
+
+mod allocated;
+mod classes;
+mod special;
+mod slices;
+mod taint_rules;
+#[cfg(test)]
+mod tests;
+
+pub use allocated::{AllocatedDevices, DeviceUse, Holder, PoolUse};
+pub use slices::PoolSlices;
+
+use crate::changes::{Delta, Moves};
+use crate::index::{Feeds, Index, IndexKey};
+use crate::objects::devices::{DeviceId, DeviceTaint, PoolId};
+use crate::objects::{ApiObject, DeviceClass, DeviceTaintRule, ResourceClaim, ResourceSlice, Typed, Unread};
+use crate::snapshot::Snapshot;
+use crate::symbol::Symbol;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Slices, allocations, classes and claims of devices, as readers of the snapshot see them: with assumptions. Objects in
+/// it may be of an earlier version that differs in nothing that is read.
+///
+/// Source: `pkg/scheduler/framework/plugins/dynamicresources/{allocateddevices,dra_manager}.go`.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct DeviceIndex {
+    slices: slices::Slices,
+    rules: taint_rules::TaintRules,
+    allocated: AllocatedDevices,
+    classes: classes::Classes,
+    special: special::SpecialClaims,
+    slices_revision: Unread<u64>,
+    allocated_revision: Unread<u64>,
+}
+
+/// A number that no state of any index had before.
+fn next_revision() -> Unread<u64> {
+    static LAST: AtomicU64 = AtomicU64::new(0);
+    Unread(LAST.fetch_add(1, Ordering::Relaxed) + 1)
+}
+
+impl DeviceIndex {
+    /// Its key. All profiles share it.
+    pub fn key() -> IndexKey {
+        IndexKey(Symbol::new("DynamicResources"))
+    }
+
+    /// The slices of a pool, by name.
+    pub fn pool(&self, pool: &PoolId) -> impl Iterator<Item = &Arc<ResourceSlice>> {
+        self.slices.pool(pool).into_iter().flat_map(PoolSlices::slices)
+    }
+
+    /// All pools that have slices, by driver and name.
+    pub fn pools(&self) -> impl Iterator<Item = &PoolSlices> {
+        self.slices.pools()
+    }
+
+    /// The slices that name this node, by name.
+    pub fn slices_of(&self, node: &Symbol) -> impl Iterator<Item = &Arc<ResourceSlice>> {
+        self.slices.of_node(node)
+    }
+
+    /// The slices that name no node, by name.
+    pub fn slices_of_no_node(&self) -> impl Iterator<Item = &Arc<ResourceSlice>> {
+        self.slices.of_no_node()
+    }
+
+    /// The taints that rules add to those of the device itself: first of the rules that select by less than driver and
+    /// pool, by name of the rule. The feature gate of rules decides whether they count.
+    ///
+    /// Source: `dynamic-resource-allocation/resourceslice/tracker`.
+    pub fn taints_of<'i>(&'i self, device: &DeviceId) -> impl Iterator<Item = &'i DeviceTaint> {
+        self.rules.taints_of(device)
+    }
+
+    /// Whether there are rules at all.
+    pub fn has_taint_rules(&self) -> bool {
+        !self.rules.is_empty()
+    }
+
+    /// What is allocated to claims.
+    pub fn allocated(&self) -> &AllocatedDevices {
+        &self.allocated
+    }
+
+    /// The class that stands for an extended resource of this name: the newest that names it, of equally old ones the
+    /// one with the smaller name; or the one whose name follows `deviceclass.resource.kubernetes.io/`.
+    pub fn class_of_resource(&self, resource: &Symbol) -> Option<&Arc<DeviceClass>> {
+        self.classes.of_resource(resource)
+    }
+
+    /// Namespace and name of the claim that was made for the extended resources of a pod: of several the first. The
+    /// pod controls it.
+    ///
+    /// Source: `extendeddynamicresources.go`, `findExtendedResourceClaim`.
+    pub fn special_claim_of(&self, uid: &Symbol, pod: &Symbol) -> Option<&Holder> {
+        self.special.of(uid, pod)
+    }
+
+    /// Changes with every change of slices and of rules that taint devices. Two indexes with one number have equal slices
+    /// and rules, forks included.
+    pub fn slices_revision(&self) -> u64 {
+        self.slices_revision.0
+    }
+
+    /// Changes with every change of what is allocated, as [`DeviceIndex::slices_revision`] does.
+    pub fn allocated_revision(&self) -> u64 {
+        self.allocated_revision.0
+    }
+
+    fn change(&mut self, before: Option<&Arc<dyn ApiObject>>, after: Option<&Arc<dyn ApiObject>>) {
+        if let Some((before, after)) = both::<ResourceClaim>(before, after) {
+            if self.allocated.change(before.as_deref(), after.as_deref()) {
+                self.allocated_revision = next_revision();
+            }
+            self.special.change(before.as_deref(), after.as_deref());
+        } else if let Some((before, after)) = both::<ResourceSlice>(before, after) {
+            self.slices.change(before.as_deref(), after);
+            self.slices_revision = next_revision();
+        } else if let Some((before, after)) = both::<DeviceTaintRule>(before, after) {
+            self.rules.change(before.as_deref(), after);
+            self.slices_revision = next_revision();
+        } else if let Some((before, after)) = both::<DeviceClass>(before, after) {
+            self.classes.change(before.as_deref(), after);
+        }
+    }
+}
+
+/// Two versions of an object of a kind; `None` when neither is of it.
+#[allow(clippy::type_complexity)] // a pair of what may be absent
+fn both<T: Typed>(
+    before: Option<&Arc<dyn ApiObject>>,
+    after: Option<&Arc<dyn ApiObject>>,
+) -> Option<(Option<Arc<T>>, Option<Arc<T>>)> {
+    let typed = |object: &Arc<dyn ApiObject>| object.clone().shared().downcast_ref::<Arc<T>>().cloned();
+    let of_kind = before.or(after).is_some_and(|object| object.kind() == T::KIND);
+    of_kind.then(|| (before.and_then(typed), after.and_then(typed)))
+}
+
+impl Index for DeviceIndex {
+    fn feeds(&self) -> Feeds {
+        Feeds::OBJECTS
+    }
+
+    fn apply(&mut self, delta: &Delta<'_>, _: &Snapshot, _: &mut Moves) {
+        if let Some(object) = &delta.object {
+            self.change(object.before.as_ref(), object.after.as_ref());
+        }
+    }
+
+    fn rebuild(&mut self, snapshot: &Snapshot) {
+        let revision = next_revision();
+        *self = Self { slices_revision: revision, allocated_revision: revision, ..Self::default() };
+        for claim in snapshot.objects::<ResourceClaim>() {
+            self.allocated.change(None, Some(claim));
+            self.special.change(None, Some(claim));
+        }
+        for slice in snapshot.objects::<ResourceSlice>() {
+            self.slices.change(None, Some(slice.clone()));
+        }
+        for rule in snapshot.objects::<DeviceTaintRule>() {
+            self.rules.change(None, Some(rule.clone()));
+        }
+        for class in snapshot.objects::<DeviceClass>() {
+            self.classes.change(None, Some(class.clone()));
+        }
+    }
+
+    fn fork(&self) -> Box<dyn Index> {
+        Box::new(self.clone())
+    }
+}

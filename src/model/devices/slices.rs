@@ -1,0 +1,132 @@
+//! Slices by pool and by node.
+
+use crate::objects::ResourceSlice;
+use crate::objects::devices::PoolId;
+use crate::symbol::Symbol;
+use crate::table::{Placed, Table};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+type ByName = BTreeMap<Symbol, Arc<ResourceSlice>>;
+
+/// A pool and its slices.
+#[derive(Clone, PartialEq, Debug)]
+pub struct PoolSlices {
+    id: PoolId,
+    slices: ByName,
+}
+
+impl PoolSlices {
+    /// Which pool.
+    pub fn id(&self) -> &PoolId {
+        &self.id
+    }
+
+    /// Its slices, by name, of every generation.
+    pub fn slices(&self) -> impl Iterator<Item = &Arc<ResourceSlice>> {
+        self.slices.values()
+    }
+}
+
+impl Placed for PoolSlices {
+    fn place(&self) -> (&Symbol, &Symbol) {
+        (&self.id.driver, &self.id.name)
+    }
+}
+
+/// The slices that name a node.
+#[derive(Clone, PartialEq, Debug)]
+struct NodeSlices {
+    node: Symbol,
+    slices: ByName,
+}
+
+impl Placed for NodeSlices {
+    fn place(&self) -> (&Symbol, &Symbol) {
+        (&self.node, &self.node)
+    }
+}
+
+impl Placed for Arc<ResourceSlice> {
+    fn place(&self) -> (&Symbol, &Symbol) {
+        (&self.metadata.namespace, &self.metadata.name)
+    }
+}
+
+/// All slices.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub(super) struct Slices {
+    pools: Table<PoolSlices>,
+    by_node: Table<NodeSlices>,
+    elsewhere: Table<Arc<ResourceSlice>>,
+}
+
+impl Slices {
+    pub(super) fn pool(&self, pool: &PoolId) -> Option<&PoolSlices> {
+        self.pools.get(&pool.driver, &pool.name)
+    }
+
+    pub(super) fn pools(&self) -> impl Iterator<Item = &PoolSlices> {
+        self.pools.all()
+    }
+
+    pub(super) fn of_node(&self, node: &Symbol) -> impl Iterator<Item = &Arc<ResourceSlice>> {
+        self.by_node.get(node, node).into_iter().flat_map(|node| node.slices.values())
+    }
+
+    pub(super) fn of_no_node(&self) -> impl Iterator<Item = &Arc<ResourceSlice>> {
+        self.elsewhere.all()
+    }
+
+    pub(super) fn change(&mut self, before: Option<&ResourceSlice>, after: Option<Arc<ResourceSlice>>) {
+        if let Some(before) = before {
+            self.remove(before);
+        }
+        if let Some(after) = after {
+            self.add(after);
+        }
+    }
+
+    fn add(&mut self, slice: Arc<ResourceSlice>) {
+        let name = &slice.metadata.name;
+        let mut pool = self
+            .pool(&slice.pool)
+            .cloned()
+            .unwrap_or_else(|| PoolSlices { id: slice.pool.clone(), slices: ByName::new() });
+        pool.slices.insert(name.clone(), slice.clone());
+        self.pools.put(pool);
+        let node = &slice.nodes.node_name;
+        if node.is_empty() {
+            self.elsewhere.put(slice);
+            return;
+        }
+        let mut of_node = self
+            .by_node
+            .get(node, node)
+            .cloned()
+            .unwrap_or_else(|| NodeSlices { node: node.clone(), slices: ByName::new() });
+        of_node.slices.insert(name.clone(), slice.clone());
+        self.by_node.put(of_node);
+    }
+
+    fn remove(&mut self, slice: &ResourceSlice) {
+        let (pool, name) = (&slice.pool, &slice.metadata.name);
+        if let Some(mut known) = self.pool(pool).cloned() {
+            known.slices.remove(name);
+            match known.slices.is_empty() {
+                true => drop(self.pools.remove(&pool.driver, &pool.name)),
+                false => drop(self.pools.put(known)),
+            }
+        }
+        let node = &slice.nodes.node_name;
+        if node.is_empty() {
+            self.elsewhere.remove(&slice.metadata.namespace, name);
+        } else if let Some(mut known) = self.by_node.get(node, node).cloned() {
+            known.slices.remove(name);
+            match known.slices.is_empty() {
+                true => drop(self.by_node.remove(node, node)),
+                false => drop(self.by_node.put(known)),
+            }
+        }
+    }
+}
