@@ -3,3 +3,28 @@
 //! Source: `k8s.io/dynamic-resource-allocation/structured/internal/incubating`, `k8s.io/dynamic-resource-allocation/cel`.
 
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
+
+mod allocator;
+mod candidate;
+mod capacity;
+mod constraints;
+mod counters;
+mod device;
+mod features;
+mod node_choice;
+mod pools;
+mod request;
+mod result;
+mod result_config;
+mod score;
+mod search;
+mod selectable;
+mod selects;
+mod shares;
+mod validate;
+
+pub use allocator::{Allocator, NotAllocated};
+pub use device::DeviceOf;
+pub use features::AllocatorFeatures;
+pub use score::score;
+pub use selects::{SelectError, Selects};

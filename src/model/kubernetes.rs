@@ -195,6 +195,46 @@ version_rows! {
         "The text of a pod for which preemption found a node does not name it." =>
         "The text ends with `preemption: found a potential placement for pod on node NODE, preempting N victims`.",
         "framework/preemption/preemption.go";
+    AllOfFullDevices "all-of-full-devices" Decision [DynamicResources] [DRAConsumableCapacity]
+        "A request of all devices leaves out those whose capacity is used up." =>
+        "A request of all devices counts those whose capacity is used up, and fails.",
+        "dynamic-resource-allocation/structured/internal/incubating/allocator_incubating.go";
+    CapacityFaults "capacity-faults" Decision [DynamicResources] [DRAConsumableCapacity]
+        "A requested capacity that 64 bits do not hold, or that is negative, is computed on; a step gives `1Ki` for 1024." =>
+        "Such a capacity is an error, and a step gives the format of the step.",
+        "dynamic-resource-allocation/structured/internal/incubating/consumable_capacity.go";
+    DistinctDevices "distinct-devices" Decision [DynamicResources] [DRAConsumableCapacity]
+        "`distinctAttribute` compares a device with the last one of each request." =>
+        "`distinctAttribute` compares a device with all others.",
+        "dynamic-resource-allocation/structured/internal/incubating/constraint.go";
+    CountersOfDriver "counters-of-driver" Decision [DynamicResources] [DRAPartitionableDevices]
+        "Pools of one name share their counters, whichever driver they are of." =>
+        "Each driver's pool has counters of its own.",
+        "dynamic-resource-allocation/structured/internal/incubating/allocator_incubating.go";
+    SharedCountersOnce "shared-counters-once" Decision [DynamicResources] [DRAPartitionableDevices]
+        "A further share of a device without capacity takes its counters again." =>
+        "A further share of a device takes no counters.",
+        "dynamic-resource-allocation/structured/internal/incubating/allocator_incubating.go";
+    CounterSlicesOfNode "counter-slices-of-node" Decision [DynamicResources] [DRAPartitionableDevices]
+        "A slice with shared counters counts on every node, so that its pool can be incomplete or invalid on nodes without its devices." =>
+        "A slice with shared counters counts on the nodes that it is for.",
+        "dynamic-resource-allocation/structured/internal/incubating/pools_incubating.go";
+    NewDeviceFields "new-device-fields" Decision [DynamicResources] []
+        "`compatibilityGroups` of devices and `derivedAttributes` of requests are unknown, and do nothing." =>
+        "A slice with `compatibilityGroups` is left out, which leaves its pool incomplete, and `derivedAttributes` are an error.",
+        "dynamic-resource-allocation/structured/internal/incubating/compatibility_groups.go";
+    ConfigOnce "config-once" Decision [DynamicResources] []
+        "The allocation of a claim has a configuration for several requests once for each, with their names." =>
+        "The allocation of a claim has each configuration once, without names of requests if it is for all.",
+        "dynamic-resource-allocation/structured/internal/incubating/allocator_incubating.go";
+    DeviceLimitText "device-limit-text" Text [DynamicResources] []
+        "A claim of more than 32 devices is refused with their number." =>
+        "The request with which a claim has more than 32 devices is named.",
+        "dynamic-resource-allocation/structured/internal/incubating/allocator_incubating.go";
+    SelectorDeviceText "selector-device-text" Text [DynamicResources] []
+        "An error of a selector at run time does not name the device." =>
+        "An error of a selector at run time names the device and, for a missing key, what to write instead.",
+        "dynamic-resource-allocation/structured/internal/incubating/allocator_incubating.go";
     TaintWakeUps "taint-wake-ups" WakeUp [] []
         "A change of taints wakes also pods that other filters refused." =>
         "A change of taints wakes only pods that a plugin which reads taints refused.",
@@ -233,11 +273,11 @@ version_rows! {
         "apis/config/v1/default_plugins.go";
 }
 
-const _: () = assert!(VersionRow::ALL.len() <= u32::BITS as usize);
+const _: () = assert!(VersionRow::ALL.len() <= u64::BITS as usize);
 
 /// A set of differences: what is decided as 1.37 decides it. `default()` is all of them, which is 1.37.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct VersionRows(u32);
+pub struct VersionRows(u64);
 
 impl Default for VersionRows {
     fn default() -> Self {

@@ -312,6 +312,23 @@ impl Quantity {
         self.scaled(0)
     }
 
+    /// Whole units, rounded up, of which 64 bits are kept, as upstream does where it does not look at the size.
+    pub fn low_value(&self) -> i64 {
+        self.checked_value().unwrap_or_else(|| {
+            let size = match u32::try_from(self.exponent) {
+                Ok(exponent) => self.mantissa.unsigned_abs().wrapping_mul(10u128.wrapping_pow(exponent)),
+                Err(_) => divide_up(self.mantissa.unsigned_abs(), -self.exponent, false),
+            } as i64;
+            if self.mantissa < 0 { size.wrapping_neg() } else { size }
+        })
+    }
+
+    /// The amount in another format.
+    #[must_use]
+    pub const fn with_format(self, format: QuantityFormat) -> Self {
+        Self { format, ..self }
+    }
+
     /// Thousandths, rounded up; `None` when they do not fit 64 bits.
     pub fn checked_milli_value(&self) -> Option<i64> {
         self.scaled(-3)
@@ -411,11 +428,12 @@ impl Quantity {
 impl std::ops::Add for Quantity {
     type Output = Self;
     fn add(self, other: Self) -> Self {
+        let decimal = self.decimal || other.decimal;
         if self.is_zero() {
-            return other;
+            return Self { decimal, ..other };
         }
         if other.is_zero() {
-            return self;
+            return Self { decimal, ..self };
         }
         // One digit more than the longer of the two; what then lies below the 38th is rounded up.
         let longest = self.size().max(other.size()) + 1;
@@ -431,8 +449,16 @@ impl std::ops::Add for Quantity {
             if quantity.mantissa < 0 { -size } else { size }
         };
         let mantissa = at_lowest(&self).saturating_add(at_lowest(&other));
-        let decimal = self.decimal || other.decimal || i64::try_from(mantissa).is_err();
+        let decimal = decimal || i64::try_from(mantissa).is_err();
         Self { mantissa, exponent: lowest, format: self.format, decimal }
+    }
+}
+
+/// The difference; takes the format of the second when the first is nothing.
+impl std::ops::Sub for Quantity {
+    type Output = Self;
+    fn sub(self, other: Self) -> Self {
+        self + -other
     }
 }
 

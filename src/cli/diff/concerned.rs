@@ -65,7 +65,17 @@ impl Concerned {
             | VersionRow::MissingDrivers
             | VersionRow::ImageVolumes
             | VersionRow::NamespaceSelectors
-            | VersionRow::NodeNameFirst => self.pending.contains(&row),
+            | VersionRow::NodeNameFirst
+            | VersionRow::AllOfFullDevices
+            | VersionRow::CapacityFaults
+            | VersionRow::DistinctDevices
+            | VersionRow::CountersOfDriver
+            | VersionRow::SharedCountersOnce
+            | VersionRow::CounterSlicesOfNode
+            | VersionRow::NewDeviceFields
+            | VersionRow::ConfigOnce
+            | VersionRow::DeviceLimitText
+            | VersionRow::SelectorDeviceText => self.pending.contains(&row),
             VersionRow::BindRetries
             | VersionRow::EventLabels
             | VersionRow::QueuedEntities

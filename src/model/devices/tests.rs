@@ -1,1 +1,356 @@
+//! The index against its definition, and what it answers case by case.
 
+use super::{DeviceIndex, Holder};
+use crate::changes::Change;
+use crate::index::Index;
+use crate::objects::devices::{DeviceId, PoolId};
+use crate::objects::{ApiObject, Object, ResourceClaim, Typed};
+use crate::pod::PodKey;
+use crate::quantity::Quantity;
+use crate::snapshot::Snapshot;
+use crate::symbol::Symbol;
+use crate::testing::{Random, object_of};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+fn object(kind: &str, mut value: Value) -> Arc<dyn ApiObject> {
+    value["apiVersion"] = json!("resource.k8s.io/v1");
+    value["kind"] = json!(kind);
+    match object_of(value) {
+        Object::Other(object) => object,
+        other => panic!("not of the table: {other:?}"),
+    }
+}
+
+fn snapshot() -> Snapshot {
+    let mut snapshot = Snapshot::default();
+    snapshot.add_index(DeviceIndex::key(), Box::new(DeviceIndex::default()));
+    snapshot
+}
+
+fn index(snapshot: &Snapshot) -> &DeviceIndex {
+    snapshot.index(&DeviceIndex::key()).unwrap()
+}
+
+fn see(snapshot: &mut Snapshot, kind: &str, value: Value) {
+    snapshot.apply(Change::ObjectSeen { object: object(kind, value) });
+}
+
+fn lose(snapshot: &mut Snapshot, kind: &str, value: Value) {
+    snapshot.apply(Change::ObjectGone { key: object(kind, value).key() });
+}
+
+fn pool(name: &str) -> PoolId {
+    PoolId { driver: "d.ex".into(), name: name.into() }
+}
+
+fn device(name: &str) -> DeviceId {
+    DeviceId { pool: pool("p"), name: name.into() }
+}
+
+fn result(device: &str, more: Value) -> Value {
+    let mut result = json!({"request": "r", "driver": "d.ex", "pool": "p", "device": device});
+    result.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    result
+}
+
+fn claim(name: &str, results: &[Value]) -> Value {
+    let status = match results.is_empty() {
+        true => json!({}),
+        false => json!({"allocation": {"devices": {"results": results}}}),
+    };
+    json!({"metadata": {"name": name, "namespace": "ns", "uid": name}, "spec": {}, "status": status})
+}
+
+fn slice(name: &str, pool: &str, node: &str) -> Value {
+    let spec = match node {
+        "" => json!({"driver": "d.ex", "pool": {"name": pool}, "allNodes": true}),
+        node => json!({"driver": "d.ex", "pool": {"name": pool}, "nodeName": node}),
+    };
+    json!({"metadata": {"name": name}, "spec": spec})
+}
+
+fn names<'a, T: Typed>(of: impl Iterator<Item = &'a Arc<T>>) -> Vec<&'a str> {
+    of.map(|object| object.metadata().name.as_str()).collect()
+}
+
+fn text(amounts: &BTreeMap<Symbol, Quantity>) -> Vec<String> {
+    amounts.iter().map(|(name, amount)| format!("{name}={amount}")).collect()
+}
+
+#[test]
+fn slices_are_found_by_pool_and_by_node() {
+    let mut s = snapshot();
+    for (name, pool, node) in
+        [("s2", "p", "n1"), ("s1", "p", "n2"), ("s3", "p", ""), ("s4", "q", "n1"), ("s0", "q", "")]
+    {
+        see(&mut s, "ResourceSlice", slice(name, pool, node));
+    }
+    let before = index(&s).slices_revision();
+    let fork = s.clone();
+    assert_eq!(names(index(&s).pool(&pool("p"))), ["s1", "s2", "s3"]);
+    assert_eq!(names(index(&s).slices_of(&"n1".into())), ["s2", "s4"]);
+    assert_eq!(names(index(&s).slices_of_no_node()), ["s0", "s3"]);
+    // A slice that moves to another pool and node leaves the old ones.
+    see(&mut s, "ResourceSlice", slice("s2", "r", "n3"));
+    lose(&mut s, "ResourceSlice", slice("s0", "q", ""));
+    lose(&mut s, "ResourceSlice", slice("s4", "q", "n1"));
+    let pools: Vec<_> = index(&s).pools().map(|pool| pool.id().to_string()).collect();
+    assert_eq!(pools, ["d.ex/p", "d.ex/r"]);
+    assert_eq!(names(index(&s).slices_of(&"n1".into())), [""; 0]);
+    assert_eq!(names(index(&s).slices_of(&"n3".into())), ["s2"]);
+    assert_ne!(index(&s).slices_revision(), before);
+    assert_eq!(index(&fork).slices_revision(), before);
+    assert_eq!(names(index(&fork).pool(&pool("q"))), ["s0", "s4"]);
+}
+
+#[test]
+fn rules_taint_devices() {
+    let mut s = snapshot();
+    let rule = |name: &str, selector: Value| {
+        let spec = json!({"deviceSelector": selector, "taint": {"key": name, "effect": "NoSchedule"}});
+        json!({"metadata": {"name": name}, "spec": spec})
+    };
+    assert!(!index(&s).has_taint_rules());
+    for (name, selector) in [
+        ("all", json!({})),
+        ("driver", json!({"driver": "d.ex"})),
+        ("none", json!(null)),
+        ("other", json!({"driver": "d.ex", "pool": "q"})),
+        ("device", json!({"driver": "d.ex", "pool": "p", "device": "d1"})),
+    ] {
+        see(&mut s, "DeviceTaintRule", rule(name, selector));
+    }
+    let keys = |s: &Snapshot, name: &str| -> Vec<String> {
+        index(s).taints_of(&device(name)).map(|taint| taint.key.to_string()).collect()
+    };
+    assert_eq!(keys(&s, "d1"), ["all", "driver", "device"]);
+    assert_eq!(keys(&s, "d2"), ["all", "driver"]);
+    let before = index(&s).slices_revision();
+    see(&mut s, "DeviceTaintRule", rule("device", json!({"device": "d2"})));
+    lose(&mut s, "DeviceTaintRule", rule("all", json!({})));
+    assert_eq!(keys(&s, "d1"), ["driver"]);
+    assert_eq!(keys(&s, "d2"), ["device", "driver"]);
+    assert_ne!(index(&s).slices_revision(), before, "a rule is a part of the slices");
+}
+
+#[test]
+fn a_device_is_taken_until_the_last_claim_lets_it_go() {
+    let mut s = snapshot();
+    let results = [result("d1", json!({})), result("d2", json!({"adminAccess": true}))];
+    see(&mut s, "ResourceClaim", claim("x", &results));
+    see(&mut s, "ResourceClaim", claim("y", &results[..1]));
+    let allocated = index(&s).allocated();
+    assert!(allocated.is_taken(&device("d1")) && allocated.has_any(&device("d1")));
+    assert!(!allocated.has_any(&device("d2")), "administrators take nothing");
+    let of_d1: Vec<_> = allocated.holders(&device("d1")).map(|of| of.name.as_str()).collect();
+    assert_eq!(of_d1, ["x", "y"]);
+    let before = index(&s).allocated_revision();
+    lose(&mut s, "ResourceClaim", claim("x", &[]));
+    assert!(index(&s).allocated().is_taken(&device("d1")));
+    assert_ne!(index(&s).allocated_revision(), before);
+    // One allocation takes the place of another in one change.
+    see(&mut s, "ResourceClaim", claim("y", &[result("d3", json!({}))]));
+    assert!(!index(&s).allocated().has_any(&device("d1")));
+    assert!(index(&s).allocated().is_taken(&device("d3")));
+    let before = index(&s).allocated_revision();
+    see(&mut s, "ResourceClaim", claim("z", &[]));
+    assert_eq!(index(&s).allocated_revision(), before, "nothing is allocated to it");
+    see(&mut s, "ResourceClaim", claim("y", &[]));
+    assert_eq!(index(&s).allocated().pools().count(), 0);
+}
+
+#[test]
+fn shares_of_a_device_add_up() {
+    let mut s = snapshot();
+    let share = |id: &str, amount: &str| {
+        result("d1", json!({"shareID": id, "consumedCapacity": {"mem": amount, "cores": "0"}}))
+    };
+    see(&mut s, "ResourceClaim", claim("x", &[share("u1", "1Gi"), share("u2", "512Mi")]));
+    see(&mut s, "ResourceClaim", claim("w", &[share("u3", "1000")]));
+    see(&mut s, "ResourceClaim", claim("zero", &[result("d2", json!({"shareID": "u4"}))]));
+    let allocated = index(&s).allocated();
+    assert!(!allocated.is_taken(&device("d1")) && allocated.has_any(&device("d1")));
+    let d1 = allocated.device(&device("d1")).unwrap();
+    assert_eq!(d1.shares().iter().map(|id| id.as_str()).collect::<Vec<_>>(), ["u1", "u2", "u3"]);
+    assert_eq!(text(d1.consumed()), ["cores=0", "mem=1610613736"]);
+    assert_eq!(d1.holders().count(), 2, "each claim once");
+    let d2 = allocated.device(&device("d2")).unwrap();
+    assert!(d2.consumed().is_empty() && d2.shares().len() == 1);
+    lose(&mut s, "ResourceClaim", claim("w", &[]));
+    let d1 = index(&s).allocated().device(&device("d1")).unwrap();
+    assert_eq!(text(d1.consumed()), ["cores=0", "mem=1536Mi"]);
+    see(&mut s, "ResourceClaim", claim("x", &[share("u1", "0")]));
+    assert!(index(&s).allocated().device(&device("d1")).unwrap().consumed().is_empty());
+}
+
+#[test]
+fn the_newest_class_stands_for_an_extended_resource() {
+    let mut s = snapshot();
+    let class = |name: &str, day: u8, resource: Option<&str>, selector: &str| {
+        let metadata = json!({"name": name, "creationTimestamp": format!("2026-01-0{day}T00:00:00Z")});
+        let selectors = json!([{"cel": {"expression": selector}}]);
+        json!({"metadata": metadata, "spec": {"extendedResourceName": resource, "selectors": selectors}})
+    };
+    let of = |s: &Snapshot, resource: &str| {
+        let class = index(s).class_of_resource(&resource.into());
+        class.map(|class| format!("{} {}", class.metadata.name, class.selectors[0].as_deref().unwrap()))
+    };
+    let gpu = Some("e.ex/gpu");
+    see(&mut s, "DeviceClass", class("c2", 2, gpu, "a"));
+    see(&mut s, "DeviceClass", class("c1", 1, gpu, "a"));
+    assert_eq!(of(&s, "e.ex/gpu").as_deref(), Some("c2 a"));
+    assert_eq!(of(&s, "deviceclass.resource.kubernetes.io/c1").as_deref(), Some("c1 a"), "also of the older");
+    see(&mut s, "DeviceClass", class("c0", 2, gpu, "a"));
+    assert_eq!(of(&s, "e.ex/gpu").as_deref(), Some("c0 a"), "of equally old ones the smaller name");
+    see(&mut s, "DeviceClass", class("c0", 2, gpu, "b"));
+    assert_eq!(of(&s, "e.ex/gpu").as_deref(), Some("c0 b"), "a change takes effect");
+    see(&mut s, "DeviceClass", class("c0", 2, Some("e.ex/other"), "b"));
+    assert_eq!(of(&s, "e.ex/gpu").as_deref(), Some("c2 a"));
+    lose(&mut s, "DeviceClass", class("c2", 2, gpu, "a"));
+    assert_eq!(of(&s, "e.ex/gpu").as_deref(), Some("c1 a"), "the next one counts");
+    assert_eq!(of(&s, "deviceclass.resource.kubernetes.io/c2"), None);
+    see(&mut s, "DeviceClass", class("c1", 1, None, "a"));
+    assert_eq!(of(&s, "e.ex/gpu"), None);
+}
+
+fn special(name: &str, uid: &str, controls: bool) -> Value {
+    let owner = json!({"apiVersion": "v1", "kind": "Pod", "name": "web", "uid": uid, "controller": controls});
+    let annotations = json!({"resource.kubernetes.io/extended-resource-claim": "true"});
+    let metadata = json!({
+        "name": name, "namespace": "ns", "uid": name, "annotations": annotations, "ownerReferences": [owner],
+    });
+    json!({"metadata": metadata, "spec": {}})
+}
+
+#[test]
+fn the_claim_of_extended_resources_is_found_by_its_pod() {
+    let mut s = snapshot();
+    let of = |s: &Snapshot, uid: &str, pod: &str| -> Option<String> {
+        index(s).special_claim_of(&uid.into(), &pod.into()).map(|claim| claim.name.to_string())
+    };
+    see(&mut s, "ResourceClaim", special("b", "u1", true));
+    see(&mut s, "ResourceClaim", special("c", "u2", false));
+    assert_eq!(of(&s, "u1", "web").as_deref(), Some("b"));
+    assert_eq!(of(&s, "u1", "other"), None);
+    assert_eq!(of(&s, "u2", "web"), None, "the pod does not control it");
+    see(&mut s, "ResourceClaim", special("a", "u1", true));
+    assert_eq!(of(&s, "u1", "web").as_deref(), Some("a"));
+    lose(&mut s, "ResourceClaim", special("a", "u1", true));
+    see(&mut s, "ResourceClaim", claim("b", &[]));
+    assert_eq!(of(&s, "u1", "web"), None);
+}
+
+/// A random version of one of a few objects.
+fn drawn(random: &mut Random, version: usize) -> Arc<dyn ApiObject> {
+    let name = random.of(&["a", "b", "c"]);
+    let (kind, mut value) = match random.below(6) {
+        0 => ("ResourceSlice", slice(name, random.of(&["p", "q"]), random.of(&["", "n1", "n2"]))),
+        1 => {
+            let selector = random.of(&[json!(null), json!({}), json!({"driver": "d.ex", "pool": "p"})]);
+            let spec = json!({"deviceSelector": selector, "taint": {"key": "k", "effect": "NoSchedule"}});
+            ("DeviceTaintRule", json!({"metadata": {"name": name}, "spec": spec}))
+        }
+        2 => {
+            let created = random.of(&["2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"]);
+            let resource = random.of(&[json!(null), json!("e.ex/gpu"), json!("e.ex/nic")]);
+            let metadata = json!({"name": name, "creationTimestamp": created});
+            ("DeviceClass", json!({"metadata": metadata, "spec": {"extendedResourceName": resource}}))
+        }
+        3 => ("ResourceClaim", special(name, random.of(&["u1", "u2"]), random.chance(70))),
+        _ => {
+            let results: Vec<Value> = (0..random.below(4))
+                .map(|_| {
+                    let more = match random.below(5) {
+                        0 => json!({"adminAccess": true}),
+                        1 => json!({"shareID": random.of(&["s1", "s2"])}),
+                        2 | 3 => {
+                            let amount = random.of(&["0", "1Gi", "1500", "2e3"]);
+                            json!({"shareID": random.of(&["s3", "s4"]), "consumedCapacity": {"mem": amount}})
+                        }
+                        _ => json!({}),
+                    };
+                    result(random.of(&["d1", "d2"]), more)
+                })
+                .collect();
+            ("ResourceClaim", claim(name, &results))
+        }
+    };
+    value["metadata"]["resourceVersion"] = json!(version.to_string());
+    value["metadata"]["uid"] = json!(random.of(&["1", "1", "1", "2"]));
+    object(kind, value)
+}
+
+/// What is allocated of a device, read from the claims themselves.
+fn by_definition(snapshot: &Snapshot, name: &str) -> (bool, Vec<Symbol>, Vec<Holder>, Quantity) {
+    let (mut taken, mut shares, mut holders, mut sum) = (false, Vec::new(), Vec::new(), Quantity::ZERO);
+    for claim in snapshot.objects::<ResourceClaim>() {
+        for result in claim.allocation.iter().flat_map(|allocation| &allocation.devices.results) {
+            if result.id() != device(name) || result.admin_access {
+                continue;
+            }
+            taken |= result.share.is_none();
+            shares.extend(result.share.clone());
+            holders.push(Holder::of(claim));
+            let consumed = result.consumed_capacity.as_ref().and_then(|of| of.get(&Symbol::new("mem")));
+            sum = sum + consumed.copied().unwrap_or(Quantity::ZERO);
+        }
+    }
+    shares.sort();
+    shares.dedup();
+    holders.dedup();
+    (taken, shares, holders, sum)
+}
+
+fn assert_agrees(snapshot: &Snapshot, name: &str) {
+    let (taken, shares, holders, sum) = by_definition(snapshot, name);
+    let allocated = index(snapshot).allocated();
+    assert_eq!(allocated.is_taken(&device(name)), taken);
+    assert_eq!(allocated.has_any(&device(name)), !holders.is_empty());
+    assert_eq!(allocated.holders(&device(name)).cloned().collect::<Vec<_>>(), holders);
+    let Some(of) = allocated.device(&device(name)) else { return };
+    assert_eq!(of.shares().iter().cloned().collect::<Vec<_>>(), shares);
+    assert_eq!(of.consumed().get(&Symbol::new("mem")).copied().unwrap_or(Quantity::ZERO), sum);
+    assert_eq!(of.consumed().is_empty(), sum.is_zero());
+}
+
+#[test]
+fn changes_lead_to_what_a_rebuild_gives() {
+    for seed in 0..60 {
+        let mut random = Random(seed);
+        let mut s = snapshot();
+        let mut fork: Option<(Snapshot, DeviceIndex)> = None;
+        for version in 1..80 {
+            let object = drawn(&mut random, version);
+            let (mut key, by) = (object.key(), PodKey(random.of(&["p1", "p2"]).into()));
+            if random.chance(30) {
+                key.uid = Symbol::default();
+            }
+            s.apply(match random.below(10) {
+                0..=4 => Change::ObjectSeen { object },
+                5 => Change::ObjectGone { key },
+                6 => {
+                    let version = (version + random.below(5)).to_string().into();
+                    Change::AssumedWritten { key, by, version }
+                }
+                7 => Change::Unassumed { key, by },
+                _ => Change::Assumed { key, with: object, by },
+            });
+            let mut built = DeviceIndex::default();
+            built.rebuild(&s);
+            assert_eq!(*index(&s), built, "seed {seed}, step {version}");
+            // Equality of amounts leaves out the format.
+            assert_eq!(format!("{:?}", index(&s).allocated), format!("{:?}", built.allocated));
+            for name in ["d1", "d2"] {
+                assert_agrees(&s, name);
+            }
+            if random.one_in(20) {
+                fork = Some((s.clone(), index(&s).clone()));
+            }
+        }
+        if let Some((fork, then)) = fork {
+            assert_eq!(*index(&fork), then, "a fork stays as it was");
+        }
+    }
+}
