@@ -62,7 +62,10 @@ pub(super) fn event_words(registration: &EventRegistration, policy: &Policy) -> 
         | EventResource::CsiDriver
         | EventResource::CsiStorageCapacity
         | EventResource::VolumeAttachment
-        | EventResource::DaemonSet => {
+        | EventResource::DaemonSet
+        | EventResource::ResourceClaim
+        | EventResource::ResourceSlice
+        | EventResource::DeviceClass => {
             let name = of.name().rsplit('/').next().unwrap_or_default();
             changes(registration).for_each(|word| say(&format!("{name} {word}")));
         }

@@ -49,8 +49,7 @@ fn feature_gates(of: GatesOf, parts: &[String]) -> anyhow::Result<FeatureGates> 
 /// Whose gates count, by the flags.
 pub(super) fn gates_of(args: &Args) -> anyhow::Result<GatesOf> {
     let binary = args.decides_as.of_the_flag();
-    let emulated = run_flags::emulated(binary, &args.emulated_version, &args.min_compatibility_version)?;
-    Ok(GatesOf { binary, emulated })
+    run_flags::gates_of(binary, &args.emulated_version, &args.min_compatibility_version)
 }
 
 /// How to treat the pods of invalid policies.

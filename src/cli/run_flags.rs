@@ -1,6 +1,7 @@
 //! Values of flags of `run`: durations, TLS versions and cipher suites, as Go writes them. Also the
 //! flags of kube-scheduler that `run` refuses, each with the reason.
 
+use crate::framework::features::GatesOf;
 use crate::model::KubernetesVersion;
 use anyhow::bail;
 use std::collections::BTreeMap;
@@ -93,12 +94,12 @@ fn minor_of(version: KubernetesVersion) -> u32 {
     36 + version as u32
 }
 
-/// The version whose gates count, in place of those of `binary`. Source: `component-base/compatibility/registry.go`.
-pub(super) fn emulated(
+/// Whose gates count, in place of those of `binary`. Source: `component-base/compatibility/registry.go`.
+pub(super) fn gates_of(
     binary: KubernetesVersion,
     emulated: &[String],
     min_compatibility: &[String],
-) -> anyhow::Result<KubernetesVersion> {
+) -> anyhow::Result<GatesOf> {
     let newest = minor_of(binary);
     let asked = minor("emulated-version", emulated)?.unwrap_or(newest);
     if !(newest.saturating_sub(3)..=newest).contains(&asked) {
@@ -110,12 +111,14 @@ pub(super) fn emulated(
             "`--emulated-version`: the feature gates of Kubernetes 1.{asked} are not known here; write `1.36` or `1.37`"
         );
     };
-    if let Some(least) = minor("min-compatibility-version", min_compatibility)?
+    let least = minor("min-compatibility-version", min_compatibility)?;
+    if let Some(least) = least
         && !(newest.saturating_sub(3)..=asked).contains(&least)
     {
         bail!("minCompatibilityVersion 1.{least} is not between [1.{}, 1.{asked}]", newest.saturating_sub(3));
     }
-    Ok(known)
+    let among_newest = least == Some(minor_of(KubernetesVersion::default()));
+    Ok(GatesOf { binary, emulated: known, among_newest })
 }
 
 /// Whether metrics are served that the version hides: upstream takes the minor version before it, whatever is emulated.

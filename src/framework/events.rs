@@ -46,6 +46,12 @@ pub enum EventResource {
     VolumeAttachment,
     /// A DaemonSet; no upstream plugin registers for it. Policies refuse no pod of one that was seen.
     DaemonSet,
+    /// A ResourceClaim.
+    ResourceClaim,
+    /// A ResourceSlice, or a DeviceTaintRule: upstream lays the taints of rules on slices, and sees slices that change.
+    ResourceSlice,
+    /// A DeviceClass.
+    DeviceClass,
     /// An object of a kind that policies look up.
     LookedUp,
     /// A value that an index keeps and a plugin wrote, or whose time is over: a memo of a policy, a sum of a ledger.
@@ -80,6 +86,9 @@ impl EventResource {
             Self::CsiStorageCapacity => "storage.k8s.io/CSIStorageCapacity",
             Self::VolumeAttachment => "storage.k8s.io/VolumeAttachment",
             Self::DaemonSet => "apps/DaemonSet",
+            Self::ResourceClaim => "resource.k8s.io/ResourceClaim",
+            Self::ResourceSlice => "resource.k8s.io/ResourceSlice",
+            Self::DeviceClass => "resource.k8s.io/DeviceClass",
             Self::LookedUp => "LookedUpObject",
             Self::Memo => "Memo",
             Self::NodeMetrics => "metrics.k8s.io/NodeMetrics",
@@ -100,6 +109,9 @@ impl EventResource {
             Kind::CsiStorageCapacity => Some(Self::CsiStorageCapacity),
             Kind::VolumeAttachment => Some(Self::VolumeAttachment),
             Kind::DaemonSet => Some(Self::DaemonSet),
+            Kind::ResourceClaim => Some(Self::ResourceClaim),
+            Kind::ResourceSlice | Kind::DeviceTaintRule => Some(Self::ResourceSlice),
+            Kind::DeviceClass => Some(Self::DeviceClass),
             Kind::LookedUp(_) => Some(Self::LookedUp),
             Kind::Pod
             | Kind::PodDisruptionBudget
@@ -394,12 +406,16 @@ impl ClusterEvent {
 
 impl ClusterEvent {
     /// What the arrival, an update or the end of an object of another kind means: one event with the action `Add`,
-    /// `Update` or `Delete`. `None` when nothing changed that is read, and for kinds that upstream has no events for.
+    /// `Update` or `Delete`. `None` when nothing changed that is read, and for kinds that upstream has no events for. A
+    /// DeviceTaintRule changes the slices that it taints, whatever happens to it.
     ///
-    /// Source: `pkg/scheduler/eventhandlers.go`, `buildEvtResHandler`.
+    /// Source: `pkg/scheduler/eventhandlers.go`, `buildEvtResHandler`;
+    /// `k8s.io/dynamic-resource-allocation/resourceslice/tracker/tracker.go`, `syncSlice`.
     pub fn of_object(old: Option<&Arc<dyn ApiObject>>, new: Option<&Arc<dyn ApiObject>>) -> Option<Self> {
-        let resource = EventResource::of(&new.or(old)?.kind())?;
+        let kind = new.or(old)?.kind();
+        let resource = EventResource::of(&kind)?;
         let action = match (old, new) {
+            (None, _) | (_, None) if kind == Kind::DeviceTaintRule => ActionType::UPDATE_OTHER,
             (None, _) => ActionType::ADD,
             (_, None) => ActionType::DELETE,
             (Some(old), Some(new)) if new.differs(old.as_ref()) => ActionType::UPDATE_OTHER,

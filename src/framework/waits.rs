@@ -20,7 +20,7 @@ pub struct Waits {
 }
 
 /// The resources of events.
-const RESOURCES: [EventResource; 18] = [
+const RESOURCES: [EventResource; 21] = [
     EventResource::AssignedPod,
     EventResource::DecidedPod,
     EventResource::WaitingPod,
@@ -36,6 +36,9 @@ const RESOURCES: [EventResource; 18] = [
     EventResource::CsiStorageCapacity,
     EventResource::VolumeAttachment,
     EventResource::DaemonSet,
+    EventResource::ResourceClaim,
+    EventResource::ResourceSlice,
+    EventResource::DeviceClass,
     EventResource::LookedUp,
     EventResource::Memo,
     EventResource::NodeMetrics,

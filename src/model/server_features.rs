@@ -8,6 +8,11 @@ pub const OLDEST_SERVER: (u32, u32) = (1, 33);
 /// The newest Kubernetes whose objects are known.
 pub const NEWEST_SERVER: (u32, u32) = (1, 37);
 
+/// The first Kubernetes whose API server has `resource.k8s.io/v1`.
+pub(super) const DEVICES_SINCE: (u32, u32) = (1, 34);
+/// The first one that has DeviceTaintRules there.
+pub(super) const TAINT_RULES_SINCE: (u32, u32) = (1, 37);
+
 /// Something that an API server does only from a version on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ServerFeature {
@@ -30,6 +35,12 @@ pub const SERVER_FEATURES: &[ServerFeature] = &[
         what: "requests of a whole pod",
         without: "the API server drops `spec.resources` of pods: the requests of containers count",
         gate: "PodLevelResources",
+    },
+    ServerFeature {
+        since: DEVICES_SINCE,
+        what: "resource claims and their devices",
+        without: "the API server has no `resource.k8s.io/v1`: nothing of it is watched, and pods with claims wait",
+        gate: "",
     },
     ServerFeature {
         since: PodMarks::LABELS_SINCE,
@@ -56,10 +67,46 @@ pub const SERVER_FEATURES: &[ServerFeature] = &[
         gate: "InPlacePodLevelResourcesVerticalScaling",
     },
     ServerFeature {
+        since: (1, 36),
+        what: "taints of devices",
+        without: "the API server drops taints of ResourceSlices: every device counts without taints",
+        gate: "DRADeviceTaints",
+    },
+    ServerFeature {
+        since: (1, 36),
+        what: "devices in parts",
+        without: "the API server drops counters of ResourceSlices and the nodes of single devices",
+        gate: "DRAPartitionableDevices",
+    },
+    ServerFeature {
+        since: (1, 36),
+        what: "devices that are shared by capacity",
+        without: "the API server drops `allowMultipleAllocations` and requests of capacity: one claim takes a device whole",
+        gate: "DRAConsumableCapacity",
+    },
+    ServerFeature {
+        since: (1, 36),
+        what: "devices that are prepared before the binding",
+        without: "the API server drops binding conditions of ResourceSlices: pods are bound without waiting",
+        gate: "DRADeviceBindingConditions",
+    },
+    ServerFeature {
+        since: (1, 36),
+        what: "extended resources from DeviceClasses",
+        without: "the API server drops `extendedResourceName` of classes: only device plugins serve extended resources",
+        gate: "DRAExtendedResource",
+    },
+    ServerFeature {
         since: (1, 37),
         what: "`preventPodSchedulingIfMissing` of CSIDrivers",
         without: "the API server drops it: a node without the driver of a volume is not refused",
         gate: "VolumeLimitScaling",
+    },
+    ServerFeature {
+        since: TAINT_RULES_SINCE,
+        what: "DeviceTaintRules",
+        without: "the API server has none in `resource.k8s.io/v1`: no rule taints a device",
+        gate: "",
     },
 ];
 

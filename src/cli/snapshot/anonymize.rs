@@ -60,6 +60,8 @@ pub(in crate::cli) fn anonymized(
     if !out.quiet {
         let stayed: Vec<&str> = names.stayed().collect();
         say(out, "policies or the configuration name them, so they stay", &stayed)?;
+        let devices: Vec<&str> = names.of_devices().collect();
+        say(out, "selectors of devices may read them, so they stay", &devices)?;
         let needed: Vec<&str> = needed.iter().map(String::as_str).collect();
         say(out, "the verdict is another one without them, so they stay", &needed)?;
         let policies: Vec<&str> = policies.iter().map(String::as_str).collect();

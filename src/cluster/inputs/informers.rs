@@ -4,7 +4,8 @@
 //! tried, and policies were chosen for what the watches bring. A missing right is logged once, and its
 //! consumers wait until it is granted: without pods, nodes or another needed kind nothing is scheduled,
 //! because decisions would be guesses; without namespaces, policies that read them do not go into
-//! service; without an optional kind, its plugins decide as if there were no such objects. A watch that brings nothing for minutes stops decisions,
+//! service; without an optional kind, or one that older API servers do not have, its plugins decide as if there were no
+//! such objects. A watch that brings nothing for minutes stops decisions,
 //! too (`Input::Stale`), until it is up to date again.
 
 use super::look_ups::LookUps;
@@ -99,6 +100,8 @@ enum NeededBy {
     All,
     /// Policies in service.
     Policies,
+    /// Every decision, where the API server has the kind: older ones that are supported do not.
+    IfServed,
     /// A plugin; without the kind it decides as if there were no such objects.
     Optional,
 }
@@ -115,6 +118,7 @@ impl Watching {
     fn all(needs: &[Need]) -> Vec<Self> {
         let by = |kind: &Kind| match needs.iter().find(|need| need.kind == *kind) {
             Some(need) if need.optional => Some(NeededBy::Optional),
+            Some(_) if kind.row().is_some_and(|row| row.since.is_some()) => Some(NeededBy::IfServed),
             Some(_) => Some(NeededBy::All),
             None => None,
         };
@@ -139,7 +143,7 @@ impl Watching {
         match self.by {
             NeededBy::All => true,
             NeededBy::Policies => read,
-            NeededBy::Optional => !self.can_be_missing(state, read),
+            NeededBy::IfServed | NeededBy::Optional => !self.can_be_missing(state, read),
         }
     }
 
@@ -150,6 +154,7 @@ impl Watching {
         match self.by {
             NeededBy::All => false,
             NeededBy::Policies => lasting || state.trouble.is_some() && !read,
+            NeededBy::IfServed => state.trouble == Some(Trouble::Absent),
             NeededBy::Optional => lasting,
         }
     }
@@ -157,7 +162,8 @@ impl Watching {
 
 /// The kinds that are watched for plugins with these needs, each with whether every decision needs it.
 pub(crate) fn watched(needs: &[Need]) -> impl Iterator<Item = (&'static KindRow, bool)> {
-    Watching::all(needs).into_iter().map(|of| (of.row, of.by == NeededBy::All))
+    let always = |by: NeededBy| matches!(by, NeededBy::All | NeededBy::IfServed);
+    Watching::all(needs).into_iter().map(move |of| (of.row, always(of.by)))
 }
 
 struct Shared {
@@ -598,14 +604,17 @@ async fn deliver(
             true
         }
         Err(trouble) => {
-            if let Some(Watching { row, by }) = shared.watching.get(at) {
-                let without = match by {
-                    NeededBy::Optional if !matches!(trouble, Trouble::Passing(_)) => {
-                        "; decisions are made as if there were none"
-                    }
-                    _ => "",
-                };
-                tracing::error!(resource = row.plural, "cannot watch: {trouble}{without}");
+            const AS_IF: &str = "; decisions are made as if there were none";
+            match shared.watching.get(at) {
+                Some(Watching { row, by: NeededBy::IfServed }) if trouble == Trouble::Absent => {
+                    tracing::info!(resource = row.plural, "not watched: {trouble}{AS_IF}");
+                }
+                Some(Watching { row, by }) => {
+                    let lasting = !matches!(trouble, Trouble::Passing(_));
+                    let without = if *by == NeededBy::Optional && lasting { AS_IF } else { "" };
+                    tracing::error!(resource = row.plural, "cannot watch: {trouble}{without}");
+                }
+                None => {}
             }
             shared.troubled(at, trouble);
             true
@@ -621,14 +630,17 @@ mod tests {
     use bayplan_scheduler::Scheduler;
 
     async fn informers(more: bool) -> (Informers, Driver<Scheduler>, Inbox<Scheduler>) {
-        let target = Target { master: Some("http://127.0.0.1:1".into()), ..Target::default() };
-        let api = Api::new(&target).await.unwrap();
-        let (driver, inbox) = Driver::<Scheduler>::new();
         let needs = [
             Need { kind: Kind::PersistentVolume, optional: false },
             Need { kind: Kind::CsiStorageCapacity, optional: true },
         ];
-        let needs = if more { &needs[..] } else { &[] };
+        informers_for(if more { &needs[..] } else { &[] }).await
+    }
+
+    async fn informers_for(needs: &[Need]) -> (Informers, Driver<Scheduler>, Inbox<Scheduler>) {
+        let target = Target { master: Some("http://127.0.0.1:1".into()), ..Target::default() };
+        let api = Api::new(&target).await.unwrap();
+        let (driver, inbox) = Driver::<Scheduler>::new();
         let informers = Informers::new(&api, driver.mailbox(), Duration::from_secs(180), needs, None);
         (informers, driver, inbox)
     }
@@ -711,6 +723,27 @@ mod tests {
             super::tests::trouble(&informers, &Kind::Namespace, trouble.clone());
             chosen(&informers);
             assert_eq!(informers.is_synced(), synced, "{any_namespace} {trouble:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_kind_of_newer_servers_is_needed_unless_the_server_has_none() {
+        let forbidden = || Trouble::Forbidden { message: "forbidden".into(), rule: String::new() };
+        let claims = Kind::ResourceClaim;
+        let passing = Trouble::Passing("the API server answered 500".into());
+        for (missing, synced) in [(Trouble::Absent, true), (forbidden(), false), (passing, false)] {
+            let needs = [Need { kind: claims.clone(), optional: false }];
+            let (informers, _driver, _inbox) = informers_for(&needs).await;
+            list_pods_and_nodes(&informers);
+            list(&informers, Kind::Namespace);
+            chosen(&informers);
+            assert!(!informers.is_synced(), "the claims are neither listed nor in trouble");
+            trouble(&informers, &claims, missing.clone());
+            chosen(&informers);
+            assert_eq!(informers.is_synced(), synced, "{missing:?}");
+            list(&informers, claims.clone());
+            chosen(&informers);
+            assert!(informers.is_synced());
         }
     }
 

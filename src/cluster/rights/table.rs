@@ -158,6 +158,7 @@ impl Row {
 
 const LEASES: &str = "coordination.k8s.io";
 const STATUSES: &str = "scheduling.x-k8s.io";
+const DEVICES: &str = "resource.k8s.io";
 
 /// The calls.
 pub static ROWS: &[Row] = &[
@@ -203,9 +204,33 @@ pub static ROWS: &[Row] = &[
         When::Plugin("VolumeBinding"),
         "pods with claims that wait for their first consumer are not bound",
     ),
+    row(
+        "takes devices for a claim and gives them back, and notes for which pods a claim is reserved",
+        &["patch"],
+        DEVICES,
+        &["resourceclaims", "resourceclaims/status", "resourceclaims/binding"],
+        When::Plugin("DynamicResources"),
+        "pods with resource claims are not bound",
+    ),
+    row(
+        "looks at a claim after a write that got no answer or came too late",
+        &["get"],
+        DEVICES,
+        &["resourceclaims"],
+        When::Plugin("DynamicResources"),
+        "such a claim counts as it was until the watch shows it",
+    ),
+    row(
+        "makes the claim of a pod whose extended resources a DeviceClass backs, and removes it",
+        &["create", "delete"],
+        DEVICES,
+        &["resourceclaims"],
+        When::Plugin("DynamicResources"),
+        "pods with such extended resources are not bound",
+    ),
     row("evicts victims", &["delete"], "", &["pods"], When::Evicts, "preemption fails"),
     row(
-        "writes why a pod waits, the node that is nominated for it, and the condition of victims",
+        "writes why a pod waits, the node that is nominated for it, the claim of its extended resources, and the condition of victims",
         &["patch"],
         "",
         &["pods/status"],

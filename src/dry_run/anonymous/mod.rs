@@ -1,5 +1,5 @@
 //! Objects without the names of their cluster. Equal texts stay equal and different ones different, wherever they are, and
-//! the names of a sort keep their order; words of Kubernetes and what policies name stay.
+//! the names of a sort keep their order; words of Kubernetes, what policies name and what selectors of devices may read stay.
 //!
 //! - `walk.rs`: where names are
 //! - `words.rs`: what Kubernetes calls things
@@ -20,6 +20,8 @@ use walk::{Sort, visit};
 pub struct Names {
     known: BTreeMap<String, String>,
     stayed: BTreeSet<String>,
+    /// What selectors of devices may read.
+    devices: BTreeSet<String>,
 }
 
 impl Names {
@@ -27,9 +29,12 @@ impl Names {
     /// something there does.
     pub fn of(objects: &[Value], named: &Named) -> Self {
         let mut sorts: BTreeMap<String, Sort> = BTreeMap::new();
-        let mut stayed = BTreeSet::new();
+        let (mut stayed, mut devices) = (BTreeSet::new(), BTreeSet::new());
         for object in objects {
             visit(&mut object.clone(), &mut |sort, text| {
+                if sort == Sort::Device && !words::is_value(text) {
+                    devices.insert(text.clone());
+                }
                 if sort.stays(text) {
                     return;
                 }
@@ -58,7 +63,7 @@ impl Names {
             }
             known.insert(name, kept.map_or_else(|| plain.clone(), |part| part.around(&plain)));
         }
-        let mut names = Self { known, stayed };
+        let mut names = Self { known, stayed, devices };
         objects.iter().for_each(|object| names.claims_of(object));
         names
     }
@@ -99,6 +104,12 @@ impl Names {
     /// What stayed because something depends on it, in the order of the words.
     pub fn stayed(&self) -> impl Iterator<Item = &str> {
         self.stayed.iter().map(String::as_str)
+    }
+
+    /// What stayed because selectors and constraints of devices may read it: drivers, attributes with their texts, names
+    /// of capacities, expressions. In the order of the words.
+    pub fn of_devices(&self) -> impl Iterator<Item = &str> {
+        self.devices.iter().map(String::as_str)
     }
 
     /// The names that were replaced.
@@ -195,6 +206,77 @@ mod tests {
         assert!(team.starts_with("vis") && team != "vision", "{team}");
         let stayed: Vec<&str> = names.stayed().collect();
         assert_eq!(stayed, ["acme-a", "acme-b", "acme.com/team", "vis…"]);
+    }
+
+    #[test]
+    fn devices_keep_what_selectors_read_and_lose_the_rest() {
+        let objects = vec![
+            json!({"kind": "Node", "metadata": {"name": "acme-n"}}),
+            json!({"kind": "DeviceClass", "metadata": {"name": "acme-class"},
+                "spec": {"extendedResourceName": "acme.com/gpu", "selectors": [{"cel": {"expression": "device.driver == 'gpu.vendor'"}}]}}),
+            json!({"kind": "ResourceSlice", "metadata": {"name": "acme-slice"}, "spec": {
+                "driver": "gpu.vendor", "nodeName": "acme-n", "pool": {"name": "acme-n", "generation": 1, "resourceSliceCount": 1},
+                "nodeSelector": {"nodeSelectorTerms": [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["acme-n"]}]}]},
+                "sharedCounters": [{"name": "acme-set", "counters": {"memory": {"value": "85899345920"}}}],
+                "devices": [{"name": "acme-device", "attributes": {"model": {"string": "big"}},
+                    "capacity": {"memory": {"value": "85899345920"}},
+                    "consumesCounters": [{"counterSet": "acme-set", "counters": {"memory": {"value": "85899345920"}}}]}]}}),
+            json!({"kind": "ResourceClaim", "metadata": {"name": "acme-claim", "namespace": "acme", "uid": "acme-uid"}, "spec": {"devices": {
+                "requests": [{"name": "acme-one", "firstAvailable": [{"name": "acme-sub", "deviceClassName": "acme-class", "allocationMode": "ExactCount"}]}],
+                "constraints": [{"requests": ["acme-one/acme-sub"], "matchAttribute": "gpu.vendor/model"}],
+                "config": [{"opaque": {"driver": "gpu.vendor", "parameters": {"acme": {"key": ["acme"]}}}}]}},
+                "status": {"reservedFor": [{"resource": "pods", "name": "acme-pod", "uid": "acme-pod-uid"}], "allocation": {"devices": {"results": [
+                    {"request": "acme-one/acme-sub", "driver": "gpu.vendor", "pool": "acme-n", "device": "acme-device"}]}}}}),
+            json!({"kind": "Pod", "metadata": {"name": "acme-pod", "namespace": "acme", "uid": "acme-pod-uid"}, "spec": {
+                "resourceClaims": [{"name": "acme-one", "resourceClaimName": "acme-claim"}],
+                "containers": [{"resources": {"claims": [{"name": "acme-one", "request": "acme-one"}],
+                    "requests": {"acme.com/gpu": "1", "deviceclass.resource.kubernetes.io/acme-class": "1"}}}]}}),
+        ];
+        let names = Names::of(&objects, &Named::default());
+        let after: Vec<Value> = objects.iter().map(|object| names.object(object.clone())).collect();
+        let text = serde_json::to_string(&after).unwrap();
+        assert!(!text.contains("acme"), "{text}");
+        let at = |object: usize, path: &str| {
+            after[object].pointer(path).unwrap_or_else(|| panic!("{path} in {}", after[object])).clone()
+        };
+        let is_same =
+            |left: (usize, &str), right: (usize, &str)| assert_eq!(at(left.0, left.1), at(right.0, right.1));
+        is_same((0, "/metadata/name"), (2, "/spec/pool/name"));
+        is_same((0, "/metadata/name"), (2, "/spec/nodeName"));
+        is_same((0, "/metadata/name"), (2, "/spec/nodeSelector/nodeSelectorTerms/0/matchFields/0/values/0"));
+        is_same((0, "/metadata/name"), (3, "/status/allocation/devices/results/0/pool"));
+        is_same((2, "/spec/devices/0/name"), (3, "/status/allocation/devices/results/0/device"));
+        is_same((2, "/spec/sharedCounters/0/name"), (2, "/spec/devices/0/consumesCounters/0/counterSet"));
+        is_same(
+            (3, "/spec/devices/constraints/0/requests/0"),
+            (3, "/status/allocation/devices/results/0/request"),
+        );
+        is_same((3, "/metadata/name"), (4, "/spec/resourceClaims/0/resourceClaimName"));
+        is_same((3, "/status/reservedFor/0/uid"), (4, "/metadata/uid"));
+        let request = |of: &str| at(3, of).as_str().unwrap().to_owned();
+        assert_eq!(
+            request("/spec/devices/constraints/0/requests/0"),
+            format!(
+                "{}/{}",
+                request("/spec/devices/requests/0/name"),
+                request("/spec/devices/requests/0/firstAvailable/0/name")
+            )
+        );
+        let requests = at(4, "/spec/containers/0/resources/requests");
+        let resource = at(1, "/spec/extendedResourceName").as_str().unwrap().to_owned();
+        assert!(requests.get(&resource).is_some() && resource.contains('/'), "{requests} {resource}");
+        let class = at(1, "/metadata/name").as_str().unwrap().to_owned();
+        assert!(requests.get(format!("deviceclass.resource.kubernetes.io/{class}")).is_some(), "{requests}");
+        assert_eq!(at(2, "/spec/devices/0/capacity"), objects[2]["spec"]["devices"][0]["capacity"]);
+        assert_eq!(
+            at(2, "/spec/sharedCounters/0/counters"),
+            objects[2]["spec"]["sharedCounters"][0]["counters"]
+        );
+        let stayed: Vec<&str> = names.of_devices().collect();
+        assert_eq!(
+            stayed,
+            ["big", "device.driver == 'gpu.vendor'", "gpu.vendor", "gpu.vendor/model", "memory", "model"]
+        );
     }
 
     #[test]

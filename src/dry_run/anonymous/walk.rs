@@ -26,6 +26,8 @@ pub(super) enum Sort {
     Value,
     /// Any other text.
     Text,
+    /// What selectors and constraints of devices may read.
+    Device,
 }
 
 impl Sort {
@@ -43,6 +45,7 @@ impl Sort {
             Self::Uid => "uid",
             Self::Value => "value",
             Self::Text => "text",
+            Self::Device => "device",
         }
     }
 
@@ -55,6 +58,7 @@ impl Sort {
             Self::Key => text.is_empty() || words::is_key(text),
             Self::Resource => words::is_resource(text),
             Self::Value | Self::Text => words::is_value(text),
+            Self::Device => true,
         }
     }
 }
@@ -107,6 +111,30 @@ const WORDS: [&str; 38] = [
     "maximumVolumeSize",
     "hostIP",
 ];
+/// Kinds of devices and of claims to them.
+const OF_DEVICES: [&str; 5] =
+    ["ResourceClaim", "ResourceClaimTemplate", "ResourceSlice", "DeviceClass", "DeviceTaintRule"];
+/// Their fields that are words of the API, amounts or instants.
+const WORDS_OF_DEVICES: [&str; 4] = ["allocationMode", "allocationTimestamp", "apiGroup", "finalizers"];
+/// Their fields whose texts and keys selectors, constraints and drivers read.
+const OF_SELECTORS: [&str; 12] = [
+    "driver",
+    "expression",
+    "matchAttribute",
+    "distinctAttribute",
+    "attributes",
+    "capacity",
+    "counters",
+    "consumedCapacity",
+    "requestPolicy",
+    "bindingConditions",
+    "bindingFailureConditions",
+    "compatibilityGroups",
+];
+/// Their fields that drivers alone understand.
+const OPAQUE: [&str; 2] = ["parameters", "data"];
+/// Resources that are named after a DeviceClass.
+const CLASS_RESOURCE: &str = "deviceclass.resource.kubernetes.io/";
 /// Fields that are texts of people.
 const TEXTS: [&str; 2] = ["message", "description"];
 
@@ -147,11 +175,23 @@ impl Walk<'_> {
         }
     }
 
+    fn is_of_devices(self) -> bool {
+        OF_DEVICES.contains(&self.kind)
+    }
+
     fn map(self, field: &str, fields: &mut Map<String, Value>, visitor: &mut dyn FnMut(Sort, &mut String)) {
+        if self.is_of_devices() && OPAQUE.contains(&field) {
+            return fields.clear();
+        }
+        if self.is_of_devices() && OF_SELECTORS.contains(&field) {
+            return kept(fields, visitor);
+        }
         // `selector` of a Service is a map of labels, of others a structure.
         let is_labels = field == "selector" && ["Service", "ReplicationController"].contains(&self.kind);
         let of_devices = field == "allocatable" && self.kind == "CSINode";
-        if FREE.contains(&field) || is_labels {
+        // So is `nodeSelector` of a pod.
+        let is_structure = field == "nodeSelector" && self.is_of_devices();
+        if FREE.contains(&field) && !is_structure || is_labels {
             return free(fields, Sort::Key, visitor);
         }
         if AMOUNTS.contains(&field) && !of_devices {
@@ -163,14 +203,19 @@ impl Walk<'_> {
     }
 
     fn text(self, field: &str, text: &mut String, visitor: &mut dyn FnMut(Sort, &mut String)) {
-        if WORDS.contains(&field) {
+        if WORDS.contains(&field) || self.is_of_devices() && WORDS_OF_DEVICES.contains(&field) {
             return;
         }
         if TEXTS.contains(&field) {
             text.clear();
             return;
         }
+        // A request, or an alternative behind its parent.
+        if field == "request" || field == "requests" || field == "requestName" {
+            return parts(text, "/", Sort::Object, visitor);
+        }
         let sort = match field {
+            _ if self.is_of_devices() && OF_SELECTORS.contains(&field) => Sort::Device,
             _ if KEYS.contains(&field) => Sort::Key,
             "value" | "values" => Sort::Value,
             "uid" => Sort::Uid,
@@ -178,6 +223,12 @@ impl Walk<'_> {
             "names" if self.inside == "images" => Sort::Image,
             "namespace" | "namespaces" => Sort::Namespace,
             "nodeName" | "nominatedNodeName" | "nodeID" => Sort::Node,
+            // Most pools have the name of their node, and the order of both counts.
+            "pool" if self.is_of_devices() => Sort::Node,
+            "name" if self.inside == "pool" && self.is_of_devices() => Sort::Node,
+            "device" if self.is_of_devices() => Sort::Object,
+            "shareID" => Sort::Uid,
+            "extendedResourceName" | "resourceName" => return resource(text, visitor),
             "name" if self.inside == "metadata" => match self.kind {
                 "Node" | "CSINode" | "NodeMetrics" => Sort::Node,
                 "Pod" => Sort::Pod,
@@ -199,16 +250,14 @@ fn free(fields: &mut Map<String, Value>, keys: Sort, visitor: &mut dyn FnMut(Sor
     let mut renamed = Map::new();
     for (mut key, mut value) in std::mem::take(fields) {
         let is_well_known = keys.stays(&key);
-        visitor(keys, &mut key);
+        match keys {
+            Sort::Resource => resource(&mut key, visitor),
+            keys => visitor(keys, &mut key),
+        }
         if let (Value::String(text), Sort::Key) = (&mut value, keys) {
             // Zones of a volume are in one value.
             if is_well_known && text.contains("__") {
-                let parts = text.split("__").map(|part| {
-                    let mut part = part.to_owned();
-                    visitor(Sort::Value, &mut part);
-                    part
-                });
-                *text = parts.collect::<Vec<_>>().join("__");
+                parts(text, "__", Sort::Value, visitor);
             } else {
                 visitor(Sort::Value, text);
             }
@@ -216,4 +265,41 @@ fn free(fields: &mut Map<String, Value>, keys: Sort, visitor: &mut dyn FnMut(Sor
         renamed.insert(key, value);
     }
     *fields = renamed;
+}
+
+/// A resource; one that is named after a DeviceClass goes with the class.
+fn resource(name: &mut String, visitor: &mut dyn FnMut(Sort, &mut String)) {
+    match name.strip_prefix(CLASS_RESOURCE).map(str::to_owned) {
+        Some(mut class) => {
+            visitor(Sort::Object, &mut class);
+            *name = format!("{CLASS_RESOURCE}{class}");
+        }
+        None => visitor(Sort::Resource, name),
+    }
+}
+
+/// A text of several names.
+fn parts(text: &mut String, between: &str, sort: Sort, visitor: &mut dyn FnMut(Sort, &mut String)) {
+    let parts = text.split(between).map(|part| {
+        let mut part = part.to_owned();
+        visitor(sort, &mut part);
+        part
+    });
+    *text = parts.collect::<Vec<_>>().join(between);
+}
+
+/// A map of names that stay, with the texts of attributes.
+fn kept(fields: &Map<String, Value>, visitor: &mut dyn FnMut(Sort, &mut String)) {
+    const ATTRIBUTES: [&str; 4] = ["string", "strings", "version", "versions"];
+    for (key, value) in fields {
+        visitor(Sort::Device, &mut key.clone());
+        let texts =
+            value.as_object().into_iter().flatten().filter(|(name, _)| ATTRIBUTES.contains(&name.as_str()));
+        for (_, of) in texts {
+            let list = of.as_array().into_iter().flatten();
+            for text in std::iter::once(of).chain(list).filter_map(Value::as_str) {
+                visitor(Sort::Device, &mut text.to_owned());
+            }
+        }
+    }
 }

@@ -2,6 +2,7 @@
 //! where a version does not have the gate. To add a gate, add a row.
 
 use super::{Built::*, GateRow, GateState, Stage::*};
+use bayplan_model::KubernetesVersion;
 
 /// Makes the enum of gates and the table.
 macro_rules! gates {
@@ -19,6 +20,8 @@ macro_rules! gates {
             states: [gates!(@ $($older)*), gates!(@ $($newer)*)],
             needs: &$needs,
             needs_since_1_37: &[],
+            // The only one. Source: `pkg/features/kube_features.go`, `MinCompatibilityVersion`.
+            on_among_newest: matches!(Gate::$gate, Gate::DRAFractionalCapacityRange),
             built: $built,
         }),*];
     };
@@ -128,40 +131,40 @@ gates! {
         Locked;
     /// Claims with alternatives. Source: KEP-4816.
     DRAPrioritizedList [Ga on free] [Ga on locked] ["DynamicResourceAllocation"]
-        Same("pods with resource claims wait with either value, because claims are not built");
+        Both;
     /// Extended resources from device classes. Source: KEP-5004.
     DRAExtendedResource [Beta on free] [Ga on locked] ["DynamicResourceAllocation"]
-        Same("DeviceClasses are not read with either value");
+        Both;
     /// Devices shared by capacity. Source: KEP-5075.
     DRAConsumableCapacity [Beta on free] [Beta on free] ["DynamicResourceAllocation"]
-        Same("pods with resource claims wait with either value, because claims are not built");
+        Both;
     /// Taints of devices. Source: KEP-5055.
     DRADeviceTaints [Beta on free] [Ga on free] ["DynamicResourceAllocation"]
-        Same("pods with resource claims wait with either value, because claims are not built");
+        Both;
     /// Rules that taint devices. Source: KEP-5055.
     DRADeviceTaintRules [Beta off free] [Ga on free] ["DRADeviceTaints"]
-        Same("pods with resource claims wait with either value, because claims are not built");
+        Since(KubernetesVersion::V1_37, "only `resource.k8s.io/v1` is read, which has no DeviceTaintRules before 1.37");
     /// Devices in parts. Source: KEP-4815.
     DRAPartitionableDevices [Beta on free] [Beta on free] ["DynamicResourceAllocation"]
-        Same("pods with resource claims wait with either value, because claims are not built");
+        Both;
     /// Devices that are prepared before the binding. Source: KEP-5007.
     DRADeviceBindingConditions [Beta on free] [Beta on free] ["DRAResourceClaimDeviceStatus", "DynamicResourceAllocation"]
-        Same("pods with resource claims wait with either value, because claims are not built");
+        Both;
     /// Status of the devices of a claim. Source: KEP-4817.
     DRAResourceClaimDeviceStatus [Beta on free] [Ga on locked] []
-        Same("pods with resource claims wait with either value, because claims are not built");
+        Both;
     /// A limit on the time for allocating devices. Source: KEP-4381.
     DRASchedulerFilterTimeout [Beta on free] [Beta on free] ["DynamicResourceAllocation"]
-        Same("pods with resource claims wait with either value, because claims are not built");
+        Both;
     /// Attributes of devices that are lists. Source: KEP-5491.
     DRAListTypeAttributes [Alpha off free] [Alpha off free] ["DynamicResourceAllocation"]
-        Fixed("resource claims are not built");
+        Fixed("attributes of devices that are lists are not built");
     /// Node resources through claims. Source: KEP-5517.
     DRANodeAllocatableResources [Alpha off free] [Alpha off free] ["DynamicResourceAllocation"]
-        Fixed("resource claims are not built");
+        Fixed("node resources through claims are not built");
     /// Claims of a group of pods. Source: KEP-5729.
     DRAWorkloadResourceClaims [Alpha off free] [Beta off free] ["DynamicResourceAllocation", "GenericWorkload"]
-        Fixed("resource claims are not built");
+        Fixed("claims of groups of pods are not built");
     /// The page `/flagz`. Source: KEP-4828.
     ComponentFlagz [Beta on free] [Beta on free] []
         Both;
@@ -200,17 +203,17 @@ gates! {
         Same("it only saves work");
     /// Attributes of devices that are derived from others.
     DRADerivedAttributes [-] [Alpha off free] ["DynamicResourceAllocation"]
-        Fixed("resource claims are not built");
+        Fixed("derived attributes of devices are not built");
     /// Groups of devices that may be allocated together.
     DRADeviceCompatibilityGroups [-] [Alpha off free] ["DRAPartitionableDevices", "DynamicResourceAllocation"]
-        Fixed("resource claims are not built");
+        Fixed("groups of devices that go together are not built");
     /// Fractions in ranges of capacity.
     DRAFractionalCapacityRange [-] [Beta off free] ["DRAConsumableCapacity"]
-        Fixed("resource claims are not built");
+        Both;
     /// Drivers whose devices need no work on the node.
     DRAOptionalNodeOperations [-] [Alpha off free] ["DynamicResourceAllocation", "NodeDeclaredFeatures"]
-        Fixed("resource claims are not built");
+        Fixed("devices without work on the node are not built");
     /// Types of devices in parts.
     DRAPartitionableDevicesType [-] [Alpha off free] ["DRAPartitionableDevices", "DRAResourcePoolStatus", "DynamicResourceAllocation"]
-        Fixed("resource claims are not built");
+        Same("only the API server reads it");
 }

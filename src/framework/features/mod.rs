@@ -47,6 +47,8 @@ pub enum Built {
     Same(&'static str),
     /// The default, for this reason; the other value is refused.
     Fixed(&'static str),
+    /// Both since this version of the binary; before it the default, for this reason.
+    Since(KubernetesVersion, &'static str),
     /// The default, because Kubernetes has locked it.
     Locked,
 }
@@ -75,6 +77,8 @@ pub struct GateRow {
     pub needs: &'static [&'static str],
     /// More of them since 1.37.
     pub needs_since_1_37: &'static [&'static str],
+    /// Whether it is on by default where all components have the newest version.
+    pub on_among_newest: bool,
     /// Which values are taken.
     pub built: Built,
 }
@@ -87,23 +91,32 @@ impl GateRow {
 }
 
 /// Whose gates count: those of a binary, as a version had them that it emulates.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct GatesOf {
     /// The version of the binary.
     pub binary: KubernetesVersion,
     /// The version that gives stages, defaults and locks: `--emulated-version`.
     pub emulated: KubernetesVersion,
+    /// Whether all other components have the newest version that is known: `--min-compatibility-version=1.37`.
+    pub among_newest: bool,
+}
+
+impl Default for GatesOf {
+    fn default() -> Self {
+        Self::version(KubernetesVersion::default())
+    }
 }
 
 impl GatesOf {
-    /// The gates of a version, nothing emulated.
+    /// The gates of a version, nothing emulated, beside components of the version before.
     pub fn version(version: KubernetesVersion) -> Self {
-        Self { binary: version, emulated: version }
+        Self { binary: version, emulated: version, among_newest: false }
     }
 
     /// What is true of a gate; `None`: there is no such gate.
     fn state(self, row: &GateRow) -> Option<GateState> {
-        row.state(self.binary).and(row.state(self.emulated))
+        let state = row.state(self.binary).and(row.state(self.emulated))?;
+        Some(GateState { default: state.default || self.among_newest && row.on_among_newest, ..state })
     }
 
     /// The gates that must be on when this one is.
@@ -204,7 +217,7 @@ pub enum GateError {
         locked: bool,
     },
     /// Gates that need others are on without them.
-    #[error("{0} is enabled, but depends on features that are disabled: {1}")]
+    #[error("{0} is enabled, but depends on features that are disabled: [{1}]")]
     Needs(&'static str, String),
     /// Values that are not built.
     #[error("{0}")]
@@ -287,7 +300,7 @@ impl FeatureGates {
         for row in rows().filter(|row| self.value(row)) {
             let off: Vec<&str> = self.of.needs(row).filter(is_off).collect();
             if !off.is_empty() {
-                return Err(GateError::Needs(row.name, off.join(", ")));
+                return Err(GateError::Needs(row.name, off.join(" ")));
             }
         }
         Ok(())
@@ -299,6 +312,7 @@ impl FeatureGates {
         let refused = known.filter(|(row, default)| self.value(row) != *default);
         let refused = refused.filter_map(|(row, default)| match row.built {
             Built::Fixed(why) => Some((row.name, default, why)),
+            Built::Since(since, why) if self.of.binary < since => Some((row.name, default, why)),
             _ => None,
         });
         let refused: Vec<String> = refused
@@ -349,7 +363,7 @@ fn elsewhere(name: &str, version: KubernetesVersion) -> String {
 /// The gates that a user may set, for the help of `--feature-gates`.
 pub fn help() -> String {
     let version = KubernetesVersion::default();
-    let free = GATES.iter().filter(|row| matches!(row.built, Built::Both));
+    let free = GATES.iter().filter(|row| matches!(row.built, Built::Both | Built::Since(..)));
     let free = free.filter_map(|row| Some((row.name, row.state(version).filter(|state| !state.locked)?)));
     let line = |(name, state): (&str, GateState)| {
         format!("  {name}=true|false ({} - default={})", state.stage.word(), state.default)
@@ -367,7 +381,8 @@ pub fn help() -> String {
 mod tests {
     use super::*;
 
-    const OLDER: GatesOf = GatesOf { binary: KubernetesVersion::V1_36, emulated: KubernetesVersion::V1_36 };
+    const OLDER: GatesOf =
+        GatesOf { binary: KubernetesVersion::V1_36, emulated: KubernetesVersion::V1_36, among_newest: false };
 
     fn parse(text: &str) -> Result<FeatureGates, String> {
         parse_as(OLDER, text)
@@ -406,12 +421,54 @@ mod tests {
         );
         assert_eq!(
             said("GangScheduling=true"),
-            "GangScheduling is enabled, but depends on features that are disabled: GenericWorkload"
+            "GangScheduling is enabled, but depends on features that are disabled: [GenericWorkload]"
         );
         assert!(said("wardle:A=true").contains("`wardle`"));
         assert!(said("A").contains("not of the form") && said("A=yes").contains("neither true nor false"));
         // Other components' gates are taken.
         assert!(parse("MemoryQoS=true,SELinuxMount=true").is_ok());
+    }
+
+    #[test]
+    fn gates_of_devices_have_their_meaning_or_are_refused_by_name() {
+        let newer = |text: &str| parse_as(GatesOf::version(KubernetesVersion::V1_37), text);
+        let [of_older, of_newer] = [parse("").unwrap().features(), newer("").unwrap().features()];
+        assert!(!of_older.on(Gate::DRADeviceTaintRules) && of_newer.on(Gate::DRADeviceTaintRules));
+        assert!(of_older.on(Gate::DRAConsumableCapacity) && !of_newer.on(Gate::DRAFractionalCapacityRange));
+        assert_eq!(
+            parse("DRADeviceTaintRules=true").unwrap_err(),
+            "feature gate `DRADeviceTaintRules` cannot be turned on: only `resource.k8s.io/v1` is read, which has no \
+             DeviceTaintRules before 1.37; leave it out or write `DRADeviceTaintRules=false`"
+        );
+        assert!(!newer("DRADeviceTaintRules=false").unwrap().features().on(Gate::DRADeviceTaintRules));
+        assert!(!parse("DRADeviceTaints=false").unwrap().features().on(Gate::DRADeviceTaints));
+        assert_eq!(
+            newer("DRADeviceTaints=false").unwrap_err(),
+            "DRADeviceTaintRules is enabled, but depends on features that are disabled: [DRADeviceTaints]"
+        );
+        assert_eq!(
+            parse("DRAResourceClaimDeviceStatus=false,DRAResourceClaimGranularStatusAuthorization=false")
+                .unwrap_err(),
+            "DRADeviceBindingConditions is enabled, but depends on features that are disabled: \
+             [DRAResourceClaimDeviceStatus]"
+        );
+        assert_eq!(
+            newer("DRAConsumableCapacity=false,DRAFractionalCapacityRange=true").unwrap_err(),
+            "DRAFractionalCapacityRange is enabled, but depends on features that are disabled: [DRAConsumableCapacity]"
+        );
+        let among_newest = GatesOf { among_newest: true, ..GatesOf::version(KubernetesVersion::V1_37) };
+        assert!(parse_as(among_newest, "").unwrap().features().on(Gate::DRAFractionalCapacityRange));
+        for name in [
+            "DRAListTypeAttributes",
+            "DRANodeAllocatableResources",
+            "DRADerivedAttributes",
+            "DRADeviceCompatibilityGroups",
+            "DRAOptionalNodeOperations",
+        ] {
+            let said = newer(&format!("{name}=true")).unwrap_err();
+            assert!(said.starts_with(&format!("feature gate `{name}` cannot be turned on: ")), "{said}");
+            assert!(newer(&format!("{name}=false")).is_ok(), "{name}");
+        }
     }
 
     #[test]
@@ -483,7 +540,7 @@ mod tests {
         );
         let said = parse("NodeDeclaredFeatures=false").unwrap_err();
         assert!(
-            said.ends_with("is enabled, but depends on features that are disabled: NodeDeclaredFeatures"),
+            said.ends_with("is enabled, but depends on features that are disabled: [NodeDeclaredFeatures]"),
             "{said}"
         );
         assert!(parse("SchedulerPreQueueingHints=true").unwrap_err().contains("Kubernetes 1.37 has it"));
@@ -494,7 +551,8 @@ mod tests {
 
     #[test]
     fn an_emulated_version_has_the_gates_of_both() {
-        let of = GatesOf { binary: KubernetesVersion::V1_37, emulated: KubernetesVersion::V1_36 };
+        let newest = GatesOf::version(KubernetesVersion::V1_37);
+        let of = GatesOf { emulated: KubernetesVersion::V1_36, ..newest };
         let features = parse_as(of, "").unwrap().features();
         assert!(!features.on(Gate::StorageCapacityScoring) && features.has(VersionRow::ImageVolumes));
         assert!(parse_as(of, "SidecarContainers=true").unwrap_err().contains("unrecognized"));

@@ -23,7 +23,15 @@ const fn moved(
     needs: &'static [&'static str],
 ) -> GateRow {
     let built = Built::Same("it concerns other components");
-    GateRow { name, what: "", states: [older, newer], needs, needs_since_1_37: &[], built }
+    GateRow {
+        name,
+        what: "",
+        states: [older, newer],
+        needs,
+        needs_since_1_37: &[],
+        on_among_newest: false,
+        built,
+    }
 }
 
 const fn on(stage: Stage) -> Option<GateState> {

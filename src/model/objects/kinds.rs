@@ -7,6 +7,7 @@
 use super::super::changes::Kinds;
 use super::super::node::Node;
 use super::super::pod::PodInfo;
+use super::super::server_features::{DEVICES_SINCE, TAINT_RULES_SINCE};
 use super::kept::{Step, unread};
 use super::problems::{Problems, as_far_as_possible, decode_as_far_as_possible};
 use super::typed::{Typed, parsed};
@@ -94,6 +95,8 @@ pub struct KindRow {
     pub plural: &'static str,
     /// Whether objects are in namespaces.
     pub namespaced: bool,
+    /// The first Kubernetes whose API server has it with the defaults of its gates, if supported ones lack it.
+    pub since: Option<(u32, u32)>,
     /// The bits of a change of such an object in the log.
     pub kinds: Kinds,
     /// Reads an object of an API server from JSON, as far as it can be read; only the fields that are read are kept.
@@ -114,6 +117,7 @@ pub static KINDS: &[KindRow] = &[
         version: "v1",
         plural: "pods",
         namespaced: true,
+        since: None,
         kinds: Kinds::OF_PODS,
         parse: |bytes| {
             seen::<pod::Pod>(bytes, |pod, problems| Ok(Object::Pod(Arc::new(PodInfo::read(pod, problems)?))))
@@ -128,6 +132,7 @@ pub static KINDS: &[KindRow] = &[
         version: "v1",
         plural: "nodes",
         namespaced: false,
+        since: None,
         kinds: Kinds::LIFE,
         parse: |bytes| {
             seen::<node::Node>(bytes, |node, problems| {
@@ -144,6 +149,7 @@ pub static KINDS: &[KindRow] = &[
         version: "v1",
         plural: "namespaces",
         namespaced: false,
+        since: None,
         kinds: Kinds::NAMESPACES,
         parse: |bytes| {
             seen::<namespace::Namespace>(bytes, |namespace, _| {
@@ -172,10 +178,14 @@ pub static KINDS: &[KindRow] = &[
     of::<ReplicaSet>("ReplicaSet", "apps", "replicasets", true, Kinds::SERVICES),
     of::<StatefulSet>("StatefulSet", "apps", "statefulsets", true, Kinds::SERVICES),
     of::<DaemonSet>("DaemonSet", "apps", "daemonsets", true, Kinds::DAEMON_SETS),
-    of::<DeviceClass>("DeviceClass", "resource.k8s.io", "deviceclasses", false, Kinds::DEVICES),
-    of::<ResourceSlice>("ResourceSlice", "resource.k8s.io", "resourceslices", false, Kinds::DEVICES),
-    of::<DeviceTaintRule>("DeviceTaintRule", "resource.k8s.io", "devicetaintrules", false, Kinds::DEVICES),
-    of::<ResourceClaim>("ResourceClaim", "resource.k8s.io", "resourceclaims", true, Kinds::DEVICES),
+    of::<DeviceClass>("DeviceClass", "resource.k8s.io", "deviceclasses", false, Kinds::DEVICES)
+        .since(DEVICES_SINCE),
+    of::<ResourceSlice>("ResourceSlice", "resource.k8s.io", "resourceslices", false, Kinds::DEVICES)
+        .since(DEVICES_SINCE),
+    of::<DeviceTaintRule>("DeviceTaintRule", "resource.k8s.io", "devicetaintrules", false, Kinds::DEVICES)
+        .since(TAINT_RULES_SINCE),
+    of::<ResourceClaim>("ResourceClaim", "resource.k8s.io", "resourceclaims", true, Kinds::DEVICES)
+        .since(DEVICES_SINCE),
 ];
 
 /// The row of a kind of the table at version `v1` of its group.
@@ -193,6 +203,7 @@ const fn of<T: Typed + Clone>(
         version: "v1",
         plural,
         namespaced,
+        since: None,
         kinds,
         parse: |bytes| match decode_json(bytes).and_then(|slim| parsed::<T>(&slim)) {
             Ok(object) => Ok(object.into()),
@@ -228,6 +239,11 @@ fn seen_in_parts(
 }
 
 impl KindRow {
+    const fn since(mut self, version: (u32, u32)) -> Self {
+        self.since = Some(version);
+        self
+    }
+
     /// Reads an object of an API server that is held as a tree, as far as it can be read. Not for pods and nodes, which
     /// note their problems themselves (`PodInfo::read`, `Node::read`).
     pub fn seen(&self, object: Value) -> Result<Seen, ObjectError> {
