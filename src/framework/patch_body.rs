@@ -7,7 +7,7 @@ use super::intent::Intent;
 use bayplan_model::objects::persistent_volume::BOUND_BY_CONTROLLER;
 use bayplan_model::objects::persistent_volume_claim::SELECTED_NODE;
 use bayplan_model::{
-    AFTER_BIND, ClaimReference, MetadataChange, Node, Object, ObjectKey, PersistentVolume,
+    AFTER_BIND, ClaimReference, ExtendedClaim, MetadataChange, Node, Object, ObjectKey, PersistentVolume,
     PersistentVolumeClaim, PodInfo, Symbol, downcast, looked_up,
 };
 use serde_json::{Map, Value, json};
@@ -219,7 +219,16 @@ impl PatchBody {
                 })))
             }
             (Self::Claim(change), to) => change.applied(to),
-            (Self::ExtendedClaim { .. }, Object::Pod(pod)) => Some(Object::Pod(pod.clone())),
+            (Self::ExtendedClaim { claim, mappings }, Object::Pod(pod)) => {
+                let mapping = |of: &RequestMapping| {
+                    (of.container.clone(), of.resource.clone(), of.request.clone())
+                };
+                let made = ExtendedClaim { name: claim.clone(), mappings: mappings.iter().map(mapping).collect() };
+                let mut constraints = pod.constraints.as_deref().cloned()?;
+                constraints.devices.as_mut()?.extended_claim = Some(Box::new(made));
+                let constraints = Some(Arc::new(constraints));
+                Some(Object::Pod(Arc::new(PodInfo { constraints, ..(**pod).clone() })))
+            }
             (Self::Metadata(change), to) => changed(change, to),
             (Self::Apply(intent), to) => merged(&Value::Object(intent.fields.clone()), to),
             _ => None,

@@ -231,6 +231,18 @@ version_rows! {
         "A claim of more than 32 devices is refused with their number." =>
         "The request with which a claim has more than 32 devices is named.",
         "dynamic-resource-allocation/structured/internal/incubating/allocator_incubating.go";
+    SkipNodeOperations "skip-node-operations" Decision [DynamicResources] []
+        "`skipNodeOperations` of an allocated device is unknown, and does nothing." =>
+        "A claim with a device that has `skipNodeOperations` is for nodes that declare `DRAOptionalNodeOperations`.",
+        "framework/plugins/dynamicresources/dynamicresources.go, `Filter`";
+    GoneSpecialClaims "gone-special-claims" Text [DynamicResources] []
+        "The claim of extended resources that an earlier attempt left and that is gone meanwhile cannot be deleted, which is an error." =>
+        "Such a claim counts as deleted.",
+        "framework/plugins/dynamicresources/extendeddynamicresources.go, `deleteClaim`";
+    DeletedClaims "deleted-claims" WakeUp [DynamicResources] []
+        "The end of a claim wakes no pod." =>
+        "The end of an allocated claim wakes pods that wait for devices.",
+        "framework/plugins/dynamicresources/dynamicresources.go, `isSchedulableAfterClaimChange`";
     SelectorDeviceText "selector-device-text" Text [DynamicResources] []
         "An error of a selector at run time does not name the device." =>
         "An error of a selector at run time names the device and, for a missing key, what to write instead.",

@@ -322,7 +322,7 @@ impl Scheduler {
                         scheduler: framework.scheduler_name.clone(),
                         kind: event.kind,
                         reason: event.reason.to_string().into(),
-                        action: "Binding",
+                        action: event.action,
                         note: note(&event.note),
                         result: None,
                         at: now,

@@ -6,7 +6,7 @@
 use super::DynamicResources;
 use bayplan_framework::{Handle, PreEnqueue, Status};
 use bayplan_model::{
-    Assumption, Kind, ObjectKey, PodClaim, PodInfo, ResourceClaim, Snapshot, Symbol, downcast,
+    Assumption, ClaimSource, Kind, ObjectKey, PodClaim, PodInfo, ResourceClaim, Snapshot, Symbol, downcast,
 };
 use std::sync::Arc;
 
@@ -35,11 +35,7 @@ pub(super) fn full_name(claim: &ResourceClaim) -> String {
 /// out: such a claim is in the process of being allocated.
 ///
 /// Source: `pkg/scheduler/util/assumecache/assume_cache.go`; `dra_manager.go`, `SignalClaimPendingAllocation`.
-pub(super) fn claim<'s>(
-    snapshot: &'s Snapshot,
-    namespace: &Symbol,
-    name: &Symbol,
-) -> Option<Arc<ResourceClaim>> {
+pub(super) fn claim(snapshot: &Snapshot, namespace: &Symbol, name: &Symbol) -> Option<Arc<ResourceClaim>> {
     let assumed = snapshot.assumptions(&key_of(namespace, name));
     let written = assumed.iter().rev().find(|assumption| assumption.written.is_some());
     let Some(written) = written.and_then(as_claim) else {
@@ -64,9 +60,8 @@ pub(super) fn is_in_flight(snapshot: &Snapshot, claim: &ResourceClaim) -> bool {
 /// The claims that the pod names, in its order. Entries for which the controller made no claim because none is needed are
 /// left out. Fails for the first entry whose claim cannot be used.
 pub(super) fn user_claims(pod: &PodInfo, snapshot: &Snapshot) -> Result<Vec<Arc<ResourceClaim>>, String> {
-    let entries = pod.resource_claims();
-    let found = entries.iter().filter_map(|entry| user_claim(pod, entry, snapshot).transpose());
-    found.collect()
+    let entries = pod.devices().map_or(&[][..], |devices| &devices.claims);
+    entries.iter().filter_map(|entry| user_claim(pod, entry, snapshot).transpose()).collect()
 }
 
 /// The claim of one entry; `None`: it needs none.
@@ -75,15 +70,17 @@ fn user_claim(
     entry: &PodClaim,
     snapshot: &Snapshot,
 ) -> Result<Option<Arc<ResourceClaim>>, String> {
-    let owned = entry.claim.is_none();
-    let name = match (&entry.claim, &entry.template) {
-        (Some(name), _) => name.clone(),
-        (None, Some(_)) => match &entry.made {
-            None => return Err(format!("pod {:?}: ResourceClaim not created yet", pod.full_name())),
-            Some(None) => return Ok(None),
-            Some(Some(name)) => name.clone(),
-        },
-        (None, None) => {
+    let name = match &entry.source {
+        ClaimSource::Claim(name) => name.clone(),
+        ClaimSource::Template(_) => {
+            let made = pod.generated_claims().0.iter().find(|(of, _)| *of == entry.name);
+            match made.map(|(_, claim)| claim) {
+                None => return Err(format!("pod {:?}: ResourceClaim not created yet", pod.full_name())),
+                Some(None) => return Ok(None),
+                Some(Some(name)) => name.clone(),
+            }
+        }
+        ClaimSource::Neither => {
             return Err(format!(
                 "pod {:?}, spec.resourceClaim {:?}: none of the supported fields are set",
                 pod.full_name(),
@@ -97,7 +94,8 @@ fn user_claim(
     if claim.metadata.deleted.is_some() {
         return Err(format!("resourceclaim {:?} is being deleted", name.as_str()));
     }
-    if owned && !is_of(pod, &claim) {
+    let is_made = matches!(entry.source, ClaimSource::Template(_));
+    if is_made && !is_of(pod, &claim) {
         let claim = full_name(&claim);
         return Err(format!(
             "ResourceClaim {claim} was not created for Pod {} (Pod is not owner)",

@@ -9,13 +9,10 @@ use super::state::{NOT_MADE, PodClaim, State};
 use super::{claims, index};
 use bayplan_framework::{Handle, Status};
 use bayplan_model::{
-    DeviceIndex, NodeInfo, ObjectMeta, PodInfo, ResourceClaim, Symbol, downcast, is_extended,
+    DeviceIndex, NodeInfo, ObjectMeta, PodInfo, ResourceClaim, Symbol, downcast, may_be_of_devices,
 };
 use serde_json::{Value, json};
 use std::sync::Arc;
-
-/// What resources begin with that are named after a class.
-const OF_CLASS: &str = "deviceclass.resource.kubernetes.io/";
 
 /// How many characters the server would add to a name that it completes.
 const SUFFIX: usize = 5;
@@ -28,7 +25,7 @@ const ALPHABET: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
 /// The scalar resources that the pod requests and that a class may stand for, by name.
 fn requested(pod: &PodInfo) -> impl Iterator<Item = &Symbol> {
     let scalars = pod.requests.scalars.iter().filter(|(_, amount)| *amount != 0).map(|(name, _)| name);
-    scalars.filter(|name| is_extended(name) || name.starts_with(OF_CLASS))
+    scalars.filter(|name| may_be_of_devices(name))
 }
 
 /// The claim for the extended resources of the pod: the one of an earlier attempt, or one that does not exist yet.

@@ -9,9 +9,8 @@ use super::{DynamicResources, conditions, index};
 use bayplan_devices::{Allocator, NotAllocated};
 use bayplan_framework::{Filter, Handle, Status, Verdicts};
 use bayplan_model::objects::devices::Allocation;
-use bayplan_model::{DeviceIndex, NodeInfo, NodeSet, ResourceClaim, Time, VersionRow};
+use bayplan_model::{DeviceIndex, Duration, NodeInfo, NodeSet, ResourceClaim, Time, VersionRow};
 use std::borrow::Cow;
-use std::sync::Arc;
 
 /// The refusal by a claim that is allocated and cannot be used on the node.
 pub(super) const NOT_AVAILABLE: &str = "resourceclaim not available on the node";
@@ -48,7 +47,7 @@ impl DynamicResources {
         let (state, index) = (self.state(h)?, index(h)?);
         let allocates = state.to_allocate().next().is_some();
         let allocator =
-            allocates.then(|| Allocator::new(h.snapshot, index, self.gates.allocator, &self.selectors));
+            allocates.then(|| Allocator::new(h.snapshot, index, self.gates.allocator, &*self.selectors));
         let now = h.snapshot.wall_clock(h.now);
         Ok(Search { plugin: self, h: *h, state, index, allocator, now })
     }
@@ -106,16 +105,19 @@ impl Search<'_> {
         node: &NodeInfo,
         requests: Option<&Requests>,
     ) -> Result<Vec<Allocation>, Status> {
-        let claims: Vec<Arc<ResourceClaim>> = self
+        let claims: Vec<Cow<'_, ResourceClaim>> = self
             .state
             .to_allocate()
             .map(|of| match requests {
-                Some(requests) if of.special => Arc::new(extended::with_requests(&of.claim, requests)),
-                _ => of.claim.clone(),
+                Some(requests) if of.special => Cow::Owned(extended::with_requests(&of.claim, requests)),
+                _ => Cow::Borrowed(&*of.claim),
             })
             .collect();
-        let limit = self.plugin.args.filter_timeout;
-        let limit = Some(limit).filter(|limit| self.plugin.gates.filter_timeout && limit.0 > 0);
+        let claims: Vec<&ResourceClaim> = claims.iter().map(|claim| &**claim).collect();
+        let limit = match self.plugin.gates.filter_timeout {
+            true => self.plugin.args.filter_timeout,
+            false => Duration::ZERO,
+        };
         allocator.allocate(node.node(), &claims, limit).map_err(|why| match why {
             NotAllocated::NoSolution => Status::unresolvable("cannot allocate all claims"),
             NotAllocated::InvalidPools => {

@@ -4,7 +4,7 @@
 
 use bayplan_framework::RequestMapping;
 use bayplan_model::objects::devices::{ClaimRequest, DeviceRequest, ExactRequest};
-use bayplan_model::{PodInfo, Symbol};
+use bayplan_model::{DeviceContainer, PodInfo, Symbol};
 use std::sync::Arc;
 
 /// The requests of the claim for extended resources on a node.
@@ -36,12 +36,13 @@ struct Asks<'p> {
 
 /// The containers that request a resource.
 fn containers<'p>(pod: &'p PodInfo, resource: &Symbol) -> Vec<Asks<'p>> {
-    let asks = |(at, container): (usize, &'p bayplan_model::Container)| {
-        let (position, amount) = pod.request_of(at, resource)?;
-        let lasts = !container.init || container.sidecar;
-        (amount != 0).then_some(Asks { at, name: &container.name, lasts, amount, position })
+    let containers = pod.devices().map_or(&[][..], |devices| &devices.containers);
+    let asks = |(at, container): (usize, &'p DeviceContainer)| {
+        let position = container.requests.iter().position(|(name, _)| name == resource)?;
+        let amount = container.requests.get(position)?.1.filter(|amount| *amount != 0)?;
+        Some(Asks { at, name: &container.name, lasts: container.long_lived, amount, position })
     };
-    pod.containers.iter().enumerate().filter_map(asks).collect()
+    containers.iter().enumerate().filter_map(asks).collect()
 }
 
 impl Asks<'_> {
