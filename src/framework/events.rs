@@ -328,6 +328,10 @@ impl ClusterEvent {
             ActionType::UPDATE_POD_SCHEDULING_GATES_ELIMINATED,
         );
         note(old.tolerations.len() != new.tolerations.len(), ActionType::UPDATE_POD_TOLERATION);
+        note(
+            old.generated_claims() != new.generated_claims(),
+            ActionType::UPDATE_POD_GENERATED_RESOURCE_CLAIM,
+        );
         if actions == ActionType::default() { ActionType::UPDATE_OTHER } else { actions }
     }
 
@@ -440,7 +444,7 @@ const NODE_ACTIONS: [(Kinds, ActionType); 9] = [
 ];
 
 /// What may happen to a pod, in upstream's order.
-const POD_ACTIONS: [ActionType; 8] = [
+const POD_ACTIONS: [ActionType; 9] = [
     ActionType::ADD,
     ActionType::DELETE,
     ActionType::UPDATE_POD_LABEL,
@@ -448,6 +452,7 @@ const POD_ACTIONS: [ActionType; 8] = [
     ActionType::UPDATE_POD_SCALE_UP,
     ActionType::UPDATE_POD_SCHEDULING_GATES_ELIMINATED,
     ActionType::UPDATE_POD_TOLERATION,
+    ActionType::UPDATE_POD_GENERATED_RESOURCE_CLAIM,
     ActionType::UPDATE_OTHER,
 ];
 
@@ -462,6 +467,7 @@ fn label_in_1_36(action: ActionType) -> Option<&'static str> {
         ActionType::UPDATE_POD_SCHEDULING_GATES_ELIMINATED => {
             "UnschedulablePodUpdatePodSchedulingGatesEliminated"
         }
+        ActionType::UPDATE_POD_GENERATED_RESOURCE_CLAIM => "UnschedulablePodUpdatePodGeneratedResourceClaim",
         ActionType::UPDATE_OTHER => "UnschedulablePodUpdate",
         _ => return None,
     })

@@ -99,7 +99,8 @@ pub enum Change {
     },
     /// A pod that is being bound takes an object to be as it will write it. Every reader sees it so until the change is
     /// taken back, the object is gone, or it is seen at or above the version that the write returned. Ignored when
-    /// the object is not known by this UID.
+    /// the object is not known by this UID; a key without UID may name an object that was not seen yet, because the pod
+    /// creates it.
     Assumed {
         /// Which object.
         key: ObjectKey,

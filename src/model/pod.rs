@@ -1,6 +1,8 @@
 //! [`PodInfo`]: a pod, parsed once from the slim object of `objects/pod.rs`. Every plugin reads it.
 
-use super::constraints::{ConstraintKinds, PodConstraints, PodVolume, VolumeSource};
+use super::constraints::{
+    ConstraintKinds, ExtendedClaim, PodConstraints, PodDevices, PodVolume, VolumeSource,
+};
 use super::kubernetes::{VersionRow, VersionRows};
 use super::labels::{Annotations, Labels};
 use super::node_selector::NodeAffinity;
@@ -210,6 +212,20 @@ impl PodInfo {
             }
             _ => None,
         })
+    }
+
+    /// What the pod says of devices.
+    #[inline]
+    pub fn devices(&self) -> Option<&PodDevices> {
+        self.constraints.as_ref()?.devices.as_deref()
+    }
+
+    /// The claims of devices that its status says were made for it: those from templates, in the order written, and the one
+    /// of its extended resources.
+    pub fn generated_claims(&self) -> (&[(Symbol, Option<Symbol>)], Option<&ExtendedClaim>) {
+        let devices = self.devices();
+        let extended = devices.and_then(|devices| devices.extended_claim.as_deref());
+        (devices.map_or(&[], |devices| &devices.claim_statuses), extended)
     }
 
     /// Whether the pod has ended (phase `Succeeded` or `Failed`).

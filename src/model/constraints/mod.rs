@@ -5,8 +5,10 @@
 //! - `spread.rs`: topology spread constraints
 //! - `affinity.rs`: terms of pod affinity and pod anti-affinity
 //! - `volumes.rs`: volumes that constrain the placement, and the claims that a pod uses
+//! - `devices.rs`: claims of devices, and requests that devices may serve
 
 mod affinity;
+mod devices;
 mod spread;
 mod volumes;
 
@@ -14,6 +16,8 @@ use super::symbol::Symbol;
 use std::sync::Arc;
 
 pub use affinity::{PodAffinity, PodAffinityTerm, WeightedTerm};
+pub(super) use devices::CLASS_RESOURCE;
+pub use devices::{ClaimSource, DeviceContainer, ExtendedClaim, PodClaim, PodDevices, may_be_of_devices};
 pub use spread::{SpreadConstraint, SpreadSelector};
 pub use volumes::{PodVolume, VolumeSource};
 
@@ -92,4 +96,7 @@ pub struct PodConstraints {
     ///
     /// Source: `component-helpers/nodedeclaredfeatures/features`, `InferForScheduling`.
     pub features: Box<[Symbol]>,
+    /// What the pod says of devices. Requests of extended resources alone are of no kind: without a class that serves
+    /// them they are amounts as any other.
+    pub devices: Option<Box<PodDevices>>,
 }

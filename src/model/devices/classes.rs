@@ -6,15 +6,13 @@
 //!
 //! Source: `dynamic-resource-allocation/deviceclass/extendedresourcecache/extendedresourcecache.go`.
 
+use crate::constraints::CLASS_RESOURCE;
 use crate::objects::DeviceClass;
 use crate::symbol::Symbol;
 use crate::time::Time;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-
-/// What the resources begin with that are named after a class.
-const PREFIX: &str = "deviceclass.resource.kubernetes.io/";
 
 /// The newest first, then by name.
 type Rank = (Reverse<Option<Time>>, Symbol);
@@ -24,7 +22,7 @@ type Rank = (Reverse<Option<Time>>, Symbol);
 pub(super) struct Classes(Arc<BTreeMap<Symbol, BTreeMap<Rank, Arc<DeviceClass>>>>);
 
 fn resources(class: &DeviceClass) -> impl Iterator<Item = Symbol> {
-    let own = Symbol::from(format!("{PREFIX}{}", class.metadata.name));
+    let own = Symbol::from(format!("{CLASS_RESOURCE}{}", class.metadata.name));
     [Some(own), class.extended_resource.clone()].into_iter().flatten()
 }
 

@@ -2,13 +2,13 @@
 //! writes them, and how they become [`PodConstraints`]. Volumes are in `pod_volumes.rs`.
 
 use super::super::constraints::{
-    self, Constraint, ConstraintKinds, PodAffinityTerm, PodConstraints, PodVolume, SpreadSelector,
-    WeightedTerm,
+    self, Constraint, ConstraintKinds, PodAffinityTerm, PodConstraints, PodDevices, PodVolume,
+    SpreadSelector, WeightedTerm,
 };
 use super::super::labels::{LabelSelector, Labels, SelectorError};
 use super::super::shared::Shared;
 use super::super::symbol::Symbol;
-use super::pod::Spec;
+use super::pod::{Spec, Status};
 use super::read::or_default;
 use super::selectors;
 use serde::Deserialize;
@@ -202,8 +202,8 @@ impl SpreadConstraint {
     }
 }
 
-/// What the constraints of a pod are made from: volumes, features, and the addresses of the other parts.
-type Parts = (Box<[PodVolume]>, Box<[Symbol]>, [usize; 3]);
+/// What the constraints of a pod are made from: volumes, features, devices, and the addresses of the other parts.
+type Parts = (Box<[PodVolume]>, Box<[Symbol]>, Option<Box<PodDevices>>, [usize; 3]);
 
 thread_local! {
     static AFFINITY: Shared<(Symbol, PodAffinity, PodAffinity), Arc<constraints::PodAffinity>> =
@@ -227,15 +227,21 @@ impl Spec {
 
     /// Placement constraints of the pod beyond resources, ports, tolerations and node affinity. Pods with equal
     /// constraints share them.
-    pub(super) fn constraints(&self, namespace: &Symbol, labels: &Labels) -> Option<Arc<PodConstraints>> {
-        if self.has_no_constraints() {
+    pub(super) fn constraints(
+        &self,
+        status: &Status,
+        namespace: &Symbol,
+        labels: &Labels,
+    ) -> Option<Arc<PodConstraints>> {
+        if self.has_no_constraints() && self.has_no_devices(status) {
             return None;
         }
+        let devices = self.devices(status);
         let volumes: Box<[_]> = self.volumes.iter().flat_map(|volume| volume.sources()).collect();
         let (affinity, spread) = (self.shared_affinity(namespace), self.shared_spread(labels));
         let list = self.list_of_constraints(&volumes, affinity.invalid.is_some());
         let kinds = list.iter().fold(ConstraintKinds::NONE, |kinds, of| kinds.with(of.kind));
-        if kinds.is_empty() {
+        if kinds.is_empty() && devices.is_none() {
             return None;
         }
         let list: Arc<[Constraint]> = LISTS.with(|table| table.same(list.into()));
@@ -243,13 +249,15 @@ impl Spec {
         // The table holds what the addresses belong to, so that they name it. Comparing the parts themselves would give
         // a pod the text of a selector that another pod wrote in other words.
         let parts = [list.as_ptr().addr(), spread.as_ptr().addr(), Arc::as_ptr(&affinity).addr()];
-        let is = |known: &Parts| *known.0 == *volumes && *known.1 == *features && known.2 == parts;
-        let made = || {
-            let key = (volumes.clone(), features.clone(), parts);
-            let (volumes, features) = (volumes.clone(), features.clone());
-            (key, Arc::new(PodConstraints { kinds, list, spread, affinity, volumes, features }))
+        let is = |known: &Parts| {
+            *known.0 == *volumes && *known.1 == *features && known.2 == devices && known.3 == parts
         };
-        Some(CONSTRAINTS.with(|table| table.find((&volumes, &features, parts), is, made)))
+        let made = || {
+            let key = (volumes.clone(), features.clone(), devices.clone(), parts);
+            let (volumes, features, devices) = (volumes.clone(), features.clone(), devices.clone());
+            (key, Arc::new(PodConstraints { kinds, list, spread, affinity, volumes, features, devices }))
+        };
+        Some(CONSTRAINTS.with(|table| table.find((&volumes, &features, &devices, parts), is, made)))
     }
 
     /// The parsed terms of pod affinity, one copy for pods with equal ones.
@@ -284,11 +292,10 @@ impl Spec {
         restart.into_iter().chain(host_network).map(Symbol::new).collect()
     }
 
-    /// Whether a pod has nothing that [`Spec::constraints`] reads; most pods have not.
+    /// Whether a pod has nothing that [`Spec::constraints`] reads beside devices; most pods have not.
     fn has_no_constraints(&self) -> bool {
         let none = |of: &PodAffinity| *of == PodAffinity::default();
         self.volumes.is_empty()
-            && self.resource_claims.is_empty()
             && self.topology_spread_constraints.is_empty()
             && none(&self.affinity.pod_affinity)
             && none(&self.affinity.pod_anti_affinity)

@@ -20,6 +20,7 @@ pub mod persistent_volume;
 pub mod persistent_volume_claim;
 pub mod pod;
 mod pod_disruption_budget;
+mod pod_devices;
 mod pod_volumes;
 pub mod problems;
 pub mod projection;

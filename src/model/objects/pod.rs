@@ -11,6 +11,7 @@ use super::super::taints::Toleration;
 use super::super::{labels::Labels, resource::Resource};
 use super::constraints::{PodAffinity, RestartRule, SpreadConstraint};
 use super::metadata::instant;
+use super::pod_devices::{ExtendedClaimStatus, ResourceClaim, ResourceClaimStatus};
 use super::pod_volumes::Volume;
 use super::problems::{Problems, decode_as_far_as_possible};
 use super::projection::kept_whole;
@@ -62,7 +63,7 @@ pub struct Spec {
     pub host_users: Option<bool>,
     /// `resourceClaims`.
     #[serde(deserialize_with = "or_default")]
-    pub resource_claims: Vec<Named>,
+    pub resource_claims: Vec<ResourceClaim>,
     /// `topologySpreadConstraints`.
     #[serde(deserialize_with = "or_default")]
     pub topology_spread_constraints: Vec<SpreadConstraint>,
@@ -197,6 +198,11 @@ pub struct Status {
     /// `allocatedResources`: what the kubelet has set aside for the pod as a whole.
     #[serde(deserialize_with = "or_default")]
     pub allocated_resources: ResourceList,
+    /// `resourceClaimStatuses`.
+    #[serde(deserialize_with = "or_default")]
+    pub resource_claim_statuses: Vec<ResourceClaimStatus>,
+    /// `extendedResourceClaimStatus`.
+    pub extended_resource_claim_status: Option<ExtendedClaimStatus>,
 }
 
 impl Status {
@@ -297,7 +303,7 @@ fn normalized_image(name: &Symbol) -> Symbol {
 
 impl Spec {
     /// Init containers, then regular ones, each with whether it is an init container.
-    fn all_containers(&self) -> impl Iterator<Item = (&Container, bool)> {
+    pub(super) fn all_containers(&self) -> impl Iterator<Item = (&Container, bool)> {
         let init = self.init_containers.iter().map(|container| (container, true));
         init.chain(self.containers.iter().map(|container| (container, false)))
     }
@@ -382,7 +388,7 @@ impl PodInfo {
         let is_true = status.conditions.iter().filter(|it| it.status == "True");
         let written = is_true.filter_map(|it| it.kind.strip_prefix(AFTER_BIND)).map(Symbol::new);
         let affinity = &spec.affinity.node_affinity;
-        let constraints = spec.constraints(&namespace, &metadata.labels);
+        let constraints = spec.constraints(status, &namespace, &metadata.labels);
         Ok(Self {
             key,
             namespace,

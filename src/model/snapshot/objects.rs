@@ -4,6 +4,10 @@
 //! gone or another one of its name takes its place, and when the object is seen at or above the version that the write of
 //! it returned. A newer version of the object that another client wrote does not end it.
 //!
+//! A pod may also assume an object that it creates and that was not seen yet, under a key without UID. Readers with
+//! assumptions see it, readers without do not; when the object is seen, the assumption lies over it as over any other.
+//! A key with a UID names an object that was seen: when that is gone, no late assumption brings it back.
+//!
 //! There is one assumption for each pod and object, and a reload keeps it.
 //!
 //! Source: `pkg/scheduler/util/assumecache/assume_cache.go`, which drops an assumption with any newer version.
@@ -52,30 +56,39 @@ impl Assumption {
 /// An object and the assumptions about it; the last one is what readers see.
 #[derive(Clone, Debug)]
 struct Entry {
-    seen: Shown,
+    /// The object as it was seen; of one that was not, as it is assumed.
+    own: Shown,
+    is_seen: bool,
     assumed: Vec<Assumption>,
 }
 
 impl Placed for Entry {
     fn place(&self) -> (&Symbol, &Symbol) {
-        let metadata = self.seen.object.metadata();
+        let metadata = self.own.object.metadata();
         (&metadata.namespace, &metadata.name)
     }
 }
 
 impl Entry {
     fn shown(&self) -> &Shown {
-        self.assumed.last().map_or(&self.seen, |assumption| &assumption.with)
+        self.assumed.last().map_or(&self.own, |assumption| &assumption.with)
     }
 
+    fn seen(&self) -> Option<&Shown> {
+        self.is_seen.then_some(&self.own)
+    }
+
+    /// Whether the object has this UID, as far as it is known.
     fn is(&self, uid: &Symbol) -> bool {
-        let own = &self.seen.object.metadata().uid;
+        let own = &self.own.object.metadata().uid;
         uid.is_empty() || own.is_empty() || uid == own
     }
 
     /// Drops the assumptions whose writes are in the object that was seen.
     fn drop_seen(&mut self) {
-        let seen = self.seen.object.version();
+        let Some(seen) = self.seen() else { return };
+        let seen = seen.object.clone();
+        let seen = seen.version();
         self.assumed.retain(|assumption| {
             !assumption.written.as_deref().is_some_and(|written| at_or_above(seen, written))
         });
@@ -137,9 +150,15 @@ impl Objects {
     /// Puts an object into its place, over which the assumptions about it stay.
     fn see(&mut self, object: &Arc<dyn ApiObject>) {
         let key = object.key();
-        let mut entry = Entry { seen: Shown::new(object), assumed: Vec::new() };
-        if let Some(known) = self.entry_of(&key) {
-            entry.assumed = known.assumed.clone();
+        let mut entry = Entry { own: Shown::new(object), is_seen: true, assumed: Vec::new() };
+        if let Some(known) = self.entry(&key.kind, &key.namespace, &key.name) {
+            // Of an object that was not seen, the assumptions themselves say which one they are about.
+            let is = |uid: &Symbol| uid.is_empty() || *uid == key.uid;
+            let stays = |assumption: &&Assumption| match known.is_seen {
+                true => known.is(&key.uid),
+                false => is(&assumption.with.object.metadata().uid),
+            };
+            entry.assumed = known.assumed.iter().filter(stays).cloned().collect();
         }
         entry.drop_seen();
         self.keep(&key, Some(entry));
@@ -150,7 +169,7 @@ impl Objects {
         let tables = Arc::make_mut(&mut self.tables);
         let before = tables.get(&key.kind).and_then(|table| table.get(&key.namespace, &key.name));
         let by = |entry: &Entry| -> Vec<(PodKey, ObjectKey)> {
-            let key = entry.seen.object.key();
+            let key = entry.own.object.key();
             entry.assumed.iter().map(|assumption| (assumption.by.clone(), key.clone())).collect()
         };
         let before = before.map(by).unwrap_or_default();
@@ -175,12 +194,34 @@ impl Objects {
         }
     }
 
-    /// Changes the assumptions about an object.
+    /// Lays an assumption over an object. One that was not seen begins with it, when the key has no UID.
+    fn assume(&mut self, key: &ObjectKey, with: &Arc<dyn ApiObject>, by: &PodKey) {
+        let own = with.key();
+        let is_its_place = (&own.kind, &own.namespace, &own.name) == (&key.kind, &key.namespace, &key.name);
+        let with = Shown::new(with);
+        if is_its_place && key.uid.is_empty() && self.entry_of(key).is_none() {
+            let assumed = vec![Assumption { by: by.clone(), written: None, with: with.clone() }];
+            self.keep(key, Some(Entry { own: with, is_seen: false, assumed }));
+            return;
+        }
+        self.edit(key, |assumed| {
+            assumed.retain(|assumption| assumption.by != *by);
+            assumed.push(Assumption { by: by.clone(), written: None, with });
+        });
+    }
+
+    /// Changes the assumptions about an object. One that was not seen ends with the last of them.
     fn edit(&mut self, key: &ObjectKey, edit: impl FnOnce(&mut Vec<Assumption>)) {
         let Some(entry) = self.entry_of(key) else { return };
         let mut entry = entry.clone();
         edit(&mut entry.assumed);
         entry.drop_seen();
+        if !entry.is_seen {
+            match entry.assumed.last() {
+                Some(last) => entry.own = last.with.clone(),
+                None => return self.keep(key, None),
+            }
+        }
         self.keep(key, Some(entry));
     }
 }
@@ -248,17 +289,18 @@ impl Snapshot {
 
     /// An object as the API server has it, without assumptions.
     pub fn object_seen<T: Typed>(&self, namespace: &Symbol, name: &Symbol) -> Option<&Arc<T>> {
-        self.objects.entry(&T::KIND, namespace, name)?.seen.typed.downcast_ref()
+        self.objects.entry(&T::KIND, namespace, name)?.seen()?.typed.downcast_ref()
     }
 
     /// An object of any kind as the API server has it, without assumptions. `None` also when the key has another UID.
     pub fn any_object_seen(&self, key: &ObjectKey) -> Option<&Arc<dyn ApiObject>> {
-        Some(&self.objects.entry_of(key)?.seen.object)
+        Some(&self.objects.entry_of(key)?.seen()?.object)
     }
 
     /// The objects of a kind as the API server has them, by namespace and name.
     pub fn any_objects_seen(&self, kind: &Kind) -> impl Iterator<Item = &Arc<dyn ApiObject>> {
-        self.objects.table(kind).into_iter().flat_map(Table::all).map(|entry| &entry.seen.object)
+        let entries = self.objects.table(kind).into_iter().flat_map(Table::all);
+        entries.filter_map(|entry| Some(&entry.seen()?.object))
     }
 
     /// The assumptions about an object; readers see the last.
@@ -293,13 +335,7 @@ impl Snapshot {
             Change::ObjectGone { .. } if self.objects.entry_of(&key).is_some() => {
                 self.objects.keep(&key, None);
             }
-            Change::Assumed { with, by, .. } => {
-                let with = Shown::new(with);
-                self.objects.edit(&key, |assumed| {
-                    assumed.retain(|assumption| assumption.by != *by);
-                    assumed.push(Assumption { by: by.clone(), written: None, with });
-                });
-            }
+            Change::Assumed { with, by, .. } => self.objects.assume(&key, with, by),
             Change::AssumedWritten { by, version, .. } => self.objects.edit(&key, |assumed| {
                 for assumption in assumed.iter_mut().filter(|assumption| assumption.by == *by) {
                     assumption.written = Some(version.clone());
@@ -322,5 +358,127 @@ impl Snapshot {
             delta.object = Some(ObjectDelta { before, after });
         }
         differs
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::objects::{Object, Service};
+    use crate::testing::object_of;
+    use serde_json::json;
+
+    fn service(uid: &str, version: u8, app: &str) -> Arc<dyn ApiObject> {
+        let metadata =
+            json!({"name": "s", "namespace": "ns", "uid": uid, "resourceVersion": version.to_string()});
+        let spec = json!({"selector": {"app": app}});
+        match object_of(json!({"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": spec})) {
+            Object::Other(object) => object,
+            other => panic!("not a Service: {other:?}"),
+        }
+    }
+
+    fn key(uid: &str) -> ObjectKey {
+        service(uid, 1, "").key()
+    }
+
+    fn by(pod: &str) -> PodKey {
+        PodKey(pod.into())
+    }
+
+    fn assume(snapshot: &mut Snapshot, of: &str, uid: &str, app: &str, pod: &str) {
+        let with = service(uid, 1, app);
+        snapshot.apply(Change::Assumed { key: key(of), with, by: by(pod) });
+    }
+
+    fn written(snapshot: &mut Snapshot, version: u8, pod: &str) {
+        let version = version.to_string().into();
+        snapshot.apply(Change::AssumedWritten { key: key(""), by: by(pod), version });
+    }
+
+    fn see(snapshot: &mut Snapshot, uid: &str, version: u8, app: &str) {
+        snapshot.apply(Change::ObjectSeen { object: service(uid, version, app) });
+    }
+
+    fn gone(snapshot: &mut Snapshot, uid: &str) {
+        snapshot.apply(Change::ObjectGone { key: key(uid) });
+    }
+
+    fn app(service: Option<&Arc<Service>>) -> Option<String> {
+        let app = service?.selector.get(&"app".into())?;
+        Some(app.to_string())
+    }
+
+    fn shown(snapshot: &Snapshot) -> Option<String> {
+        app(snapshot.object::<Service>(&"ns".into(), &"s".into()))
+    }
+
+    fn seen(snapshot: &Snapshot) -> Option<String> {
+        let one = app(snapshot.object_seen::<Service>(&"ns".into(), &"s".into()));
+        let all: Vec<_> = snapshot.any_objects_seen(&Kind::Service).collect();
+        assert_eq!(all.len(), usize::from(one.is_some()));
+        assert_eq!(snapshot.any_object_seen(&key("")).is_some(), one.is_some());
+        one
+    }
+
+    fn nothing_is_left(snapshot: &Snapshot) {
+        assert_eq!((shown(snapshot), seen(snapshot)), (None, None));
+        assert_eq!((snapshot.kept().objects, snapshot.kept().assumptions), (0, 0));
+    }
+
+    #[test]
+    fn an_object_is_assumed_before_it_is_seen() {
+        let mut s = Snapshot::default();
+        assume(&mut s, "", "", "a", "p");
+        assert_eq!((shown(&s).as_deref(), seen(&s)), (Some("a"), None));
+        assert_eq!(s.assumed_by(&by("p")), [key("")]);
+        // The reply to the creation says which UID it has.
+        assume(&mut s, "", "u1", "b", "p");
+        assert_eq!(s.assumed_by(&by("p")), [key("u1")]);
+        written(&mut s, 5, "p");
+        see(&mut s, "u1", 4, "a");
+        assert_eq!((shown(&s).as_deref(), seen(&s).as_deref()), (Some("b"), Some("a")));
+        see(&mut s, "u1", 5, "c");
+        assert_eq!((shown(&s).as_deref(), seen(&s).as_deref()), (Some("c"), Some("c")));
+        assert_eq!(s.kept().assumptions, 0);
+    }
+
+    #[test]
+    fn what_was_not_seen_ends_with_its_last_assumption_or_when_it_is_gone() {
+        let mut s = Snapshot::default();
+        assume(&mut s, "", "", "a", "p");
+        assume(&mut s, "", "", "b", "q");
+        assert_eq!(shown(&s).as_deref(), Some("b"));
+        s.apply(Change::Unassumed { key: key(""), by: by("q") });
+        assert_eq!(shown(&s).as_deref(), Some("a"));
+        s.apply(Change::Unassumed { key: key(""), by: by("p") });
+        nothing_is_left(&s);
+        assume(&mut s, "", "u1", "a", "p");
+        gone(&mut s, "u0");
+        assert_eq!(shown(&s).as_deref(), Some("a"), "another one of its name is gone");
+        gone(&mut s, "u1");
+        nothing_is_left(&s);
+        assume(&mut s, "u1", "u1", "a", "p");
+        nothing_is_left(&s);
+    }
+
+    #[test]
+    fn another_object_of_the_name_ends_what_was_assumed_of_the_first() {
+        let mut s = Snapshot::default();
+        assume(&mut s, "", "u1", "a", "p");
+        assume(&mut s, "", "", "b", "q");
+        see(&mut s, "u2", 1, "c");
+        assert_eq!(shown(&s).as_deref(), Some("b"), "this one may be about it");
+        assert_eq!((s.assumed_by(&by("p")), s.assumed_by(&by("q"))), (vec![], vec![key("u2")]));
+        gone(&mut s, "u2");
+        nothing_is_left(&s);
+    }
+
+    #[test]
+    fn a_key_of_another_place_assumes_nothing() {
+        let mut s = Snapshot::default();
+        let key = ObjectKey { name: "other".into(), ..key("") };
+        s.apply(Change::Assumed { key, with: service("", 1, "a"), by: by("p") });
+        nothing_is_left(&s);
     }
 }
