@@ -249,14 +249,19 @@ impl Api {
     fn create(&mut self, key: &ObjectKey, object: &Value) -> Result<Answer, CallError> {
         let kind = plural(&key.kind);
         if self.get(key).is_some() {
-            return Err(refused(409, "AlreadyExists", format!("{kind} {:?} already exists", key.name.as_str())));
+            return Err(refused(
+                409,
+                "AlreadyExists",
+                format!("{kind} {:?} already exists", key.name.as_str()),
+            ));
         }
         let mut object = object.clone();
         let uid = format!("{}-{}-{}", key.namespace, key.name, self.version + 1);
         if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
             metadata.insert(String::from("uid"), uid.as_str().into());
         }
-        let invalid = |error: String| refused(422, "Invalid", format!("{kind} {:?} is invalid: {error}", key.name));
+        let invalid =
+            |error: String| refused(422, "Invalid", format!("{kind} {:?} is invalid: {error}", key.name));
         let row = key.kind.row().ok_or_else(|| invalid(String::from("unknown kind")))?;
         let object = (row.from_value)(Arc::new(object)).map_err(|error| invalid(error.to_string()))?;
         self.put(object);

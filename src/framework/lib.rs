@@ -50,8 +50,8 @@ pub use calls::{
     Answer, ApiCall, AttemptResult, CallError, ConditionPatch, EventRecord, EventType, HELD_BY_POLICY,
     ObjectPart, Ticket,
 };
-pub use claim_patch::ClaimPatch;
 pub use candidates::{Candidate, placement_found, sort_by_importance};
+pub use claim_patch::ClaimPatch;
 pub use counting::{Choice, Counting, Would, WouldEffect, WouldRefuse};
 pub use cycle_state::{CycleState, StateData, StateSlot};
 pub use diagnosis::{Diagnosis, FitError, NodeToStatus};

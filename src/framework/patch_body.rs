@@ -220,10 +220,10 @@ impl PatchBody {
             }
             (Self::Claim(change), to) => change.applied(to),
             (Self::ExtendedClaim { claim, mappings }, Object::Pod(pod)) => {
-                let mapping = |of: &RequestMapping| {
-                    (of.container.clone(), of.resource.clone(), of.request.clone())
-                };
-                let made = ExtendedClaim { name: claim.clone(), mappings: mappings.iter().map(mapping).collect() };
+                let mapping =
+                    |of: &RequestMapping| (of.container.clone(), of.resource.clone(), of.request.clone());
+                let made =
+                    ExtendedClaim { name: claim.clone(), mappings: mappings.iter().map(mapping).collect() };
                 let mut constraints = pod.constraints.as_deref().cloned()?;
                 constraints.devices.as_mut()?.extended_claim = Some(Box::new(made));
                 let constraints = Some(Arc::new(constraints));

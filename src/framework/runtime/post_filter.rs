@@ -4,9 +4,9 @@
 
 use super::{Cycle, Framework};
 use crate::Runner;
+use crate::calls::{Answer, CallError};
 use crate::candidates::Candidate;
 use crate::plugin_id::PluginId;
-use crate::calls::{Answer, CallError};
 use crate::points::{PostFilter, PostFilterCall, PostFilterOutcome, Promise};
 use crate::preemption::{PreemptionRules, RuleNotes};
 use crate::probe::{Mark, Outcome, TimedPoint};

@@ -10,15 +10,13 @@ use super::claims::{self, full_name, key_of};
 use super::reserve::assumed;
 use super::state::{PodClaim, State};
 use super::{DynamicResources, conditions, extended};
+use bayplan_framework::Handle;
 use bayplan_framework::{
     Actor, Answer, ApiCall, BindTask, CallError, ClaimPatch, EventType, ObjectPart, PatchBody, PluginEvent,
     PreBind, PreFlight, Status, TaskPoll, Wake,
 };
-use bayplan_framework::Handle;
 use bayplan_model::objects::devices::{Allocation, Consumer};
-use bayplan_model::{
-    ApiObject, Duration, NodeId, Object, ObjectKey, ResourceClaim, Symbol, Time, downcast,
-};
+use bayplan_model::{ApiObject, Duration, NodeId, Object, ObjectKey, ResourceClaim, Symbol, Time, downcast};
 use std::sync::Arc;
 
 /// How often a claim is written that others write too, and the pause before it is read again.
@@ -153,11 +151,7 @@ impl Binding {
         self.begin_to_prepare(a)
     }
 
-    fn answered(
-        &mut self,
-        a: &mut Actor,
-        answer: &Result<Answer, CallError>,
-    ) -> Result<TaskPoll, Status> {
+    fn answered(&mut self, a: &mut Actor, answer: &Result<Answer, CallError>) -> Result<TaskPoll, Status> {
         match self.step {
             Step::Create => self.created(a, answer),
             Step::Protect | Step::Reserve => match answer {
@@ -211,11 +205,7 @@ impl Binding {
         Ok(PENDING)
     }
 
-    fn created(
-        &mut self,
-        a: &mut Actor,
-        answer: &Result<Answer, CallError>,
-    ) -> Result<TaskPoll, Status> {
+    fn created(&mut self, a: &mut Actor, answer: &Result<Answer, CallError>) -> Result<TaskPoll, Status> {
         let (pod, at) = (a.pod.clone(), self.at);
         let (uid, version) = match answer {
             Ok(Answer::Created { uid, version }) => (uid, version),
@@ -277,7 +267,10 @@ impl Binding {
         }
         if self.conditions {
             if allocation.is_none() && claim.allocation.is_none() {
-                return Err(failed(format!("claim {} got deallocated elsewhere in the meantime", self.name())));
+                return Err(failed(format!(
+                    "claim {} got deallocated elsewhere in the meantime",
+                    self.name()
+                )));
             }
             // What is allocated already cannot be changed.
             if let Some(new) = allocation.as_mut().filter(|new| new.allocation_timestamp.is_none()) {
@@ -333,11 +326,7 @@ impl Binding {
         Ok(PENDING)
     }
 
-    fn was_read(
-        &mut self,
-        a: &mut Actor,
-        answer: &Result<Answer, CallError>,
-    ) -> Result<TaskPoll, Status> {
+    fn was_read(&mut self, a: &mut Actor, answer: &Result<Answer, CallError>) -> Result<TaskPoll, Status> {
         let what = format!("get updated claim {} after conflict: ", self.name());
         let name = self.claim.as_ref().map(|claim| claim.metadata.name.clone()).unwrap_or_default();
         let read = match answer {
@@ -394,9 +383,8 @@ impl Binding {
 
     /// Waits for devices that are prepared before the binding, if the pod has some.
     fn begin_to_prepare(&mut self, a: &mut Actor) -> Result<TaskPoll, Status> {
-        let waits = self
-            .state(a)
-            .is_some_and(|state| state.claims.iter().any(|of| conditions::has_any(&of.claim)));
+        let waits =
+            self.state(a).is_some_and(|state| state.claims.iter().any(|of| conditions::has_any(&of.claim)));
         if !self.conditions || !waits {
             return Ok(TaskPoll::Done);
         }
@@ -434,9 +422,8 @@ impl Binding {
         let now = h.snapshot.wall_clock(h.now);
         for of in &mut state.claims {
             let (namespace, name) = (&of.claim.metadata.namespace, &of.claim.metadata.name);
-            let claim = claims::claim(h.snapshot, namespace, name).ok_or_else(|| {
-                format!("could not find ResourceClaim {:?}", format!("{namespace}/{name}"))
-            })?;
+            let claim = claims::claim(h.snapshot, namespace, name)
+                .ok_or_else(|| format!("could not find ResourceClaim {:?}", format!("{namespace}/{name}")))?;
             of.claim = claim;
             if !conditions::ready(&of.claim)? {
                 let name = &of.claim.metadata.name;

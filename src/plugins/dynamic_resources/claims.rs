@@ -6,7 +6,8 @@
 use super::DynamicResources;
 use bayplan_framework::{Handle, PreEnqueue, Status};
 use bayplan_model::{
-    Assumption, ClaimSource, Kind, ObjectKey, PodClaim, PodInfo, ResourceClaim, Snapshot, Symbol, downcast,
+    ApiObject, Assumption, ClaimSource, Kind, ObjectKey, PodClaim, PodInfo, ResourceClaim, Snapshot, Symbol,
+    downcast,
 };
 use std::sync::Arc;
 

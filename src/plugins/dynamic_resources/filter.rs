@@ -87,8 +87,7 @@ impl Search<'_> {
             return Ok(Found::default());
         }
         let (plugin, now) = (self.plugin, self.now);
-        let unavailable =
-            self.state.claims.iter().any(|of| plugin.is_unavailable(&of.claim, &node, now));
+        let unavailable = self.state.claims.iter().any(|of| plugin.is_unavailable(&of.claim, &node, now));
         let allocations = match &self.allocator {
             Some(allocator) => Some(self.allocate(allocator, &node, requests.as_ref())?),
             None => None,
@@ -120,9 +119,7 @@ impl Search<'_> {
         };
         allocator.allocate(node.node(), &claims, limit).map_err(|why| match why {
             NotAllocated::NoSolution => Status::unresolvable("cannot allocate all claims"),
-            NotAllocated::InvalidPools => {
-                Status::unresolvable("invalid resource pools were encountered")
-            }
+            NotAllocated::InvalidPools => Status::unresolvable("invalid resource pools were encountered"),
             NotAllocated::TimedOut => {
                 Status::error(format!("node {}: timed out trying to allocate devices", node.name()))
             }

@@ -84,7 +84,14 @@ impl Plugin for DynamicResources {
         vec![(DeviceIndex::key(), Box::new(DeviceIndex::default()))]
     }
     bayplan_framework::serves!(
-        PreEnqueue, EnqueueExtensions, PreFilter, Filter, PostFilter, Score, Reserve, PreBind
+        PreEnqueue,
+        EnqueueExtensions,
+        PreFilter,
+        Filter,
+        PostFilter,
+        Score,
+        Reserve,
+        PreBind
     );
 }
 

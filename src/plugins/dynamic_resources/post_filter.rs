@@ -18,7 +18,9 @@ use bayplan_model::{ApiObject, PodInfo, ResourceClaim, VersionRow};
 impl PostFilter for DynamicResources {
     fn post_filter(&self, h: &Handle, nodes: &NodeToStatus, _: &mut dyn PluginsRunner) -> PostFilterOutcome {
         // A PreFilter before this one refused the pod.
-        let Some(state) = h.state::<State>() else { return PostFilterOutcome::not(Status::error("not found")) };
+        let Some(state) = h.state::<State>() else {
+            return PostFilterOutcome::not(Status::error("not found"));
+        };
         if state.claims.is_empty() {
             return self.nothing("no new claims to deallocate");
         }
@@ -76,8 +78,7 @@ impl DynamicResources {
             status.plugin == h.plugin && status.reasons().any(|reason| reason == NOT_AVAILABLE)
         });
         let refused: Vec<_> = refused.filter_map(|(id, _)| h.snapshot.node(id)).collect();
-        let on_any =
-            |of: &&PodClaim| refused.iter().any(|node| self.is_unavailable(&of.claim, node, now));
+        let on_any = |of: &&PodClaim| refused.iter().any(|node| self.is_unavailable(&of.claim, node, now));
         let users = state.claims.iter().filter(|of| !of.special);
         users.filter(on_any).map(|of| &*of.claim).collect()
     }

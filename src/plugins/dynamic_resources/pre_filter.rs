@@ -84,8 +84,6 @@ fn check_class(snapshot: &Snapshot, class: &Symbol, request: &str) -> Result<(),
     }
     match snapshot.object::<DeviceClass>(&Symbol::default(), class) {
         Some(_) => Ok(()),
-        None => {
-            Err(Status::unresolvable(format!("request {request}: device class {class} does not exist")))
-        }
+        None => Err(Status::unresolvable(format!("request {request}: device class {class} does not exist"))),
     }
 }

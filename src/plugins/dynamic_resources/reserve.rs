@@ -77,9 +77,7 @@ impl Reserve for DynamicResources {
         let state = state.clone();
         for of in state.claims.iter().filter(|of| of.allocated.is_some()) {
             let made = match (of.is_not_made(), &state.made_name, &state.requests) {
-                (true, Some(name), Some(requests)) => {
-                    extended::read(extended::object(&pod, name, requests))
-                }
+                (true, Some(name), Some(requests)) => extended::read(extended::object(&pod, name, requests)),
                 _ => Some((*of.claim).clone()),
             };
             let Some(claim) = made else { return Err(Status::error("the claim cannot be read")) };
