@@ -11,16 +11,10 @@ use bayplan_framework::{
     ActionType, ClusterEvent, EnqueueExtensions, EventObjects, EventRegistration, EventResource, Handle,
     QueueingHint,
 };
-use bayplan_model::{ApiObject, ResourceClaim, VersionRow, downcast};
-use std::sync::Arc;
-
-fn claim(object: &Option<Arc<dyn ApiObject>>) -> Option<&ResourceClaim> {
-    downcast(object.as_ref()?.as_ref())
-}
+use bayplan_model::{ResourceClaim, VersionRow};
 
 impl EnqueueExtensions for DynamicResources {
     fn events(&self) -> Vec<EventRegistration> {
-        let of = |resource, actions| EventRegistration { resource, actions };
         let add_or_update = ActionType::ADD.with(ActionType::UPDATE);
         let claims = match self.gates.has(VersionRow::DeletedClaims) {
             true => add_or_update.with(ActionType::DELETE),
@@ -30,17 +24,18 @@ impl EnqueueExtensions for DynamicResources {
             ActionType::ADD.with(ActionType::UPDATE_NODE_LABEL).with(ActionType::UPDATE_NODE_ALLOCATABLE);
         vec![
             crate::nodes(nodes),
-            of(EventResource::ResourceClaim, claims),
-            of(EventResource::TargetPod, ActionType::UPDATE_POD_GENERATED_RESOURCE_CLAIM),
-            of(EventResource::DeviceClass, add_or_update),
-            of(EventResource::ResourceSlice, add_or_update),
+            crate::events(EventResource::ResourceClaim, claims),
+            crate::events(EventResource::TargetPod, ActionType::UPDATE_POD_GENERATED_RESOURCE_CLAIM),
+            crate::events(EventResource::DeviceClass, add_or_update),
+            crate::events(EventResource::ResourceSlice, add_or_update),
         ]
     }
 
     fn hint(&self, h: &Handle, event: &ClusterEvent) -> QueueingHint {
         let helps = match (event.resource, &event.objects) {
-            (EventResource::ResourceClaim, EventObjects::Object { old, new }) => {
-                claim_helps(h, claim(old), claim(new))
+            (EventResource::ResourceClaim, _) => {
+                let (old, new) = crate::object_change::<ResourceClaim>(event);
+                claim_helps(h, old, new)
             }
             (EventResource::TargetPod, EventObjects::Pod { new: Some(new), .. }) => {
                 new.key == h.pod.key && user_claims(new, h.snapshot).is_ok()
