@@ -84,7 +84,9 @@ impl<'a> Allocator<'a> {
         let search = Search::new((this, node), (&pools, &claims), validation.verdicts, budget);
         match search.run()? {
             Some(found) => this.results(node, &pools, &claims, &found),
-            None if pools.iter().any(|pool| pool.state == PoolState::Invalid) => Err(NotAllocated::InvalidPools),
+            None if pools.iter().any(|pool| pool.state == PoolState::Invalid) => {
+                Err(NotAllocated::InvalidPools)
+            }
             None => Err(NotAllocated::NoSolution),
         }
     }

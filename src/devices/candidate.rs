@@ -219,7 +219,8 @@ impl<'a> Search<'a> {
     /// Whether the counters of a device are taken already, by its first share.
     fn is_accounted(&self, pool: &Pool<'a>, device: &DeviceOf<'a>, place: Place) -> bool {
         let any_share = self.allocator.features.has(VersionRow::SharedCountersOnce);
-        let by_shares = |used: &DeviceUse| !used.consumed().is_empty() || any_share && !used.shares().is_empty();
+        let by_shares =
+            |used: &DeviceUse| !used.consumed().is_empty() || any_share && !used.shares().is_empty();
         self.is_shareable(device)
             && (self.shares.has(place) || self.used(pool, device).is_some_and(by_shares))
     }

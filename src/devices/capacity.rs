@@ -56,7 +56,9 @@ impl Arithmetic {
             return Ok(default.unwrap_or(of.value));
         };
         match &of.request_policy {
-            Some(CapacityPolicy { valid_range: Some(range @ CapacityRange { min: Some(min), .. }), .. }) => {
+            Some(CapacityPolicy {
+                valid_range: Some(range @ CapacityRange { min: Some(min), .. }), ..
+            }) => {
                 if amount < min {
                     return Ok(*min);
                 }
@@ -79,7 +81,6 @@ impl Arithmetic {
     ) -> Result<Quantity, String> {
         let steps = |amount: i64, min: i64, step: i64| {
             let above = amount.wrapping_sub(min);
-            // A step of nothing, on which upstream stops: the amount then breaks the policy.
             let whole = above.checked_div(step).unwrap_or(0);
             whole.wrapping_add(i64::from(above.checked_rem(step).unwrap_or(0) != 0))
         };
@@ -94,14 +95,21 @@ impl Arithmetic {
                 let passes = "up to the next step passes the milli-value range";
                 return Err(format!("{CANNOT}: rounding request {amount} {passes}"));
             };
-            let taken =
-                if taken % 1000 == 0 { Quantity::from_value(taken / 1000) } else { Quantity::from_milli(taken) };
+            let taken = if taken % 1000 == 0 {
+                Quantity::from_value(taken / 1000)
+            } else {
+                Quantity::from_milli(taken)
+            };
             return Ok(taken.with_format(step.format()));
         }
         if self.checked && *amount > Quantity::from_value(i64::MAX) {
             return Err(format!("{CANNOT}: request {amount} exceeds MaxInt64"));
         }
         let (min, step_value) = (min.low_value(), step.low_value());
+        if step_value == 0 {
+            // Upstream stops here. No amount is on such a step.
+            return Ok(*amount);
+        }
         let steps = steps(amount.low_value(), min, step_value);
         let fits = steps.checked_mul(step_value).and_then(|above| min.checked_add(above)).is_some();
         if self.checked && min >= 0 && !fits {

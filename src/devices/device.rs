@@ -1,7 +1,7 @@
 //! A device where it stands: in a slice of a pool.
 
-use bayplan_model::objects::devices::{Device, DeviceId, PoolId};
 use bayplan_model::ResourceSlice;
+use bayplan_model::objects::devices::{Device, DeviceId, PoolId};
 use std::fmt;
 use std::sync::Arc;
 

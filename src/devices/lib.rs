@@ -13,6 +13,7 @@ mod device;
 mod features;
 mod node_choice;
 mod pools;
+mod refusals;
 mod request;
 mod result;
 mod result_config;
@@ -21,10 +22,13 @@ mod search;
 mod selectable;
 mod selects;
 mod shares;
+#[cfg(test)]
+mod tests;
 mod validate;
 
 pub use allocator::{Allocator, NotAllocated};
 pub use device::DeviceOf;
 pub use features::AllocatorFeatures;
+pub use refusals::{Refusal, Refusals, RefusedDevice};
 pub use score::score;
 pub use selects::{SelectError, Selects};

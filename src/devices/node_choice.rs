@@ -35,7 +35,8 @@ fn printed(selector: &NodeSelector) -> String {
         for Expression { key, operator, values } in of {
             let values: Vec<&str> = values.iter().flatten().map(|value| value.as_str()).collect();
             let values = values.join(" ");
-            let _ = write!(text, "NodeSelectorRequirement{{Key:{key},Operator:{operator},Values:[{values}],}},");
+            let _ =
+                write!(text, "NodeSelectorRequirement{{Key:{key},Operator:{operator},Values:[{values}],}},");
         }
         text.push_str("},");
         text

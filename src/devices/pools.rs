@@ -164,11 +164,11 @@ impl<'a> Gather<'a, '_> {
         let mut pool = empty(PoolState::Whole);
         let is_whole = |count: usize| i64::try_from(count) == Ok(first.slice_count);
         let mut counters = Vec::new();
-        let mut sort = |slice: Slice<'a>, into: &mut Vec<Slice<'a>>| {
-            match self.features.partitionable_devices && !slice.shared_counters.is_empty() {
-                true => counters.push(slice),
-                false => into.push(slice),
-            }
+        let mut sort = |slice: Slice<'a>, into: &mut Vec<Slice<'a>>| match self.features.partitionable_devices
+            && !slice.shared_counters.is_empty()
+        {
+            true => counters.push(slice),
+            false => into.push(slice),
         };
         for slice in slices {
             sort(slice, &mut pool.slices);

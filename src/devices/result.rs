@@ -46,7 +46,8 @@ impl Allocator<'_> {
             })?;
             let uid = &claim.object.metadata.uid;
             let results = devices.iter().enumerate().map(|(at, result)| self.result(result, uid, at));
-            let devices = DeviceAllocation { results: results.collect(), config: self.config(at, claim, found) };
+            let devices =
+                DeviceAllocation { results: results.collect(), config: self.config(at, claim, found) };
             allocations.push(Allocation { devices, node_selector, allocation_timestamp: None });
         }
         Ok(allocations)
@@ -75,11 +76,7 @@ impl Allocator<'_> {
     }
 
     /// The nodes that can use the devices; `None`: all.
-    fn node_selector(
-        &self,
-        node: &Node,
-        results: &[Picked<'_>],
-    ) -> Result<Option<Arc<ChosenNodes>>, String> {
+    fn node_selector(&self, node: &Node, results: &[Picked<'_>]) -> Result<Option<Arc<ChosenNodes>>, String> {
         let mut term = NodeSelectorTerm::default();
         for Picked { device: DeviceOf { slice, device }, .. } in results {
             let nodes = if slice.per_device == Some(true) { &device.nodes } else { &slice.nodes };

@@ -52,7 +52,8 @@ impl Allocator<'_> {
 fn of_classes(chosen: &Chosen<'_>) -> Vec<AllocationConfig> {
     let mut config: Vec<AllocationConfig> = Vec::new();
     for (at, (_, first)) in chosen.iter().enumerate() {
-        let of_class = |of: &&(&Request<'_>, &Alternative<'_>)| of.1.class.metadata.name == first.class.metadata.name;
+        let of_class =
+            |of: &&(&Request<'_>, &Alternative<'_>)| of.1.class.metadata.name == first.class.metadata.name;
         if chosen.iter().take(at).any(|of| of_class(&of)) {
             continue;
         }

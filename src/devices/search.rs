@@ -120,14 +120,19 @@ impl<'a> Search<'a> {
 
     /// The first full solution; `None`: no solution.
     pub(crate) fn run(mut self) -> Result<Option<Found>, NotAllocated> {
+        Ok(self.go()?.then(|| self.found()))
+    }
+
+    /// Goes to the first full solution, and stays there. `false`: there is none, and nothing is picked.
+    pub(crate) fn go(&mut self) -> Result<bool, NotAllocated> {
         let mut turn = Turn::Ahead(Goal::default());
         loop {
             turn = match turn {
                 Turn::Ahead(goal) => self.ahead(goal)?,
-                Turn::Back(End::Found) => return Ok(Some(self.found())),
+                Turn::Back(End::Found) => return Ok(true),
                 Turn::Back(end) => match self.way.pop() {
                     Some(step) => self.back(step, end)?,
-                    None => return Ok(None),
+                    None => return Ok(false),
                 },
             }
         }
@@ -154,7 +159,10 @@ impl<'a> Search<'a> {
         Ok(())
     }
 
-    fn alternative(&self, (claim, request, alternative): (usize, usize, usize)) -> Option<&'a Alternative<'a>> {
+    fn alternative(
+        &self,
+        (claim, request, alternative): (usize, usize, usize),
+    ) -> Option<&'a Alternative<'a>> {
         self.claims.get(claim)?.requests.get(request)?.alternatives.get(alternative)
     }
 

@@ -136,15 +136,14 @@ impl<'a> Validation<'a> {
             return problem(": cannot handle request with derived attributes, the feature is disabled");
         }
         if let Some(at) = device.selectors.iter().position(Option::is_none) {
-            return problem(&format!(
-                ", selector #{at}: CEL expression empty (unsupported selector type?)"
-            ));
+            return problem(&format!(", selector #{at}: CEL expression empty (unsupported selector type?)"));
         }
         let class_name = &device.device_class_name;
         if class_name.is_empty() {
             return problem(": missing device class name (unsupported request type?)");
         }
-        let Some(class) = self.allocator.snapshot.object::<DeviceClass>(&Symbol::default(), class_name) else {
+        let Some(class) = self.allocator.snapshot.object::<DeviceClass>(&Symbol::default(), class_name)
+        else {
             return problem(&format!(
                 ": could not retrieve device class {class_name}: deviceclass.resource.k8s.io \"{class_name}\" not found"
             ));
