@@ -72,7 +72,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "NAMESPACE/NAME", help_heading = "Policies")]
     pub(super) policy_service_account: Option<PolicyAccount>,
     /// Kinds that policies may write although the scheduler writes them itself: `PersistentVolume`,
-    /// `PersistentVolumeClaim` [default: none].
+    /// `PersistentVolumeClaim`, `ResourceClaim` [default: none].
     #[arg(
         long,
         value_name = "KINDS",

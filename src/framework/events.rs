@@ -526,3 +526,32 @@ pub enum QueueingHint {
     /// It may: the pod is tried again.
     Queue,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bayplan_model::testing::pod;
+    use bayplan_model::{KubernetesVersion, PodInfo};
+    use serde_json::{Value, json};
+
+    #[test]
+    fn claims_that_were_made_for_a_pod_are_an_event_of_their_own() {
+        let rows = VersionRows::of(KubernetesVersion::V1_36);
+        let of = |path: &str, value: Value| pod("p").set(path, value).build();
+        let actions = |old: &PodInfo, new: &PodInfo| ClusterEvent::actions_of_pod(Some(old), Some(new), rows);
+        let old = pod("p").build();
+        let made = ActionType::UPDATE_POD_GENERATED_RESOURCE_CLAIM;
+        let statuses = json!([{"name": "a", "resourceClaimName": "x"}, {"name": "b"}]);
+        let one = of("status.resourceClaimStatuses", statuses);
+        let turned = json!([{"name": "b"}, {"name": "a", "resourceClaimName": "x"}]);
+        let turned = of("status.resourceClaimStatuses", turned);
+        let extended = of("status.extendedResourceClaimStatus", json!({"resourceClaimName": "y"}));
+        assert_eq!(actions(&old, &one), made);
+        assert_eq!(actions(&one, &turned), made, "the order counts");
+        assert_eq!(actions(&old, &extended), made);
+        let claims = json!([{"name": "a", "resourceClaimName": "x"}]);
+        assert_eq!(actions(&old, &of("spec.resourceClaims", claims)), ActionType::UPDATE_OTHER);
+        let [event] = &*ClusterEvent::of_pod(Some(&old), Some(&one), rows) else { panic!("one event") };
+        assert_eq!(event.custom_label, Some("UnschedulablePodUpdatePodGeneratedResourceClaim"));
+    }
+}

@@ -10,7 +10,8 @@ pub struct Need {
     /// The kind.
     pub kind: Kind,
     /// Whether the plugin works without: the API server may not serve the kind, or refuse to list it. Nothing is
-    /// scheduled before a kind that is not optional has been listed.
+    /// scheduled before a kind that is not optional has been listed, or is not there because the API server is older than
+    /// the kind (`KindRow::since`).
     pub optional: bool,
 }
 

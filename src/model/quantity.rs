@@ -558,3 +558,35 @@ impl std::str::FromStr for Quantity {
         Self::parse(text)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Quantity;
+
+    fn amount(text: &str) -> Quantity {
+        Quantity::parse(text).unwrap()
+    }
+
+    #[test]
+    fn sums_and_differences_have_upstreams_format() {
+        let cases = [
+            ("1Gi", "512Mi", "1536Mi", "512Mi"),
+            ("1Gi", "1000", "1073742824", "1073740824"),
+            ("2k", "1Ki", "3024", "976"),
+            ("0", "1Ki", "1Ki", "-1Ki"),
+            ("1Ki", "0", "1Ki", "1Ki"),
+            ("500m", "1", "1500m", "-500m"),
+            ("1e3", "500", "1500", "500"),
+            ("1.5Gi", "1.5Gi", "3Gi", "0"),
+            ("9223372036854775807", "1", "9223372036854775808", "9223372036854775806"),
+        ];
+        for (one, other, sum, difference) in cases {
+            assert_eq!((amount(one) + amount(other)).to_string(), sum, "{one} + {other}");
+            assert_eq!((amount(one) - amount(other)).to_string(), difference, "{one} - {other}");
+        }
+        // What upstream holds as an arbitrary decimal stays one, be it nothing.
+        let nothing = amount("1.5Gi") - amount("1.5Gi");
+        assert_eq!((nothing + amount("5")).as_i64(), None);
+        assert_eq!((amount("5") + Quantity::ZERO).as_i64(), Some(5));
+    }
+}

@@ -7,7 +7,8 @@ use super::calls::object_key;
 use super::queue::{QueuePlace, Scope};
 use bayplan_framework::{ActionType, ClusterEvent, EventObjects, EventResource};
 use bayplan_model::{
-    ApiObject, Change, Kind, NodeId, Object, ObjectKey, PodInfo, PodKey, Reading, Symbol, Time, VersionRow,
+    ApiObject, Assumption, Change, Kind, NodeId, Object, ObjectKey, PodInfo, PodKey, Reading, Symbol, Time,
+    VersionRow, at_or_above,
 };
 use rustc_hash::FxHashSet;
 use std::sync::Arc;
@@ -64,7 +65,10 @@ impl Scheduler {
                 }
             }
             _ => {
-                let Some(old) = self.cache.snapshot.any_object_seen(key).cloned() else { return };
+                let snapshot = &self.cache.snapshot;
+                // What was made by a binding may be gone before a watch showed it.
+                let made = || snapshot.assumptions(key).last().map(Assumption::object);
+                let Some(old) = snapshot.any_object_seen(key).or_else(made).cloned() else { return };
                 self.cache.snapshot.apply(Change::ObjectGone { key: key.clone() });
                 if let Some(event) = ClusterEvent::of_object(Some(&old), None) {
                     self.move_all(&event, &Scope::default(), now);
@@ -127,8 +131,22 @@ impl Scheduler {
                 }
             }
         }
+        // The list is at least as new as each object in it.
+        let versions = all.iter().filter_map(|object| match object {
+            Object::Other(object) => Some(Box::<str>::from(object.version())),
+            _ => None,
+        });
+        let newest = versions.reduce(|newest, version| match at_or_above(&version, &newest) {
+            true => version,
+            false => newest,
+        });
         for object in all {
             self.upserted(object, now);
+        }
+        if let Some(newest) = newest {
+            for key in self.cache.snapshot.awaited_until(kind, &newest) {
+                self.deleted(&key, now);
+            }
         }
     }
 

@@ -149,9 +149,11 @@ fn volumes_and_claims_are_written_only_where_the_operator_allows_it() {
              {{\"example.com/x\": pod.name}} }}\n}}\n"
         )
     };
-    for (kind, of) in
-        [("PersistentVolume", "pod.name"), ("v1/PersistentVolumeClaim", "pod.namespace, pod.name")]
-    {
+    for (kind, of) in [
+        ("PersistentVolume", "pod.name"),
+        ("v1/PersistentVolumeClaim", "pod.namespace, pod.name"),
+        ("ResourceClaim", "pod.namespace, pod.name"),
+    ] {
         let folder = folder(&[("steal.bay", &steal(kind, of))]);
         let ended = bayplan(&["lint", folder.join("steal.bay").to_str().unwrap()]);
         let kind = kind.trim_start_matches("v1/");

@@ -45,7 +45,8 @@ const OTHER: &str = "/// Nothing on hot nodes.\npolicy heat {\n  filter cool {\n
 /// A service account with every right but those on the group of the desks; its kubeconfig.
 pub(crate) fn account(plane: &ControlPlane, namespace: &str) -> std::path::PathBuf {
     let rbac = "rbac.authorization.k8s.io";
-    let groups = ["", "apps", "policy", "storage.k8s.io", "coordination.k8s.io", "events.k8s.io"];
+    let groups =
+        ["", "apps", "policy", "storage.k8s.io", "resource.k8s.io", "coordination.k8s.io", "events.k8s.io"];
     let subjects = json!([{"kind": "ServiceAccount", "name": "bayplan", "namespace": namespace}]);
     plane.create(&[
         json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "bayplan", "namespace": namespace}}),

@@ -109,7 +109,8 @@ fn machines_stay_on_their_nodes_whatever_fails() {
         "apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "bayplan", "namespace": space},
     });
     plane.create(&[policy, account]);
-    let groups = ["", "apps", "policy", "storage.k8s.io", "coordination.k8s.io", "events.k8s.io"];
+    let groups =
+        ["", "apps", "policy", "storage.k8s.io", "resource.k8s.io", "coordination.k8s.io", "events.k8s.io"];
     let look_up = json!({"apiGroups": [group], "resources": ["*"], "verbs": ["list", "watch"]});
     grant(
         plane,

@@ -562,8 +562,8 @@ policy draining {
 
     OWN_KIND "BP0448" "own-kind" Warning
         "the policy writes objects that the scheduler writes itself"
-        "The scheduler gives volumes to claims. A policy that writes volumes or claims could give the volume of one team to \
-         another, so `bayplan run` loads it only if `--policy-writes` names the kind."
+        "The scheduler gives volumes and devices to claims. A policy that writes volumes or claims could give the volume or the \
+         device of one team to another, so `bayplan run` loads it only if `--policy-writes` names the kind."
         bad r#"
 /// Marks the volume that a pod names.
 policy volume-mark {

@@ -194,7 +194,8 @@ impl Walk<'_> {
         if FREE.contains(&field) && !is_structure || is_labels {
             return free(fields, Sort::Key, visitor);
         }
-        if AMOUNTS.contains(&field) && !of_devices {
+        // Requests of a claim are a list, and its capacities stay.
+        if AMOUNTS.contains(&field) && !of_devices && !self.is_of_devices() {
             return free(fields, Sort::Resource, visitor);
         }
         for (name, value) in fields.iter_mut() {
@@ -292,6 +293,10 @@ fn parts(text: &mut String, between: &str, sort: Sort, visitor: &mut dyn FnMut(S
 fn kept(fields: &Map<String, Value>, visitor: &mut dyn FnMut(Sort, &mut String)) {
     const ATTRIBUTES: [&str; 4] = ["string", "strings", "version", "versions"];
     for (key, value) in fields {
+        if let ("requests", Some(amounts)) = (key.as_str(), value.as_object()) {
+            kept(amounts, visitor);
+            continue;
+        }
         visitor(Sort::Device, &mut key.clone());
         let texts =
             value.as_object().into_iter().flatten().filter(|(name, _)| ATTRIBUTES.contains(&name.as_str()));

@@ -6,6 +6,7 @@ use super::{Expr, GroupId, MemoId, Point, Reason, WriteEntry};
 use crate::syntax::ast::{Text, WriteVerb};
 use crate::types::ObjectKind;
 use bayplan_diag::Span;
+use bayplan_model::KINDS;
 use std::sync::Arc;
 
 /// `before bind { … }`, `after bind { … }`, `after failure { … }`
@@ -74,13 +75,15 @@ pub fn field_manager(policy: &str) -> String {
 
 /// Kinds that the scheduler writes for its own work. A policy that writes them can undo it, so the operator allows it kind
 /// by kind.
-pub const OWN_KINDS: [&str; 2] = ["PersistentVolume", "PersistentVolumeClaim"];
+pub const OWN_KINDS: [&str; 3] = ["PersistentVolume", "PersistentVolumeClaim", "ResourceClaim"];
 
 impl Target {
     /// The kind, if it is one of [`OWN_KINDS`].
     pub(crate) fn own_kind(&self) -> Option<&'static str> {
         let Target::Object(_, kind) = self else { return None };
-        OWN_KINDS.into_iter().find(|own| kind.name.group().is_empty() && kind.name.kind() == *own)
+        // In any version of its group.
+        let row = KINDS.iter().find(|row| (row.group, row.name) == (kind.name.group(), kind.name.kind()))?;
+        OWN_KINDS.into_iter().find(|own| row.name == *own)
     }
 
     /// The object, where it is looked up.

@@ -19,7 +19,6 @@ use crate::objects::{ApiObject, DeviceClass, DeviceTaintRule, ResourceClaim, Res
 use crate::snapshot::Snapshot;
 use crate::symbol::Symbol;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Slices, allocations, classes and claims of devices, as readers of the snapshot see them: with assumptions. Objects in
 /// it may be of an earlier version that differs in nothing that is read.
@@ -32,15 +31,22 @@ pub struct DeviceIndex {
     allocated: AllocatedDevices,
     classes: classes::Classes,
     special: special::SpecialClaims,
-    slices_revision: Unread<u64>,
-    allocated_revision: Unread<u64>,
+    slices_revision: Unread<Revision>,
+    allocated_revision: Unread<Revision>,
 }
 
-/// A number that no state of any index had before.
-fn next_revision() -> Unread<u64> {
-    static LAST: AtomicU64 = AtomicU64::new(0);
-    Unread(LAST.fetch_add(1, Ordering::Relaxed) + 1)
+/// Names a state of a part of an index, in all forks: what was derived from it counts as long as the revision is the same.
+/// A new one differs from all others that are kept.
+#[derive(Clone, Debug, Default)]
+pub struct Revision(Arc<()>);
+
+impl PartialEq for Revision {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
 }
+
+impl Eq for Revision {}
 
 impl DeviceIndex {
     /// Its key. All profiles share it.
@@ -105,29 +111,29 @@ impl DeviceIndex {
         self.special.of(uid, pod)
     }
 
-    /// Changes with every change of slices and of rules that taint devices. Two indexes with one number have equal slices
+    /// Changes with every change of slices and of rules that taint devices. Two indexes with one revision have equal slices
     /// and rules, forks included.
-    pub fn slices_revision(&self) -> u64 {
-        self.slices_revision.0
+    pub fn slices_revision(&self) -> &Revision {
+        &self.slices_revision.0
     }
 
     /// Changes with every change of what is allocated, as [`DeviceIndex::slices_revision`] does.
-    pub fn allocated_revision(&self) -> u64 {
-        self.allocated_revision.0
+    pub fn allocated_revision(&self) -> &Revision {
+        &self.allocated_revision.0
     }
 
     fn change(&mut self, before: Option<&Arc<dyn ApiObject>>, after: Option<&Arc<dyn ApiObject>>) {
         if let Some((before, after)) = both::<ResourceClaim>(before, after) {
             if self.allocated.change(before.as_deref(), after.as_deref()) {
-                self.allocated_revision = next_revision();
+                self.allocated_revision = Unread::default();
             }
             self.special.change(before.as_deref(), after.as_deref());
         } else if let Some((before, after)) = both::<ResourceSlice>(before, after) {
             self.slices.change(before.as_deref(), after);
-            self.slices_revision = next_revision();
+            self.slices_revision = Unread::default();
         } else if let Some((before, after)) = both::<DeviceTaintRule>(before, after) {
             self.rules.change(before.as_deref(), after);
-            self.slices_revision = next_revision();
+            self.slices_revision = Unread::default();
         } else if let Some((before, after)) = both::<DeviceClass>(before, after) {
             self.classes.change(before.as_deref(), after);
         }
@@ -157,8 +163,7 @@ impl Index for DeviceIndex {
     }
 
     fn rebuild(&mut self, snapshot: &Snapshot) {
-        let revision = next_revision();
-        *self = Self { slices_revision: revision, allocated_revision: revision, ..Self::default() };
+        *self = Self::default();
         for claim in snapshot.objects::<ResourceClaim>() {
             self.allocated.change(None, Some(claim));
             self.special.change(None, Some(claim));

@@ -148,3 +148,91 @@ impl Spec {
         }))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::changes::Kinds;
+    use crate::testing::{PodMaker, pod};
+    use serde_json::{Value, json};
+
+    fn devices(pod: PodMaker) -> Option<PodDevices> {
+        pod.build().devices().cloned()
+    }
+
+    #[test]
+    fn claims_of_a_pod_have_one_of_three_forms() {
+        let claims = json!([
+            {"name": "a", "resourceClaimName": "x"},
+            {"name": "b", "resourceClaimTemplateName": "t"},
+            {"name": "c"},
+        ]);
+        let statuses = json!([{"name": "b", "resourceClaimName": "p-b-1"}, {"name": "c"}]);
+        let made = json!({
+            "resourceClaimName": "p-extended",
+            "requestMappings": [{"containerName": "main", "resourceName": "e.ex/gpu", "requestName": "r"}],
+        });
+        let made = pod("p")
+            .set("spec.resourceClaims", claims)
+            .set("status.resourceClaimStatuses", statuses)
+            .set("status.extendedResourceClaimStatus", made);
+        let PodDevices { claims, claim_statuses, extended_claim, containers } = devices(made).unwrap();
+        let sources: Vec<_> = claims.iter().map(|claim| (&*claim.name, claim.source.clone())).collect();
+        let (x, t) = (ClaimSource::Claim("x".into()), ClaimSource::Template("t".into()));
+        assert_eq!(sources, [("a", x), ("b", t), ("c", ClaimSource::Neither)]);
+        assert_eq!(*claim_statuses, [("b".into(), Some("p-b-1".into())), ("c".into(), None)]);
+        let mappings = Box::new([("main".into(), "e.ex/gpu".into(), "r".into())]);
+        assert_eq!(extended_claim, Some(Box::new(ExtendedClaim { name: "p-extended".into(), mappings })));
+        assert!(containers.is_empty());
+    }
+
+    #[test]
+    fn containers_are_kept_of_pods_that_devices_may_serve() {
+        let container = |name: &str, policy: Option<&str>, requests: Value| json!({"name": name, "restartPolicy": policy, "resources": {"requests": requests}});
+        let made = pod("p")
+            .request("memory", "1Gi")
+            .request("e.ex/gpu", "2")
+            .request("cpu", "0")
+            .init_container(container("setup", None, json!({"deviceclass.resource.kubernetes.io/c": "1"})))
+            .init_container(container("proxy", Some("Always"), json!({"cpu": "500m"})));
+        let made = devices(made).unwrap();
+        let all: Vec<_> = made
+            .containers
+            .iter()
+            .map(|of| {
+                let requests: Vec<_> = of.requests.iter().map(|(name, of)| (name.as_str(), *of)).collect();
+                (of.name.as_str(), of.long_lived, requests)
+            })
+            .collect();
+        assert_eq!(
+            all,
+            [
+                ("setup", false, vec![("deviceclass.resource.kubernetes.io/c", Some(1))]),
+                ("proxy", true, vec![("cpu", None)]),
+                ("main", true, vec![("cpu", Some(0)), ("e.ex/gpu", Some(2)), ("memory", Some(1 << 30))]),
+            ]
+        );
+        assert!(pod("p").request("e.ex/gpu", "2").build().constraint_kinds().is_empty());
+        for (resource, amount) in [("cpu", "1"), ("hugepages-2Mi", "2Mi"), ("kubernetes.io/batch", "1")] {
+            assert!(pod("p").request(resource, amount).build().constraints.is_none(), "{resource}");
+        }
+    }
+
+    #[test]
+    fn a_change_of_what_a_pod_says_of_devices_is_a_difference() {
+        let claims = json!([{"name": "a", "resourceClaimTemplateName": "t"}]);
+        let before = || pod("p").set("spec.resourceClaims", claims.clone());
+        let statuses = json!([{"name": "a", "resourceClaimName": "x"}]);
+        let with_status = before().set("status.resourceClaimStatuses", statuses);
+        let with_claim =
+            before().set("status.extendedResourceClaimStatus", json!({"resourceClaimName": "y"}));
+        let old = before().build();
+        for made in [with_status, with_claim] {
+            let new = made.clone().build();
+            assert_eq!(old.difference(&new), Kinds::PODS_OTHER);
+            assert_ne!(old.generated_claims(), new.generated_claims());
+            let again = made.build();
+            assert_eq!(new.difference(&again), Kinds::NONE);
+        }
+    }
+}

@@ -303,6 +303,17 @@ impl Snapshot {
         entries.filter_map(|entry| Some(&entry.seen()?.object))
     }
 
+    /// The objects of a kind that are assumed to be there and were not seen at this version of the cluster or an earlier
+    /// one: what was written of them is in any list of that version, so that an object that it lacks is gone.
+    pub fn awaited_until(&self, kind: &Kind, version: &str) -> Vec<ObjectKey> {
+        let entries = self.objects.table(kind).into_iter().flat_map(Table::all);
+        let unseen = entries.filter(|entry| !entry.is_seen);
+        let over =
+            |of: &Assumption| of.written.as_deref().is_some_and(|written| at_or_above(version, written));
+        let over = unseen.filter(|entry| entry.assumed.iter().all(over));
+        over.map(|entry| entry.own.object.key()).collect()
+    }
+
     /// The assumptions about an object; readers see the last.
     pub fn assumptions(&self, key: &ObjectKey) -> &[Assumption] {
         self.objects.entry_of(key).map_or(&[], |entry| &entry.assumed)
@@ -472,6 +483,18 @@ mod tests {
         assert_eq!((s.assumed_by(&by("p")), s.assumed_by(&by("q"))), (vec![], vec![key("u2")]));
         gone(&mut s, "u2");
         nothing_is_left(&s);
+    }
+
+    #[test]
+    fn what_was_written_is_awaited_until_a_list_must_have_it() {
+        let mut s = Snapshot::default();
+        let until = |s: &Snapshot, version: &str| s.awaited_until(&Kind::Service, version);
+        assume(&mut s, "", "u1", "a", "p");
+        assert_eq!(until(&s, "9"), [], "its write is under way");
+        written(&mut s, 5, "p");
+        assert_eq!((until(&s, "4"), until(&s, "5")), (vec![], vec![key("u1")]));
+        see(&mut s, "u1", 4, "a");
+        assert_eq!(until(&s, "9"), []);
     }
 
     #[test]
