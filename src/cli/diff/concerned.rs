@@ -74,6 +74,8 @@ impl Concerned {
             | VersionRow::CounterSlicesOfNode
             | VersionRow::NewDeviceFields
             | VersionRow::ConfigOnce
+            | VersionRow::SelectorAttributes
+            | VersionRow::SelectorCosts
             | VersionRow::DeviceLimitText
             | VersionRow::SelectorDeviceText => self.pending.contains(&row),
             VersionRow::BindRetries
