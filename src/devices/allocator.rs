@@ -78,9 +78,9 @@ impl<'a> Allocator<'a> {
         let mut validation = Validation { allocator: this, node, pools: &pools, verdicts, alternatives };
         let claims = claims.iter().map(|claim| validation.claim(claim));
         let claims = claims.collect::<Result<Vec<_>, _>>()?;
-        let milliseconds = u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX);
-        let budget = milliseconds.saturating_mul(STEPS_PER_MILLISECOND * STEP_COST);
-        let budget = (!timeout.is_zero()).then_some(budget);
+        let microseconds = u64::try_from(timeout.0).unwrap_or(0);
+        let budget = microseconds.saturating_mul(STEPS_PER_MILLISECOND) / 1_000;
+        let budget = (microseconds > 0).then(|| budget.saturating_mul(STEP_COST));
         let search = Search::new((this, node), (&pools, &claims), validation.verdicts, budget);
         match search.run()? {
             Some(found) => this.results(node, &pools, &claims, &found),

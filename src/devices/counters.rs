@@ -63,7 +63,7 @@ impl<'a> OfPool<'a> {
             let devices = slices.flat_map(|slice| slice.devices.iter());
             let takers = devices.filter(|device| !device.consumes_counters.is_empty());
             for device in takers.filter(|device| used.device(&device.name).is_some()) {
-                this.each(device, |counter, amount| counter.left = counter.left + -amount);
+                this.each(device, |counter, amount| counter.left = counter.left - amount);
             }
         }
         this.short = this.counters.iter().filter(|counter| counter.is_short()).count();

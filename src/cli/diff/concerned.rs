@@ -2,7 +2,7 @@
 //! part in its outcome, so that nothing is decided to find that out.
 
 use crate::dry_run::World;
-use crate::model::{Kind, Object, PodInfo, VersionRow};
+use crate::model::{ConstraintKinds, Kind, Object, PodInfo, VersionRow};
 
 /// What of a cluster the rows read.
 pub(super) struct Concerned {
@@ -100,6 +100,24 @@ fn by_spec(row: VersionRow, pod: &PodInfo) -> bool {
             terms.any(|term| term.namespace_selector.is_some())
         }),
         VersionRow::NodeNameFirst => pod.node_name.is_some(),
+        VersionRow::AllOfFullDevices
+        | VersionRow::CapacityFaults
+        | VersionRow::DistinctDevices
+        | VersionRow::CountersOfDriver
+        | VersionRow::SharedCountersOnce
+        | VersionRow::CounterSlicesOfNode
+        | VersionRow::NewDeviceFields
+        | VersionRow::ConfigOnce
+        | VersionRow::DeviceLimitText
+        | VersionRow::SelectorDeviceText => may_have_devices(pod),
         _ => false,
     }
+}
+
+/// Whether a pod has claims of devices, or a resource that a class of devices may stand for.
+fn may_have_devices(pod: &PodInfo) -> bool {
+    let has_claims = pod.constraints.as_deref().is_some_and(|of| {
+        of.list.iter().any(|constraint| constraint.kind.intersects(ConstraintKinds::RESOURCE_CLAIMS))
+    });
+    has_claims || !pod.requests.scalars.is_empty()
 }

@@ -68,6 +68,11 @@ impl DeviceIndex {
         self.slices.of_no_node()
     }
 
+    /// The slices that name a node and have shared counters, by name: 1.36 sees them on every node.
+    pub fn counter_slices_of_nodes(&self) -> impl Iterator<Item = &Arc<ResourceSlice>> {
+        self.slices.counters_of_nodes()
+    }
+
     /// The taints that rules add to those of the device itself: first of the rules that select by less than driver and
     /// pool, by name of the rule. The feature gate of rules decides whether they count.
     ///

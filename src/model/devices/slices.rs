@@ -59,6 +59,8 @@ pub(super) struct Slices {
     pools: Table<PoolSlices>,
     by_node: Table<NodeSlices>,
     elsewhere: Table<Arc<ResourceSlice>>,
+    /// Those that name a node and have shared counters.
+    counters: Table<Arc<ResourceSlice>>,
 }
 
 impl Slices {
@@ -76,6 +78,10 @@ impl Slices {
 
     pub(super) fn of_no_node(&self) -> impl Iterator<Item = &Arc<ResourceSlice>> {
         self.elsewhere.all()
+    }
+
+    pub(super) fn counters_of_nodes(&self) -> impl Iterator<Item = &Arc<ResourceSlice>> {
+        self.counters.all()
     }
 
     pub(super) fn change(&mut self, before: Option<&ResourceSlice>, after: Option<Arc<ResourceSlice>>) {
@@ -107,6 +113,9 @@ impl Slices {
             .unwrap_or_else(|| NodeSlices { node: node.clone(), slices: ByName::new() });
         of_node.slices.insert(name.clone(), slice.clone());
         self.by_node.put(of_node);
+        if !slice.shared_counters.is_empty() {
+            self.counters.put(slice);
+        }
     }
 
     fn remove(&mut self, slice: &ResourceSlice) {
@@ -117,6 +126,9 @@ impl Slices {
                 true => drop(self.pools.remove(&pool.driver, &pool.name)),
                 false => drop(self.pools.put(known)),
             }
+        }
+        if !slice.shared_counters.is_empty() {
+            self.counters.remove(&slice.metadata.namespace, name);
         }
         let node = &slice.nodes.node_name;
         if node.is_empty() {

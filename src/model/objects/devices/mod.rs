@@ -14,7 +14,8 @@ mod taint;
 mod taint_rule;
 
 pub use allocation::{
-    AllocatedDevice, Allocation, AllocationConfig, ConfigSource, Consumer, DeviceStatus, StatusCondition,
+    AllocatedDevice, Allocation, AllocationConfig, ConfigSource, Consumer, DeviceAllocation, DeviceStatus,
+    StatusCondition,
 };
 pub use attribute::AttributeValue;
 pub use claim::{DELETE_PROTECTION, ResourceClaim};
@@ -26,7 +27,7 @@ pub use request::{
     AllocationMode, ClaimConfig, ClaimConstraint, ClaimRequest, DeviceRequest, ExactRequest, RequestKind,
     SubRequest,
 };
-pub use slice::{NodeChoice, ResourceSlice};
+pub use slice::{ChosenNodes, NodeChoice, ResourceSlice};
 pub use taint::{DeviceTaint, DeviceToleration};
 pub use taint_rule::DeviceTaintRule;
 
