@@ -227,6 +227,14 @@ version_rows! {
         "The allocation of a claim has a configuration for several requests once for each, with their names." =>
         "The allocation of a claim has each configuration once, without names of requests if it is for all.",
         "dynamic-resource-allocation/structured/internal/incubating/allocator_incubating.go";
+    SelectorAttributes "selector-attributes" Decision [DynamicResources] []
+        "Attributes of devices are `any` in selectors: a list is an error, `dyn` is no result, and `includes` takes up to 48 values." =>
+        "Attributes of devices are `dyn` in selectors: lists are values, and `includes` takes lists of any length; `lists.range` has bounds.",
+        "dynamic-resource-allocation/cel/compile.go, apiserver/pkg/cel/library/lists.go";
+    SelectorCosts "selector-costs" Decision [DynamicResources] []
+        "`startsWith` and `endsWith` in selectors cost by the text that is searched, `matches(a, b)` and `includes` cost 1." =>
+        "`startsWith` and `endsWith` in selectors cost by their argument, `matches(a, b)` and `includes` by the sizes of theirs.",
+        "dynamic-resource-allocation/cel/compile.go, cel-go/interpreter/runtimecost.go";
     DeviceLimitText "device-limit-text" Text [DynamicResources] []
         "A claim of more than 32 devices is refused with their number." =>
         "The request with which a claim has more than 32 devices is named.",

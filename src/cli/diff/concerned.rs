@@ -77,6 +77,8 @@ impl Concerned {
             | VersionRow::NewDeviceFields
             | VersionRow::ConfigOnce
             | VersionRow::SkipNodeOperations
+            | VersionRow::SelectorAttributes
+            | VersionRow::SelectorCosts
             | VersionRow::DeviceLimitText
             | VersionRow::SelectorDeviceText => self.pending.contains(&row),
             VersionRow::BindRetries

@@ -47,7 +47,7 @@ impl DynamicResources {
         let (state, index) = (self.state(h)?, index(h)?);
         let allocates = state.to_allocate().next().is_some();
         let allocator =
-            allocates.then(|| Allocator::new(h.snapshot, index, self.gates.allocator, &*self.selectors));
+            allocates.then(|| Allocator::new(h.snapshot, index, self.gates.allocator, &self.selectors));
         let now = h.snapshot.wall_clock(h.now);
         Ok(Search { plugin: self, h: *h, state, index, allocator, now })
     }

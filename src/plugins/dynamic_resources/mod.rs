@@ -30,11 +30,11 @@ mod requests;
 mod reserve;
 mod score;
 mod state;
-mod stub;
 #[cfg(test)]
 mod tests;
 
 use args::Args;
+use bayplan_devices::DeviceSelectors;
 use bayplan_framework::{ArgsError, Features, Handle, Need, Plugin, Reads, Status, Tree};
 use bayplan_model::{DeviceIndex, Index, IndexKey, Kind, Kinds};
 use gates::Gates;
@@ -56,12 +56,12 @@ const NEEDS: &[Need] = &[
 struct DynamicResources {
     args: Args,
     gates: Gates,
-    selectors: Box<dyn bayplan_devices::Selects + Send + Sync>,
+    selectors: DeviceSelectors,
 }
 
 pub(super) fn new(args: &Tree, features: Features) -> Result<Arc<dyn Plugin>, Vec<ArgsError>> {
     let (args, gates) = (Args::read(args)?, Gates::of(features));
-    let selectors = Box::new(stub::Stub);
+    let selectors = DeviceSelectors::new(features.rows());
     Ok(Arc::new(DynamicResources { args, gates, selectors }))
 }
 
