@@ -20,6 +20,7 @@ mod result_config;
 mod score;
 mod search;
 mod selectable;
+mod selectors;
 mod selects;
 mod shares;
 #[cfg(test)]
@@ -31,4 +32,5 @@ pub use device::DeviceOf;
 pub use features::AllocatorFeatures;
 pub use refusals::{Refusal, Refusals, RefusedDevice};
 pub use score::score;
+pub use selectors::DeviceSelectors;
 pub use selects::{SelectError, Selects};

@@ -241,7 +241,31 @@ impl Api {
                 self.patch_object(of, *part, version.as_deref(), body)
             }
             ApiCall::Delete { of } => self.delete_gracefully(of, now),
+            ApiCall::Create { of, object } => self.create(of, object),
         }
+    }
+
+    /// Creates an object with a UID of its own.
+    fn create(&mut self, key: &ObjectKey, object: &Value) -> Result<Answer, CallError> {
+        let kind = plural(&key.kind);
+        if self.get(key).is_some() {
+            return Err(refused(
+                409,
+                "AlreadyExists",
+                format!("{kind} {:?} already exists", key.name.as_str()),
+            ));
+        }
+        let mut object = object.clone();
+        let uid = format!("{}-{}-{}", key.namespace, key.name, self.version + 1);
+        if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+            metadata.insert(String::from("uid"), uid.as_str().into());
+        }
+        let invalid =
+            |error: String| refused(422, "Invalid", format!("{kind} {:?} is invalid: {error}", key.name));
+        let row = key.kind.row().ok_or_else(|| invalid(String::from("unknown kind")))?;
+        let object = (row.from_value)(Arc::new(object)).map_err(|error| invalid(error.to_string()))?;
+        self.put(object);
+        Ok(Answer::Created { uid: Symbol::new(&uid), version: self.version.to_string().into_boxed_str() })
     }
 
     /// The object that is meant, by its UID.

@@ -3,7 +3,9 @@
 use super::extenders::{ExtenderAnswer, ExtenderAsk};
 use super::patch_body::PatchBody;
 use bayplan_model::{Duration, Kind, ObjectKey, PodKey, PodMarks, Symbol, Time};
+use serde_json::Value;
 use std::borrow::Cow;
+use std::sync::Arc;
 
 /// Names one call that is answered by exactly one reply.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -78,6 +80,14 @@ pub enum ApiCall {
         /// What is written.
         body: PatchBody,
     },
+    /// Creates an object; answered with [`Answer::Created`]. The scheduler chooses the name, so that it can assume the
+    /// object before it exists.
+    Create {
+        /// The object, without a UID.
+        of: ObjectKey,
+        /// What is created, as the API has it.
+        object: Arc<Value>,
+    },
     /// Asks an extender. It is not a call to the API server.
     Extender {
         /// The number of the extender.
@@ -99,7 +109,9 @@ impl ApiCall {
             Self::Bind { pod: object, .. } | Self::PatchStatus { pod: object, .. } | Self::Read(object) => {
                 object
             }
-            Self::Patch { of: object, .. } | Self::Delete { of: object } => object,
+            Self::Patch { of: object, .. }
+            | Self::Create { of: object, .. }
+            | Self::Delete { of: object } => object,
             Self::Extender { ask, .. } => ask.pod(),
         }
     }
@@ -113,6 +125,13 @@ pub enum Answer {
     /// The object was written.
     Written {
         /// Its `metadata.resourceVersion` after the write; empty when the answer has none.
+        version: Box<str>,
+    },
+    /// The object was created.
+    Created {
+        /// Its `metadata.uid`.
+        uid: Symbol,
+        /// Its `metadata.resourceVersion`.
         version: Box<str>,
     },
     /// An extender answered.

@@ -84,6 +84,8 @@ pub struct PluginEvent {
     pub kind: EventType,
     /// The reason: a word.
     pub reason: Symbol,
+    /// What the scheduler does: a word.
+    pub action: &'static str,
     /// The text.
     pub note: String,
 }

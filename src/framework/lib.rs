@@ -23,6 +23,7 @@ mod extenders;
 pub mod features;
 mod handle;
 mod candidates;
+mod claim_patch;
 mod points;
 mod plugin_id;
 mod order;
@@ -50,6 +51,7 @@ pub use calls::{
     ObjectPart, Ticket,
 };
 pub use candidates::{Candidate, placement_found, sort_by_importance};
+pub use claim_patch::ClaimPatch;
 pub use counting::{Choice, Counting, Would, WouldEffect, WouldRefuse};
 pub use cycle_state::{CycleState, StateData, StateSlot};
 pub use diagnosis::{Diagnosis, FitError, NodeToStatus};
@@ -60,7 +62,7 @@ pub use handle::{Act, Actor, Handle, PluginEvent};
 pub use intent::{Intent, Write};
 pub use left_alone::LeftAlone;
 pub use order::{Points, ScorePlugin};
-pub use patch_body::{PatchBody, merged};
+pub use patch_body::{PatchBody, RequestMapping, merged};
 pub use plugin::Plugin;
 pub use plugin_id::{PluginId, PluginSet};
 pub use points::*;
@@ -79,7 +81,8 @@ pub use remedies::{
 };
 pub use rule_plugin::RulePlugin;
 pub use runtime::{
-    Acting, Cycle, Extenders, Framework, MAX_PERMIT_WAIT, NominatedTry, PostFilterAnswer, Runner,
+    Acting, Cycle, Extenders, Framework, MAX_PERMIT_WAIT, NominatedTry, PostFilterAnswer, PostFilterWait,
+    Runner,
 };
 pub use scale::{MAX_SCORE, Scale};
 pub use simulation::{NodeFilters, Simulation};

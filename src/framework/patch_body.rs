@@ -2,11 +2,12 @@
 //! in memory. A new kind of patch is a variant of [`PatchBody`] with an arm in each of its functions.
 
 use super::calls::ConditionPatch;
+use super::claim_patch::ClaimPatch;
 use super::intent::Intent;
 use bayplan_model::objects::persistent_volume::BOUND_BY_CONTROLLER;
 use bayplan_model::objects::persistent_volume_claim::SELECTED_NODE;
 use bayplan_model::{
-    AFTER_BIND, ClaimReference, MetadataChange, Node, Object, ObjectKey, PersistentVolume,
+    AFTER_BIND, ClaimReference, ExtendedClaim, MetadataChange, Node, Object, ObjectKey, PersistentVolume,
     PersistentVolumeClaim, PodInfo, Symbol, downcast, looked_up,
 };
 use serde_json::{Map, Value, json};
@@ -51,11 +52,34 @@ pub enum PatchBody {
         /// leader knows a copy of the annotation.
         written: bool,
     },
+    /// Either part of a ResourceClaim.
+    Claim(ClaimPatch),
+    /// Part `Status` of a pod: the claim that has the devices of its extended resources.
+    ///
+    /// Source: `pkg/scheduler/framework/plugins/dynamicresources/extendeddynamicresources.go`,
+    /// `patchPodExtendedResourceClaimStatus`.
+    ExtendedClaim {
+        /// The name of the claim.
+        claim: Symbol,
+        /// Which request of the claim serves which resource of which container.
+        mappings: Arc<[RequestMapping]>,
+    },
     /// Part `Object` of any object: annotations and labels that a policy sets or removes. It is a JSON merge patch.
     Metadata(MetadataChange),
     /// Any part of any object: all that a field manager wants of it, by server-side apply. It is forced: what another manager
     /// wants of these fields gives way.
     Apply(Intent),
+}
+
+/// The resource of a container that a request of a claim serves.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RequestMapping {
+    /// The container.
+    pub container: Symbol,
+    /// The extended resource.
+    pub resource: Symbol,
+    /// The request of the claim.
+    pub request: Symbol,
 }
 
 /// The reason of the condition `DisruptionTarget` of a victim of preemption.
@@ -75,6 +99,8 @@ impl PatchBody {
             Self::DisruptionTarget { .. }
             | Self::ClaimRef { .. }
             | Self::SelectedNode { .. }
+            | Self::Claim(_)
+            | Self::ExtendedClaim { .. }
             | Self::MarkGone { .. } => false,
         }
     }
@@ -130,6 +156,18 @@ impl PatchBody {
                     patch["status"] = json!({"conditions": [condition]});
                 }
             }
+            Self::Claim(change) => change.write(&mut patch),
+            Self::ExtendedClaim { claim, mappings } => {
+                let mapping = |of: &RequestMapping| {
+                    json!({
+                        "containerName": of.container.as_str(), "resourceName": of.resource.as_str(),
+                        "requestName": of.request.as_str(),
+                    })
+                };
+                let mappings: Vec<Value> = mappings.iter().map(mapping).collect();
+                let status = json!({"requestMappings": mappings, "resourceClaimName": claim.as_str()});
+                patch["status"] = json!({"extendedResourceClaimStatus": status});
+            }
             Self::Metadata(change) => {
                 let annotations = change.annotations.iter();
                 let annotations: Map<String, Value> =
@@ -179,6 +217,17 @@ impl PatchBody {
                     written_after_bind: pod.written_after_bind.iter().cloned().chain(new).collect(),
                     ..(**pod).clone()
                 })))
+            }
+            (Self::Claim(change), to) => change.applied(to),
+            (Self::ExtendedClaim { claim, mappings }, Object::Pod(pod)) => {
+                let mapping =
+                    |of: &RequestMapping| (of.container.clone(), of.resource.clone(), of.request.clone());
+                let made =
+                    ExtendedClaim { name: claim.clone(), mappings: mappings.iter().map(mapping).collect() };
+                let mut constraints = pod.constraints.as_deref().cloned()?;
+                constraints.devices.as_mut()?.extended_claim = Some(Box::new(made));
+                let constraints = Some(Arc::new(constraints));
+                Some(Object::Pod(Arc::new(PodInfo { constraints, ..(**pod).clone() })))
             }
             (Self::Metadata(change), to) => changed(change, to),
             (Self::Apply(intent), to) => merged(&Value::Object(intent.fields.clone()), to),

@@ -283,6 +283,14 @@ pub enum PostFilterOutcome {
     /// The pod fits on these nodes once the victims of one are gone; never empty. The scheduler chooses one
     /// ([`Candidate::best`]), nominates the pod to its node and evicts the victims. Later plugins do not run.
     Candidates(Vec<Candidate>),
+    /// The plugin wants calls to be made, one after another. The attempt waits for the answers; then `then` is what the
+    /// plugin answers, as [`PostFilterOutcome::Not`].
+    Calls {
+        /// The calls.
+        calls: Vec<PostFilterCall>,
+        /// The answer when all of them succeeded; the first that fails is an `Error`.
+        then: Status,
+    },
     /// The plugin did nothing for the pod. `UnschedulableAndUnresolvable` and `Error` end PostFilter; the pod is
     /// `Unschedulable` in every case.
     Not {
@@ -291,6 +299,17 @@ pub enum PostFilterOutcome {
         /// The nomination that follows; an `Error` keeps it.
         promise: Promise,
     },
+}
+
+/// A call that a PostFilter plugin waits for.
+#[derive(Clone, PartialEq, Debug)]
+pub struct PostFilterCall {
+    /// The call.
+    pub call: ApiCall,
+    /// What precedes the text of its failure; empty for nothing.
+    pub failed: String,
+    /// Whether it succeeded too when the object does not exist.
+    pub may_be_gone: bool,
 }
 
 impl PostFilterOutcome {

@@ -121,7 +121,7 @@ impl Outcome for PostFilterOutcome {
     fn code(&self) -> &'static str {
         match self {
             Self::Made { .. } | Self::Candidates(_) => "Success",
-            Self::Not { status, .. } => status.code.name(),
+            Self::Not { status, .. } | Self::Calls { then: status, .. } => status.code.name(),
         }
     }
 }

@@ -4,9 +4,11 @@
 //! CEL go through [`compile_for`](super::compile_for) like any other policy.
 
 use super::check;
+use super::eval::cel_cost::CelCost;
 use super::eval::context::EvalContext;
 use super::eval::interpret::Evaluator;
 use super::language::environments::{Row, Rows};
+use super::language::functions::cel::{self as functions, semver};
 use super::syntax::{
     self,
     ast::{self, Text},
@@ -15,7 +17,7 @@ use super::typed::{Expr, Policy, SlotId};
 use super::types::value::{Cel, Constant, FaultKind, Value};
 use super::types::{RecordType, Type};
 use bayplan_diag::{Diagnostic, SourceId};
-use bayplan_model::{PodInfo, Snapshot, Time};
+use bayplan_model::{PodInfo, Snapshot, Time, VersionRow, VersionRows};
 use std::sync::{Arc, LazyLock};
 
 /// Steps that an expression may take in one run.
@@ -23,6 +25,9 @@ use std::sync::{Arc, LazyLock};
 /// The API server refuses selectors of devices above 1,000,000 estimated units when they are written, so that a
 /// stored one does not come near it.
 pub(crate) const FUSE: u64 = 4_000_000;
+
+/// Steps of a run whose cost is counted: many more than a run takes that costs as much as is allowed.
+const FUSE_OF_COUNTED: u64 = 64_000_000;
 
 /// What an expression can name, and which functions there are.
 #[derive(Clone, Debug)]
@@ -38,10 +43,12 @@ impl Environment {
         Environment { rows: Rows::KUBERNETES, variables }
     }
 
-    /// The environment of selectors of devices: the variable `device`, whose attributes are of this type.
+    /// The environment of selectors of devices: the variable `device`, and what Kubernetes of these rows knows.
     ///
     /// Source: `k8s.io/dynamic-resource-allocation/cel`.
-    pub fn device(attribute: Type) -> Self {
+    pub fn device(rows: VersionRows) -> Self {
+        let newer = rows.has(VersionRow::SelectorAttributes);
+        let attribute = if newer { Type::Dyn } else { Type::Any };
         let by_domain = |of: Type| {
             let names = Type::Map(Arc::new(Type::String), Arc::new(of));
             Type::Map(Arc::new(Type::String), Arc::new(names))
@@ -54,7 +61,8 @@ impl Environment {
         ];
         let device = RecordType { name: Some(Text::from("kubernetes.DRADevice")), fields: fields.into() };
         let variables = [("device", Type::Record(Arc::new(device)))];
-        Environment { rows: Rows::of_devices(), ..Environment::kubernetes(variables) }
+        let rows = if newer { Rows::of_devices() } else { Rows::of_devices().without(Row::Lists) };
+        Environment { rows, ..Environment::kubernetes(variables) }
     }
 
     /// The environment of policies: `pod`, `node` and the other names that a filter sees, and these variables.
@@ -83,6 +91,19 @@ pub fn device(
         domains(attributes),
         domains(capacity),
     ]))
+}
+
+/// A semantic version as a value.
+///
+/// # Errors
+/// The words of the library that Kubernetes reads versions with.
+pub fn version(text: &str) -> Result<Constant, String> {
+    semver::parse(text).map(|version| Value::Cel(Cel::Semver(Arc::new(version))))
+}
+
+/// The name of the type of a value in the words of CEL.
+pub fn type_name(value: &Value<'_>) -> &'static str {
+    functions::type_name(value).unwrap_or("dyn")
 }
 
 /// A compiled expression.
@@ -135,11 +156,31 @@ impl Program {
     /// The result for these values of the variables, in the order of the environment. A fault where CEL has an
     /// error, also after [`FUSE`] steps.
     pub fn run<'a>(&'a self, values: &[Value<'a>]) -> Value<'a> {
+        self.evaluate(values, FUSE, None)
+    }
+
+    /// The result for these values of the variables, and what it cost in units of cel-go, of which it may take so many:
+    /// above them the result is a fault of too many steps. `newer`: functions cost what they do in Kubernetes 1.37.
+    pub fn run_within<'a>(&'a self, values: &[Value<'a>], cost: u64, newer: bool) -> (Value<'a>, u64) {
+        let mut counted = CelCost::new(cost, newer);
+        let value = self.evaluate(values, FUSE_OF_COUNTED, Some(&mut counted));
+        let cost_of_all = counted.cost();
+        if cost_of_all > cost {
+            let value = Value::fault(FaultKind::TooManySteps, "the evaluation costs too much");
+            return (value, cost_of_all);
+        }
+        (value, cost_of_all)
+    }
+
+    fn evaluate<'a>(&'a self, values: &[Value<'a>], fuse: u64, counted: Option<&mut CelCost>) -> Value<'a> {
         let (Some(pod), snapshot) = &*NOTHING else {
             return Value::fault(FaultKind::BadArgument, "the expression cannot be evaluated");
         };
         let context = EvalContext::new(pod, snapshot, Time(0));
-        let mut evaluator = Evaluator::new(&self.policy, context).with_fuse(FUSE);
+        let mut evaluator = Evaluator::new(&self.policy, context).with_fuse(fuse);
+        if let Some(counted) = counted {
+            evaluator = evaluator.observed(counted);
+        }
         for (at, value) in values.iter().enumerate() {
             evaluator.bind(SlotId(at as u32), value.clone());
         }

@@ -227,10 +227,30 @@ version_rows! {
         "The allocation of a claim has a configuration for several requests once for each, with their names." =>
         "The allocation of a claim has each configuration once, without names of requests if it is for all.",
         "dynamic-resource-allocation/structured/internal/incubating/allocator_incubating.go";
+    SelectorAttributes "selector-attributes" Decision [DynamicResources] []
+        "Attributes of devices are `any` in selectors: a list is an error, `dyn` is no result, and `includes` takes up to 48 values." =>
+        "Attributes of devices are `dyn` in selectors: lists are values, and `includes` takes lists of any length; `lists.range` has bounds.",
+        "dynamic-resource-allocation/cel/compile.go, apiserver/pkg/cel/library/lists.go";
+    SelectorCosts "selector-costs" Decision [DynamicResources] []
+        "`startsWith` and `endsWith` in selectors cost by the text that is searched, `matches(a, b)` and `includes` cost 1." =>
+        "`startsWith` and `endsWith` in selectors cost by their argument, `matches(a, b)` and `includes` by the sizes of theirs.",
+        "dynamic-resource-allocation/cel/compile.go, cel-go/interpreter/runtimecost.go";
     DeviceLimitText "device-limit-text" Text [DynamicResources] []
         "A claim of more than 32 devices is refused with their number." =>
         "The request with which a claim has more than 32 devices is named.",
         "dynamic-resource-allocation/structured/internal/incubating/allocator_incubating.go";
+    SkipNodeOperations "skip-node-operations" Decision [DynamicResources] []
+        "`skipNodeOperations` of an allocated device is unknown, and does nothing." =>
+        "A claim with a device that has `skipNodeOperations` is for nodes that declare `DRAOptionalNodeOperations`.",
+        "framework/plugins/dynamicresources/dynamicresources.go, `Filter`";
+    GoneSpecialClaims "gone-special-claims" Text [DynamicResources] []
+        "The claim of extended resources that an earlier attempt left and that is gone meanwhile cannot be deleted, which is an error." =>
+        "Such a claim counts as deleted.",
+        "framework/plugins/dynamicresources/extendeddynamicresources.go, `deleteClaim`";
+    DeletedClaims "deleted-claims" WakeUp [DynamicResources] []
+        "The end of a claim wakes no pod." =>
+        "The end of an allocated claim wakes pods that wait for devices.",
+        "framework/plugins/dynamicresources/dynamicresources.go, `isSchedulableAfterClaimChange`";
     SelectorDeviceText "selector-device-text" Text [DynamicResources] []
         "An error of a selector at run time does not name the device." =>
         "An error of a selector at run time names the device and, for a missing key, what to write instead.",

@@ -6,15 +6,18 @@
 use super::resource_allocation::{self as allocation, Amounts, Weighted, percent, quotient};
 use crate::shape::{on_line, read_shape};
 use bayplan_framework::{
-    ActionType, ArgsError, ClusterEvent, Code, Edit, EnqueueExtensions, EventRegistration, Feasible,
-    Features, Field, Fields, Filter, Handle, Plugin, PreFilter, PreFilterOutcome, PreScore, PreScoreOutcome,
+    ActionType, ArgsError, ClusterEvent, Code, Edit, EnqueueExtensions, EventRegistration, EventResource,
+    Feasible, Features, Field, Fields, Filter, Gate, Handle, Plugin, PreFilter, PreFilterOutcome, PreScore, PreScoreOutcome,
     QueueingHint, Reads, Score, Shortage, StateSlot, Status, Tree, Verdicts, Violation,
 };
 use bayplan_model::{
-    Kinds, Node, NodeId, NodeInfo, NodeSet, PodInfo, Resource, Symbol, amount_beside, bits, block,
-    blocks_mut, is_extended, key_problem, pack, rounded_down,
+    DeviceClass, DeviceIndex, Kinds, Node, NodeId, NodeInfo, NodeSet, PodInfo, Resource, Snapshot, Symbol,
+    amount_beside, bits, block, blocks_mut, is_extended, key_problem, pack, rounded_down,
 };
 use std::sync::Arc;
+
+/// What resources begin with that are named after a class of devices.
+const OF_CLASS: &str = "deviceclass.resource.kubernetes.io/";
 
 const TOO_MANY_PODS: &str = "Too many pods";
 
@@ -35,11 +38,14 @@ struct NodeResourcesFit {
     ignored_groups: Vec<String>,
     strategy: Strategy,
     resources: Vec<Weighted>,
+    /// Whether classes of devices may stand for extended resources.
+    extends: bool,
 }
 
-pub(super) fn new(args: &Tree, _: Features) -> Result<Arc<dyn Plugin>, Vec<ArgsError>> {
+pub(super) fn new(args: &Tree, features: Features) -> Result<Arc<dyn Plugin>, Vec<ArgsError>> {
     let mut errors = Vec::new();
-    let plugin = NodeResourcesFit::read(args, &mut errors);
+    let mut plugin = NodeResourcesFit::read(args, &mut errors);
+    plugin.extends = features.on(Gate::DRAExtendedResource);
     if errors.is_empty() { Ok(Arc::new(plugin)) } else { Err(errors) }
 }
 
@@ -52,6 +58,7 @@ impl NodeResourcesFit {
             ignored_groups: Vec::new(),
             strategy: Strategy::LeastAllocated,
             resources: allocation::cpu_and_memory(),
+            extends: false,
         };
         for name in fields.get("ignoredResources").map(|list| list.list(errors)).unwrap_or_default() {
             let Some(text) = name.string(errors) else { continue };
@@ -124,6 +131,13 @@ impl NodeResourcesFit {
         self.ignored.contains(name) || self.ignored_groups.iter().any(|ignored| ignored == group)
     }
 
+    /// The classes of devices that stand for resources: a node that has nothing of such a resource is left to
+    /// DynamicResources.
+    fn classes<'s>(&self, snapshot: &'s Snapshot) -> Classes<'s> {
+        let index = snapshot.try_index::<DeviceIndex>(&DeviceIndex::key()).ok();
+        Classes(index.filter(|_| self.extends))
+    }
+
     /// The score of one resource; `used` counts the pod.
     fn score_of(&self, used: i64, capacity: i64) -> i64 {
         match &self.strategy {
@@ -151,6 +165,22 @@ impl NodeResourcesFit {
             weights if by_ratio => (sum as f64 / weights as f64).round() as i64,
             weights => quotient(sum, weights),
         }
+    }
+}
+
+/// The classes of devices that stand for resources, where there are any.
+#[derive(Clone, Copy)]
+struct Classes<'s>(Option<&'s DeviceIndex>);
+
+impl Classes<'_> {
+    /// Whether a class stands for the resource.
+    fn stands_for(self, resource: &Symbol) -> bool {
+        self.0.is_some_and(|index| index.class_of_resource(resource).is_some())
+    }
+
+    /// Whether the resource of a node is left to DynamicResources.
+    fn serves(self, resource: &Symbol, allocatable: &Resource) -> bool {
+        allocatable.scalar(resource) <= 0 && self.stands_for(resource)
     }
 }
 
@@ -209,10 +239,11 @@ fn shortages<'r>(
 }
 
 impl NodeResourcesFit {
-    fn shortages<'r>(&self, pod: &'r PodInfo, node: NodeInfo, found: impl FnMut(Lack<'r>)) {
-        let ignores = |name: &Symbol| self.ignores(name);
+    fn shortages<'r>(&self, h: &Handle<'r>, node: NodeInfo, found: impl FnMut(Lack<'r>)) {
         let (allocatable, requested) = (node.allocatable(), node.requested());
-        shortages(&pod.requests, allocatable, requested, node.pod_count(), ignores, found);
+        let classes = self.classes(h.snapshot);
+        let ignores = |name: &Symbol| self.ignores(name) || classes.serves(name, allocatable);
+        shortages(&h.pod.requests, allocatable, requested, node.pod_count(), ignores, found);
     }
 }
 
@@ -227,7 +258,7 @@ impl Plugin for NodeResourcesFit {
     fn remedies(&self, h: &Handle, node: Option<NodeInfo>) -> Vec<Edit> {
         let Some(node) = node else { return Vec::new() };
         let mut edits = vec![Edit::PodsEnd];
-        self.shortages(h.pod, node, |lack| {
+        self.shortages(h, node, |lack| {
             let free = lack.allocatable.saturating_sub(lack.used);
             if let Some(resource) = lack.resource.filter(|_| free > 0) {
                 edits.push(Edit::Request {
@@ -255,7 +286,7 @@ impl Filter for NodeResourcesFit {
     fn filter(&self, h: &Handle, node: NodeInfo) -> Result<(), Status> {
         let mut reasons: Vec<String> = Vec::new();
         let mut code = Code::Unschedulable;
-        self.shortages(h.pod, node, |shortage| {
+        self.shortages(h, node, |shortage| {
             if shortage.hopeless() {
                 code = Code::UnschedulableAndUnresolvable;
             }
@@ -270,6 +301,11 @@ impl Filter for NodeResourcesFit {
     fn filter_range(&self, h: &Handle, nodes: &NodeSet, out: &mut Verdicts) {
         let columns = h.snapshot.columns();
         let request = &h.pod.requests;
+        let classes = self.classes(h.snapshot);
+        if request.scalars.iter().any(|(name, _)| classes.stands_for(name)) {
+            // What counts differs from node to node.
+            return super::filter_each(self, h, nodes, out);
+        }
         let mut wanted: Vec<(i64, &[i64], &[i64])> = Vec::with_capacity(8);
         // The pod itself takes one place.
         let pods = columns.resource(&Symbol::new("pods"));
@@ -320,7 +356,7 @@ impl Filter for NodeResourcesFit {
     }
 
     fn violations(&self, h: &Handle, node: NodeInfo, out: &mut Vec<Violation>) {
-        self.shortages(h.pod, node, |lack| {
+        self.shortages(h, node, |lack| {
             let Lack { resource, requested, allocatable, used } = lack;
             let name = resource.unwrap_or("pods");
             let free = allocatable.saturating_sub(used).max(0);
@@ -426,16 +462,27 @@ fn least_allocated(blocks: &[allocation::Block<'_>], out: &mut [i64; 64]) {
 
 impl EnqueueExtensions for NodeResourcesFit {
     fn events(&self) -> Vec<EventRegistration> {
-        vec![
+        let mut events = vec![
             super::pods(ActionType::DELETE.with(ActionType::UPDATE_POD_SCALE_DOWN)),
             super::nodes(ActionType::ADD.with(ActionType::UPDATE_NODE_ALLOCATABLE)),
-        ]
+        ];
+        if self.extends {
+            let (resource, actions) = (EventResource::DeviceClass, ActionType::ADD.with(ActionType::UPDATE));
+            events.push(EventRegistration { resource, actions });
+        }
+        events
     }
 
     fn hint(&self, h: &Handle, event: &ClusterEvent) -> QueueingHint {
+        if event.resource == EventResource::DeviceClass {
+            let (old, new) = super::object_change::<DeviceClass>(event);
+            let helps = new.is_none_or(|new| class_helps(h.pod, old, new));
+            return if helps { QueueingHint::Queue } else { QueueingHint::Skip };
+        }
+        let classes = self.classes(h.snapshot);
         let helps = match (super::node_change(event), super::pod_change(event)) {
             ((old, Some(new)), _) => {
-                fits_empty(h.pod, new) && old.is_none_or(|old| some_rose(h.pod, old, new))
+                fits_empty(h.pod, new, classes) && old.is_none_or(|old| some_rose(h.pod, old, new, classes))
             }
             (_, (Some(old), None)) => old.node_name.is_some() || old.nominated_node.is_some(),
             (_, (Some(old), Some(new))) => new.key == h.pod.key || shrank(h.pod, old, new),
@@ -446,20 +493,35 @@ impl EnqueueExtensions for NodeResourcesFit {
 }
 
 /// Whether the pod fits the node with nothing on it.
-fn fits_empty(pod: &PodInfo, node: &Node) -> bool {
+fn fits_empty(pod: &PodInfo, node: &Node, classes: Classes) -> bool {
     let mut fits = true;
-    shortages(&pod.requests, &node.allocatable, &Resource::default(), 0, |_| false, |_| fits = false);
+    let ignores = |name: &Symbol| classes.serves(name, &node.allocatable);
+    shortages(&pod.requests, &node.allocatable, &Resource::default(), 0, ignores, |_| fits = false);
     fits
 }
 
-/// Whether the node has more of something that the pod requests, or of places for pods.
-fn some_rose(pod: &PodInfo, old: &Node, new: &Node) -> bool {
+/// Whether a class, new or changed, stands for a resource that the pod requests.
+fn class_helps(pod: &PodInfo, old: Option<&DeviceClass>, new: &DeviceClass) -> bool {
+    let requested = |name: &str| pod.requests.scalars.iter().any(|(requested, _)| requested == name);
+    let own = match old {
+        Some(old) if old.extended_resource == new.extended_resource => return false,
+        Some(_) => false,
+        None => requested(&format!("{OF_CLASS}{}", new.metadata.name)),
+    };
+    own || new.extended_resource.as_ref().is_some_and(|name| requested(name))
+}
+
+/// Whether the node has more of something that the pod requests, or of places for pods, or a class of devices stands for
+/// what it has not.
+fn some_rose(pod: &PodInfo, old: &Node, new: &Node, classes: Classes) -> bool {
     let (request, old, new) = (&pod.requests, &old.allocatable, &new.allocatable);
     old.pods < new.pods
         || request.milli_cpu > 0 && old.milli_cpu < new.milli_cpu
         || request.memory > 0 && old.memory < new.memory
         || request.ephemeral_storage > 0 && old.ephemeral_storage < new.ephemeral_storage
-        || request.scalars.iter().any(|(name, amount)| *amount > 0 && old.scalar(name) < new.scalar(name))
+        || request.scalars.iter().any(|(name, amount)| {
+            *amount > 0 && (old.scalar(name) < new.scalar(name) || classes.serves(name, new))
+        })
 }
 
 /// Whether a pod on a node requests less of something that `pod` requests.

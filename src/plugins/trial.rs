@@ -47,6 +47,7 @@ impl Trial {
             pre_score: vec![id],
             score: vec![ScorePlugin { plugin: id, weight: 1 }],
             bind: vec![id],
+            post_filter: vec![id],
             ..Points::default()
         };
         let mut snapshot = Snapshot::default();
@@ -206,10 +207,42 @@ impl Trial {
         self.framework.run_pre_enqueue(cycle.handle(&self.snapshot)).err().map(|status| status.message())
     }
 
+    /// PostFilter after Filter on all nodes: the calls that it waits for, in short, and its text.
+    pub(super) fn post_filtered(&self, pod: &Arc<PodInfo>) -> (Vec<String>, String) {
+        let mut cycle = self.cycle(pod);
+        if self.framework.run_pre_filter(&mut cycle, &self.snapshot, &mut Silent).is_ok() {
+            for node in self.snapshot.nodes() {
+                let handle = cycle.handle(&self.snapshot).for_plugin(PluginId(0));
+                if let Err(status) = self.framework.filter_node(handle, node) {
+                    cycle.diagnosis.nodes.set(node.id(), &status);
+                }
+            }
+        }
+        let mut answer = self.framework.run_post_filter(&cycle, &self.snapshot);
+        let mut calls = Vec::new();
+        while let Some(wait) = &mut answer.waits {
+            let call = wait.call().unwrap().call.clone();
+            calls.push(format!("{} {}", short(&call), call.object().name));
+            if wait.answered(Ok(bayplan_framework::Answer::Done)) {
+                answer = self.framework.resume_post_filter(&cycle, &self.snapshot, answer);
+            }
+        }
+        (calls, answer.message)
+    }
+
     /// Bind: the call for this node.
     pub(super) fn bind(&self, pod: &Arc<PodInfo>, node: &str) -> ApiCall {
         let node = self.snapshot.node_by_name(&Symbol::new(node)).unwrap();
         self.framework.run_bind(&self.cycle(pod), &self.snapshot, node).unwrap().1
+    }
+}
+
+/// What a call does, in a word.
+fn short(call: &ApiCall) -> &'static str {
+    match call {
+        ApiCall::Patch { .. } => "patch",
+        ApiCall::Delete { .. } => "delete",
+        _ => "other",
     }
 }
 

@@ -35,6 +35,8 @@ pub(super) enum Phase {
     },
     /// The scores of extenders.
     Prioritize { feasible: Feasible, scores: BTreeMap<u16, Vec<(NodeId, i64)>> },
+    /// The call of a PostFilter plugin, under this ticket.
+    PostFilter(Ticket, Box<PostFilterAnswer>),
     /// The answer of one extender about the candidates of a preemption.
     Preempt(Box<PostFilterAnswer>),
 }
@@ -59,9 +61,17 @@ impl Attempt {
         self.view.as_ref().map_or(live, |(view, _)| view)
     }
 
-    /// When it needs a tick.
-    pub(super) fn alarm(&self) -> Time {
-        self.until
+    /// When it needs a tick. Calls to the API server are always answered.
+    pub(super) fn alarm(&self) -> Option<Time> {
+        (!matches!(self.phase, Phase::PostFilter(..))).then_some(self.until)
+    }
+
+    /// The call of a PostFilter plugin that it waits for.
+    pub(super) fn open_call(&self) -> Option<Ticket> {
+        match &self.phase {
+            Phase::PostFilter(ticket, _) => Some(*ticket),
+            _ => None,
+        }
     }
 
     /// Whether it waits for this answer.

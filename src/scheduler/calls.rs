@@ -34,6 +34,8 @@ pub(super) enum Owner {
     Mark(PodKey, Symbol),
     /// A pod that was bound and is gone: how it ended.
     Ended(PodKey),
+    /// The attempt that waits for calls of a PostFilter plugin.
+    PostFilter,
     /// No owner: the reply is dropped.
     Nobody,
 }

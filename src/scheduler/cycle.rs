@@ -156,7 +156,20 @@ impl Scheduler {
 
     /// No node fits.
     pub(super) fn refused(&mut self, attempt: Attempt, now: Time, out: &mut Vec<Effect>) {
-        match self.post_filter(&attempt) {
+        let answer = self.post_filter(&attempt);
+        self.post_filter_answered(attempt, answer, now, out);
+    }
+
+    /// The PostFilter plugins have answered, or one of them waits for calls.
+    pub(super) fn post_filter_answered(
+        &mut self,
+        attempt: Attempt,
+        answer: Option<PostFilterAnswer>,
+        now: Time,
+        out: &mut Vec<Effect>,
+    ) {
+        match answer {
+            Some(answer) if answer.waits.is_some() => self.suspend_for_call(attempt, answer, now),
             Some(answer) if !answer.candidates.is_empty() => {
                 self.ask_about_candidates(attempt, answer, 0, now, out);
             }

@@ -128,7 +128,9 @@ impl Scheduler {
         object: Option<ObjectKey>,
         answer: &Result<Answer, CallError>,
     ) {
-        if let (Some(key), Ok(Answer::Written { version })) = (object, answer) {
+        if let (Some(key), Ok(Answer::Written { version } | Answer::Created { version, .. })) =
+            (object, answer)
+        {
             let (by, version) = (pod.clone(), version.clone());
             self.cache.snapshot.apply(Change::AssumedWritten { key, by, version });
         }

@@ -46,7 +46,7 @@ pub struct Scheduler {
     pub(crate) surroundings: Surroundings,
     /// Work that remains before the step ends.
     pub(crate) deferred: VecDeque<Deferred>,
-    /// The attempt that waits for extenders.
+    /// The attempt that waits for extenders, or for the calls of a PostFilter plugin.
     pub(crate) suspended: Option<Box<Attempt>>,
     pub(crate) now: Time,
 }
@@ -147,6 +147,7 @@ impl Scheduler {
                         self.mark_answered(&(pod, plugin), ticket, answer, now, out);
                     }
                     Owner::Ended(pod) => self.end_read(&pod, answer, now),
+                    Owner::PostFilter => self.post_filter_call_answered(ticket, answer, now, out),
                     Owner::Patch(_) | Owner::Nobody => {}
                 }
             }
@@ -208,7 +209,7 @@ impl Scheduler {
     pub fn next_wakeup(&self) -> Option<Time> {
         let calls = self.outbox.next_wakeup().filter(|_| self.readiness.leading);
         let notices = self.queue.next_notice().filter(|_| self.readiness.leading);
-        let suspended = self.suspended.as_ref().map(|attempt| attempt.alarm());
+        let suspended = self.suspended.as_ref().and_then(|attempt| attempt.alarm());
         let ends = self.cache.snapshot.next_end();
         let marks = self.next_mark().filter(|_| self.readiness.is_ready());
         [self.queue.next_wakeup(), self.bindings.next_alarm(), calls, notices, suspended, ends, marks]
@@ -321,7 +322,7 @@ impl Scheduler {
                         scheduler: framework.scheduler_name.clone(),
                         kind: event.kind,
                         reason: event.reason.to_string().into(),
-                        action: "Binding",
+                        action: event.action,
                         note: note(&event.note),
                         result: None,
                         at: now,

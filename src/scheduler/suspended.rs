@@ -1,12 +1,14 @@
-//! An attempt that waits for extenders goes on where it stopped when their answers come; meanwhile the cluster, the
-//! queue and all bindings go on, and no other attempt begins. A chosen node is evaluated once more on the cluster as it
+//! An attempt that waits for extenders, or for the calls of a PostFilter plugin, goes on where it stopped when the answers
+//! come; meanwhile the cluster, the queue and all bindings go on, and no other attempt begins. A chosen node is evaluated once more on the cluster as it
 //! is then.
 //!
 //! ```text
 //! filter plugins ► extender by extender ► scorers ► all extenders at once ► choice ► the live cluster ► Reserve
 //!                     │ no node is left
 //!                     ▼
-//!                  PostFilter ► extender by extender, about the candidates of a preemption (`preempt_verb.rs`)
+//!                  PostFilter ► call by call of a plugin ► the plugins after it
+//!                     ▼
+//!                  extender by extender, about the candidates of a preemption (`preempt_verb.rs`)
 //! ```
 //!
 //! `cycle.rs` has the steps; here is what waits, and how it ends early.
@@ -18,7 +20,7 @@
 use super::Scheduler;
 use super::attempt::{Attempt, Phase};
 use super::cache::PodState;
-use super::calls::object_key;
+use super::calls::{Owner, object_key};
 use super::io::Effect;
 use super::queue::Queued;
 use super::refusal::Refusal;
@@ -112,6 +114,40 @@ impl Scheduler {
         self.suspend(attempt, vec![ask], now, out);
     }
 
+    /// Suspends an attempt until the next call of a PostFilter plugin is answered.
+    pub(super) fn suspend_for_call(&mut self, mut attempt: Attempt, answer: PostFilterAnswer, now: Time) {
+        let live = &self.cache.snapshot;
+        attempt.view.get_or_insert_with(|| (live.fork(), live.generation()));
+        attempt.until = now;
+        let Some(made) = answer.waits.as_ref().and_then(|wait| wait.call()) else { return };
+        let ticket = self.outbox.send(made.call.clone(), Owner::PostFilter);
+        attempt.phase = Phase::PostFilter(ticket, Box::new(answer));
+        self.suspended = Some(Box::new(attempt));
+    }
+
+    /// The call of a PostFilter plugin was answered: the next call, or the plugins after it.
+    pub(super) fn post_filter_call_answered(
+        &mut self,
+        ticket: Ticket,
+        said: Result<Answer, CallError>,
+        now: Time,
+        out: &mut Vec<Effect>,
+    ) {
+        let Some(mut attempt) = self.suspended.take_if(|attempt| attempt.open_call() == Some(ticket)) else {
+            return;
+        };
+        let Phase::PostFilter(_, mut answer) = std::mem::replace(&mut attempt.phase, Phase::Plugins) else {
+            return;
+        };
+        if !answer.waits.as_mut().is_none_or(|wait| wait.answered(said)) {
+            return self.suspend_for_call(*attempt, *answer, now);
+        }
+        let framework = attempt.cycle.framework.clone();
+        let snapshot = attempt.snapshot(&self.cache.snapshot);
+        let answer = framework.resume_post_filter(&attempt.cycle, snapshot, *answer);
+        self.post_filter_answered(*attempt, Some(answer), now, out);
+    }
+
     /// Sends the questions of an attempt, which goes on when the last one is answered.
     fn suspend(
         &mut self,
@@ -175,7 +211,10 @@ impl Scheduler {
                 self.suspended = Some(attempt);
             }
             Phase::Preempt(asked) => self.candidates_answered(*attempt, *asked, at, answer, now, out),
-            Phase::Plugins => self.suspended = Some(attempt),
+            phase @ (Phase::Plugins | Phase::PostFilter(..)) => {
+                attempt.phase = phase;
+                self.suspended = Some(attempt);
+            }
         }
     }
 
@@ -253,7 +292,8 @@ impl Scheduler {
             self.suspended = None;
             return self.queue.done(&key);
         }
-        while let Some(attempt) = self.suspended.as_ref().filter(|attempt| attempt.until <= now) {
+        let late = |attempt: &&Box<Attempt>| attempt.alarm().is_some_and(|at| at <= now);
+        while let Some(attempt) = self.suspended.as_ref().filter(late) {
             let Some(ticket) = attempt.open.keys().next().copied() else { return };
             let error = CallError::Unknown(String::from("the extender did not answer"));
             self.extender_answered(ticket, Err(error), now, out);
@@ -263,6 +303,9 @@ impl Scheduler {
     /// Gives up the suspended attempt and puts its pod back into the queue, to be tried again at once.
     pub(super) fn give_up_suspended(&mut self, now: Time) {
         if let Some(attempt) = self.suspended.take() {
+            if let Some(call) = attempt.open_call() {
+                self.outbox.withdraw(call);
+            }
             self.try_again(attempt.queued, now);
         }
     }

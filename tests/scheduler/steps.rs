@@ -135,6 +135,7 @@ impl Steps {
             ApiCall::PatchStatus { pod, .. } => format!("patch {}", pod.name),
             ApiCall::Patch { of, .. } => format!("patch {}", of.name),
             ApiCall::Delete { of } => format!("delete {}", of.name),
+            ApiCall::Create { of, .. } => format!("create {}", of.name),
             ApiCall::Extender { at, ask } => {
                 let (verb, names) = match ask {
                     ExtenderAsk::Filter { nodes, .. } => ("filter", nodes.to_vec()),

@@ -60,6 +60,8 @@ impl Concerned {
             VersionRow::TaintWakeUps
             | VersionRow::OwnPodEvents
             | VersionRow::AntiAffinityHints
+            | VersionRow::GoneSpecialClaims
+            | VersionRow::DeletedClaims
             | VersionRow::GatesAtFlush => retried,
             VersionRow::StorageCapacityScores
             | VersionRow::MissingDrivers
@@ -74,6 +76,9 @@ impl Concerned {
             | VersionRow::CounterSlicesOfNode
             | VersionRow::NewDeviceFields
             | VersionRow::ConfigOnce
+            | VersionRow::SkipNodeOperations
+            | VersionRow::SelectorAttributes
+            | VersionRow::SelectorCosts
             | VersionRow::DeviceLimitText
             | VersionRow::SelectorDeviceText => self.pending.contains(&row),
             VersionRow::BindRetries

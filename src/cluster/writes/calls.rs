@@ -100,6 +100,12 @@ pub(crate) async fn make(
             let answer = answer.map_err(|error| without_subresource(error, of, *part));
             answer.map(|bytes| Answer::Written { version: version_in(&bytes) })
         }
+        ApiCall::Create { of, object } => {
+            let path = path_of(of);
+            let collection = path.rsplit_once('/').map_or("", |(collection, _)| collection);
+            let request = write(Method::POST, collection, client::JSON, &**object, limit);
+            api.send_now(request).await.map(|bytes| created(&bytes))
+        }
         ApiCall::Delete { of } => {
             let mut body = json!({"apiVersion": "v1", "kind": "DeleteOptions"});
             if !of.uid.is_empty() {
@@ -121,6 +127,7 @@ pub(super) fn right_of(call: &ApiCall) -> String {
         ApiCall::PatchStatus { .. } | ApiCall::Patch { part: ObjectPart::Status, .. } => ("/status", "patch"),
         ApiCall::Patch { part: ObjectPart::Object, .. } => ("", "patch"),
         ApiCall::Delete { .. } => ("", "delete"),
+        ApiCall::Create { .. } => ("", "create"),
         ApiCall::Read(_) | ApiCall::Extender { .. } => ("", "get"),
     };
     let row = call.object().kind.row();
@@ -244,19 +251,30 @@ fn bind(pod: &ObjectKey, node: &Symbol, marks: &PodMarks, limit: Duration) -> Re
     write(Method::POST, &path, client::JSON, &Binding { metadata, target }, limit)
 }
 
+/// What is read of an object that answers a write.
+#[derive(Default, Deserialize)]
+struct Answered {
+    metadata: AnsweredMetadata,
+}
+
+#[derive(Default, Deserialize)]
+struct AnsweredMetadata {
+    #[serde(default)]
+    uid: Symbol,
+    #[serde(default, rename = "resourceVersion")]
+    resource_version: Box<str>,
+}
+
 /// The resource version of the object that answers a write.
 fn version_in(object: &[u8]) -> Box<str> {
-    #[derive(Deserialize)]
-    struct Slim {
-        metadata: Metadata,
-    }
-    #[derive(Deserialize)]
-    struct Metadata {
-        #[serde(default, rename = "resourceVersion")]
-        resource_version: Box<str>,
-    }
-    serde_json::from_slice(object)
-        .map_or_else(|_| Box::default(), |object: Slim| object.metadata.resource_version)
+    serde_json::from_slice::<Answered>(object).unwrap_or_default().metadata.resource_version
+}
+
+/// The answer of an object that was created.
+fn created(object: &[u8]) -> Answer {
+    let AnsweredMetadata { uid, resource_version: version } =
+        serde_json::from_slice::<Answered>(object).unwrap_or_default().metadata;
+    Answer::Created { uid, version }
 }
 
 async fn read(api: &Api, key: &ObjectKey) -> Result<Answer, ApiError> {

@@ -57,7 +57,7 @@ impl Settings {
 /// A finished call, for metrics.
 #[derive(Clone, Debug)]
 pub(crate) struct FinishedCall {
-    /// `bind`, `patch`, `read`, `delete` or `extender::ask`.
+    /// `bind`, `patch`, `create`, `read`, `delete` or `extender::ask`.
     pub kind: &'static str,
     /// The pod.
     pub pod: ObjectKey,
@@ -377,7 +377,10 @@ impl Sender {
 fn class_of(call: &ApiCall) -> Class {
     match call {
         ApiCall::Bind { .. } => Class::Bind,
-        ApiCall::PatchStatus { .. } | ApiCall::Patch { .. } | ApiCall::Delete { .. } => Class::Write,
+        ApiCall::PatchStatus { .. }
+        | ApiCall::Patch { .. }
+        | ApiCall::Create { .. }
+        | ApiCall::Delete { .. } => Class::Write,
         ApiCall::Read(_) | ApiCall::Extender { .. } => Class::Read,
     }
 }
@@ -424,6 +427,7 @@ impl Caller {
             ApiCall::Bind { pod, .. } => ("bind", pod.clone()),
             ApiCall::PatchStatus { pod: of, .. } | ApiCall::Patch { of, .. } => ("patch", of.clone()),
             ApiCall::Delete { of } => ("delete", of.clone()),
+            ApiCall::Create { of, .. } => ("create", of.clone()),
             ApiCall::Read(key) => ("read", key.clone()),
             ApiCall::Extender { ask, .. } => ("extender", ask.pod().clone()),
         };

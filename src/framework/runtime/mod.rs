@@ -16,5 +16,5 @@ mod simulation;
 
 pub use extenders::Extenders;
 pub use framework::{Acting, Cycle, Framework, MAX_PERMIT_WAIT, NominatedTry};
-pub use post_filter::PostFilterAnswer;
+pub use post_filter::{PostFilterAnswer, PostFilterWait};
 pub use runner::Runner;

@@ -56,6 +56,10 @@ pub trait Observer {
     fn enter(&mut self, _expr: &Expr) {}
     /// An expression has this value.
     fn leave(&mut self, expr: &Expr, value: &Value<'_>);
+    /// Whether the evaluation must end.
+    fn stops(&self) -> bool {
+        false
+    }
 }
 
 impl<'p, 'a> Evaluator<'p, 'a> {
@@ -85,6 +89,11 @@ impl<'p, 'a> Evaluator<'p, 'a> {
         self.steps
     }
 
+    /// Whether it took more than it may.
+    fn is_blown(&self) -> bool {
+        self.steps > self.fuse || self.observer.as_ref().is_some_and(|observer| observer.stops())
+    }
+
     fn step(&mut self, number: usize) {
         self.steps = self.steps.saturating_add(number as u64);
     }
@@ -95,7 +104,7 @@ impl<'p, 'a> Evaluator<'p, 'a> {
         if let Some(observer) = &mut self.observer {
             observer.enter(expr);
         }
-        if self.steps > self.fuse {
+        if self.is_blown() {
             let blown = Value::fault(FaultKind::TooManySteps, "the evaluation takes too many steps");
             self.raised = blown.as_fault().cloned();
             return blown;
@@ -409,7 +418,7 @@ impl<'p, 'a> Evaluator<'p, 'a> {
     fn macro_value(&mut self, of: &Macro, ty: &Type) -> Value<'a> {
         let over = self.value(&of.over);
         match (of.kind, &of.body) {
-            _ if self.steps > self.fuse => return Value::Absent,
+            _ if self.is_blown() => return Value::Absent,
             // The value may be a fault, which counts where the variable is read.
             (MacroKind::Bind, Some(body)) => {
                 self.raised = None;
@@ -491,7 +500,7 @@ impl<'p, 'a> Evaluator<'p, 'a> {
                 None if holds == decisive => return Value::Bool(decisive),
                 None => {}
             }
-            if self.steps > self.fuse {
+            if self.is_blown() {
                 break;
             }
         }

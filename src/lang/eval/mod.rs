@@ -7,6 +7,7 @@
 
 pub mod amounts;
 pub mod budget;
+pub(crate) mod cel_cost;
 pub mod collections;
 pub mod constant;
 pub mod context;

@@ -21,6 +21,8 @@ pub enum Row {
     Bind,
     /// `a.includes(x)`
     Includes,
+    /// Lists as the libraries of 1.37 have them.
+    Lists,
     /// The size of a text has the row of the policy language.
     Sizes,
     /// Quantities are compared as amounts.
@@ -90,6 +92,12 @@ pub static ROWS: &[RowDef] = &[
         Row::Includes,
         "`a.includes(x)`",
         "Whether an attribute is a value, or a list that has it. Only attributes of devices are either.",
+    ),
+    of_devices(
+        Row::Lists,
+        "lists of 1.37",
+        "`a.includes(x)` takes lists of any length, and `lists.range(n)` is an error for an `n` below 0 or above \
+         1,000,000. In 1.36 `a.includes(x)` takes up to 48 values.",
     ),
     of_policies(
         Row::Sizes,

@@ -89,6 +89,11 @@ impl ExactQuantity {
         Ok(ExactQuantity { amount, text, is_sum: false })
     }
 
+    /// An amount that is printed as Kubernetes prints it.
+    pub fn of(amount: Quantity) -> Self {
+        ExactQuantity { amount, text: None, is_sum: false }
+    }
+
     /// What `add` or `sub` made.
     pub fn sum(amount: Quantity) -> Self {
         ExactQuantity { amount, text: None, is_sum: true }

@@ -71,6 +71,7 @@ impl PolicyPlugin {
                         of,
                         kind: if event.warning { EventType::Warning } else { EventType::Normal },
                         reason: Symbol::new(&event.reason),
+                        action: "Binding",
                         note: Evaluator::new(&self.compiled.policy, context).reason(&event.text),
                     }));
                 }

@@ -475,6 +475,7 @@ impl Checker<'_> {
             row.dialects.kubernetes
                 || row.dialects.policy && self.has_row(Row::Functions)
                 || row.dialects.devices && self.has_row(Row::Includes)
+                || row.dialects.newer && self.has_row(Row::Lists)
         };
         let rows = functions::FUNCTIONS.iter().flat_map(|family| family.iter());
         rows.filter(|row| row.method == method && has(row)).map(|row| row.name).collect()

@@ -58,6 +58,7 @@ impl Checker<'_> {
     /// The functions of a name.
     fn functions(&self, name: &str, method: bool) -> &'static [FunctionId] {
         match self.has_row(Row::Includes) {
+            true if self.has_row(Row::Lists) => functions::named_in_newer_devices(name, method),
             true => functions::named_in_devices(name, method),
             false => functions::named_in_kubernetes(name, method),
         }

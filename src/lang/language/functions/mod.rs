@@ -38,5 +38,5 @@ pub use row::{
     Influence, LooksFor, Make, NOT_BUILT, Prepare, Prepared, Presence, Vector, Work, any, named,
     named_in_kubernetes, names, of_policies, ty_text,
 };
-pub(crate) use row::{named_in_devices, with_presence};
+pub(crate) use row::{named_in_devices, named_in_newer_devices, with_presence};
 pub use windows::Windows;

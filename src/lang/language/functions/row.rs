@@ -143,17 +143,27 @@ pub struct Dialects {
     pub kubernetes: bool,
     /// Selectors of devices.
     pub devices: bool,
+    /// Selectors of devices with the libraries of Kubernetes 1.37.
+    pub newer: bool,
 }
 
 impl Dialects {
     /// The policy language alone.
-    pub const POLICY: Dialects = Dialects { policy: true, kubernetes: false, devices: false };
+    pub const POLICY: Dialects =
+        Dialects { policy: true, kubernetes: false, devices: false, newer: false };
     /// The policy language and CEL.
-    pub const ALL: Dialects = Dialects { policy: true, kubernetes: true, devices: true };
-    /// Selectors of devices alone.
-    pub(crate) const DEVICES: Dialects = Dialects { policy: false, kubernetes: false, devices: true };
+    pub const ALL: Dialects = Dialects { policy: true, kubernetes: true, devices: true, newer: true };
+    /// Selectors of devices of Kubernetes 1.36 alone.
+    pub(crate) const DEVICES: Dialects =
+        Dialects { policy: false, kubernetes: false, devices: true, newer: false };
+    /// Selectors of devices of Kubernetes 1.37 alone.
+    pub(crate) const NEWER_DEVICES: Dialects =
+        Dialects { policy: false, kubernetes: false, devices: false, newer: true };
+    /// CEL alone, but for selectors of devices of Kubernetes 1.37.
+    pub(crate) const OLDER_CEL: Dialects =
+        Dialects { policy: false, kubernetes: true, devices: true, newer: false };
     /// CEL alone.
-    pub const CEL: Dialects = Dialects { policy: false, kubernetes: true, devices: true };
+    pub const CEL: Dialects = Dialects { policy: false, kubernetes: true, devices: true, newer: true };
 }
 
 /// Expressions and their values, as the language writes them.
@@ -455,6 +465,11 @@ pub(crate) fn named_in_devices(name: &str, method: bool) -> &'static [FunctionId
     indexed(&DEVICES_INDEX, name, method, |dialects| dialects.devices)
 }
 
+/// The rows of a name in selectors of devices of Kubernetes 1.37, methods or functions.
+pub(crate) fn named_in_newer_devices(name: &str, method: bool) -> &'static [FunctionId] {
+    indexed(&NEWER_DEVICES_INDEX, name, method, |dialects| dialects.newer)
+}
+
 /// Whether one of the rows of a name has a property. The rows of a name share what their types do not tell.
 pub fn any(rows: &[FunctionId], has: impl Fn(&FunctionDef) -> bool) -> bool {
     rows.iter().any(|id| has(id.def()))
@@ -476,6 +491,8 @@ pub(super) static POLICY_INDEX: Index = OnceLock::new();
 pub(super) static KUBERNETES_INDEX: Index = OnceLock::new();
 
 pub(super) static DEVICES_INDEX: Index = OnceLock::new();
+
+pub(super) static NEWER_DEVICES_INDEX: Index = OnceLock::new();
 
 pub(super) fn indexed(
     index: &'static Index,

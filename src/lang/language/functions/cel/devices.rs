@@ -1,9 +1,9 @@
 //! The function of selectors of devices.
 //!
-//! Source: `k8s.io/dynamic-resource-allocation/cel/compile.go`.
+//! Source: `k8s.io/dynamic-resource-allocation/cel/compile.go` (1.36), `k8s.io/apiserver/pkg/cel/library/lists.go` (1.37).
 
 use super::{METHOD, comparisons, refused};
-use crate::language::functions::{Absence, Dialects, FunctionDef};
+use crate::language::functions::{Absence, Body, Dialects, FunctionDef};
 use crate::types::Ty;
 use crate::types::value::Value;
 
@@ -11,23 +11,39 @@ use crate::types::value::Value;
 const MOST: usize = 48;
 
 /// The family's rows.
-pub(in super::super) static FUNCTIONS: &[FunctionDef] = &[FunctionDef {
-    name: "includes",
-    dialects: Dialects::DEVICES,
-    params: &[Ty::Dyn, Ty::Dyn],
-    names: &["attribute", "value"],
-    result: Ty::Bool,
-    absent: Absence::Maybe,
-    body: |args, _| {
-        let [attribute, value] = args else { return Value::Absent };
-        let same = |item: &Value<'_>| comparisons::equal(item, value).unwrap_or(false);
-        let Some(items) = attribute.elements() else { return Value::Bool(same(attribute)) };
-        match items.iter().take(MOST).any(same) {
-            false if items.len() > MOST => refused(format!("`includes` takes lists of up to {MOST} values")),
-            found => Value::Bool(found),
+pub(in super::super) static FUNCTIONS: &[FunctionDef] = &[
+    includes(Dialects::DEVICES, |args, _| match args {
+        [attribute, value] => is_included(attribute, value, MOST),
+        _ => Value::Absent,
+    }),
+    includes(Dialects::NEWER_DEVICES, |args, _| match args {
+        [attribute, value] => is_included(attribute, value, usize::MAX),
+        _ => Value::Absent,
+    }),
+];
+
+const fn includes(dialects: Dialects, body: Body) -> FunctionDef {
+    FunctionDef {
+        name: "includes",
+        dialects,
+        params: &[Ty::Dyn, Ty::Dyn],
+        names: &["attribute", "value"],
+        result: Ty::Bool,
+        absent: Absence::Maybe,
+        body,
+        doc: "true if the attribute is the value, or a list that has it",
+        examples: &[("[1, 2].includes(2)", "true")],
+        ..METHOD
+    }
+}
+
+fn is_included<'a>(attribute: &Value<'a>, value: &Value<'a>, most: usize) -> Value<'a> {
+    let same = |item: &Value<'_>| comparisons::equal(item, value).unwrap_or(false);
+    let Some(items) = attribute.elements() else { return Value::Bool(same(attribute)) };
+    match items.iter().take(most).any(same) {
+        false if items.len() > most => {
+            refused(format!("'includes' function cannot be applied to lists longer than {most} values"))
         }
-    },
-    doc: "true if the attribute is the value, or a list that has it",
-    examples: &[("[1, 2].includes(2)", "true")],
-    ..METHOD
-}];
+        found => Value::Bool(found),
+    }
+}

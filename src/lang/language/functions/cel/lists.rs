@@ -3,7 +3,9 @@
 
 use super::comparisons::{compare, equal, has_order};
 use super::{DURATION, TIMESTAMP, no_overload, overflow, refused, row, type_name};
-use crate::language::functions::{Absence, Body, Examples, FunctionDef, Grows, Influence, Work, collections};
+use crate::language::functions::{
+    Absence, Body, Dialects, Examples, FunctionDef, Grows, Influence, Work, collections,
+};
 use crate::types::Ty;
 use crate::types::value::{Cel, FaultKind, Value};
 use std::cmp::Ordering;
@@ -221,6 +223,7 @@ pub(in super::super) static FUNCTIONS: &[FunctionDef] = &[
         absent: Absence::Unless(|ranges| {
             ranges.first().and_then(|n| n.ends()).is_some_and(|(_, most)| most <= LONGEST as f64)
         }),
+        dialects: Dialects::OLDER_CEL,
         grows: Grows::Counts,
         names: &["n"],
         ..row(
@@ -235,6 +238,29 @@ pub(in super::super) static FUNCTIONS: &[FunctionDef] = &[
                 _ => no_overload("lists.range", args),
             },
             "the ints from 0 up to, but not including, n; an error above 1,000,000",
+            &[("lists.range(3)", "[0, 1, 2]")],
+        )
+    },
+    FunctionDef {
+        absent: Absence::Maybe,
+        dialects: Dialects::NEWER_DEVICES,
+        grows: Grows::Counts,
+        names: &["n"],
+        ..row(
+            "lists.range",
+            &[Ty::Int],
+            Ty::List(&Ty::Int),
+            |args, _| match args {
+                [Value::Int(n)] if *n < 0 => {
+                    refused(format!("lists.range: size must be non-negative, got {n}"))
+                }
+                [Value::Int(n)] if *n > LONGEST => {
+                    refused(format!("lists.range: size {n} exceeds maximum allowed ({LONGEST})"))
+                }
+                [Value::Int(n)] => Value::list((0..*n).map(Value::Int)),
+                _ => no_overload("lists.range", args),
+            },
+            "the ints from 0 up to, but not including, n; an error below 0 and above 1,000,000",
             &[("lists.range(3)", "[0, 1, 2]")],
         )
     },

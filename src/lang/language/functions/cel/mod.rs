@@ -16,7 +16,7 @@ pub(super) mod lists;
 pub(super) mod net;
 mod netip;
 pub(super) mod quantities;
-pub(super) mod semver;
+pub(crate) mod semver;
 pub(super) mod sets;
 pub(super) mod sizes;
 pub(super) mod times;

@@ -173,39 +173,74 @@ fn normalized(text: &str) -> Result<String, String> {
     Ok(parts.join("."))
 }
 
-fn parse(text: &str) -> Result<Semver, String> {
-    let refused = |what: &str| format!("{text:?} is not a semantic version: {what}");
+/// Reads a version, with the errors of the library.
+pub(crate) fn parse(text: &str) -> Result<Semver, String> {
+    if text.is_empty() {
+        return Err("Version string empty".to_owned());
+    }
     let mut parts = text.splitn(3, '.');
     let (Some(major), Some(minor), Some(rest)) = (parts.next(), parts.next(), parts.next()) else {
-        return Err(refused("it has no three numbers"));
+        return Err("No Major.Minor.Patch elements found".to_owned());
     };
+    let (major, minor) = (number_of("Major", major)?, number_of("Minor", minor)?);
     let (rest, build) = rest.split_once('+').map_or((rest, None), |(rest, build)| (rest, Some(build)));
     let (patch, pre) = rest.split_once('-').map_or((rest, None), |(patch, pre)| (patch, Some(pre)));
-    let whole = |digits: &str| {
-        let number = digits.parse().ok().filter(|_| is_plain_number(digits));
-        number.ok_or_else(|| refused("its numbers are 64-bit numbers without sign and leading zeros"))
-    };
-    let mut version =
-        Semver { major: whole(major)?, minor: whole(minor)?, patch: whole(patch)?, ..Semver::default() };
+    let mut version = Semver { major, minor, patch: number_of("Patch", patch)?, ..Semver::default() };
     for identifier in pre.into_iter().flat_map(|pre| pre.split('.')) {
-        let only_digits = !identifier.is_empty() && identifier.bytes().all(|byte| byte.is_ascii_digit());
-        version.pre_release.push(match only_digits {
-            true => PreRelease::Number(whole(identifier)?),
-            false if is_identifier(identifier) => PreRelease::Text(identifier.to_owned()),
-            false => return Err(refused("an identifier has letters, digits and `-`")),
+        version.pre_release.push(match identifier {
+            "" => return Err("Prerelease is empty".to_owned()),
+            digits if is_digits(digits) && has_leading_zeros(digits) => {
+                return Err(format!(
+                    "Numeric PreRelease version must not contain leading zeroes {}",
+                    quoted(digits)
+                ));
+            }
+            digits if is_digits(digits) => PreRelease::Number(whole(digits)?),
+            text if is_identifier(text) => PreRelease::Text(text.to_owned()),
+            text => return Err(format!("Invalid character(s) found in prerelease {}", quoted(text))),
         });
     }
     for identifier in build.into_iter().flat_map(|build| build.split('.')) {
-        if !is_identifier(identifier) {
-            return Err(refused("build metadata has letters, digits and `-`"));
+        match identifier {
+            "" => return Err("Build meta data is empty".to_owned()),
+            text if !is_identifier(text) => {
+                return Err(format!("Invalid character(s) found in build meta data {}", quoted(text)));
+            }
+            text => version.build.push(text.to_owned()),
         }
-        version.build.push(identifier.to_owned());
     }
     Ok(version)
 }
 
-fn is_plain_number(digits: &str) -> bool {
-    digits.bytes().all(|byte| byte.is_ascii_digit()) && (digits == "0" || !digits.starts_with('0'))
+/// One of the three numbers.
+fn number_of(which: &str, digits: &str) -> Result<u64, String> {
+    if !is_digits(digits) {
+        let which = which.to_lowercase();
+        return Err(format!("Invalid character(s) found in {which} number {}", quoted(digits)));
+    }
+    if has_leading_zeros(digits) {
+        return Err(format!("{which} number must not contain leading zeroes {}", quoted(digits)));
+    }
+    whole(digits)
+}
+
+/// As Go reads an unsigned number.
+fn whole(digits: &str) -> Result<u64, String> {
+    let why = if digits.is_empty() { "invalid syntax" } else { "value out of range" };
+    digits.parse().map_err(|_| format!("strconv.ParseUint: parsing {}: {why}", quoted(digits)))
+}
+
+/// A text as Go quotes it, where it has letters and the signs of ASCII.
+fn quoted(text: &str) -> String {
+    format!("{text:?}")
+}
+
+fn is_digits(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+fn has_leading_zeros(digits: &str) -> bool {
+    digits.len() > 1 && digits.starts_with('0')
 }
 
 fn is_identifier(text: &str) -> bool {

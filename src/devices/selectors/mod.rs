@@ -1,0 +1,80 @@
+//! [`DeviceSelectors`]: selectors of devices in CEL, compiled once and run once for each device.
+//!
+//! A verdict depends on nothing but the expression, the driver and the device, and devices of slices never change: a
+//! changed slice has new ones. So a verdict that was forgotten costs time and changes nothing, and a lock suffices.
+//!
+//! Source: `k8s.io/dynamic-resource-allocation/cel`.
+
+mod compile;
+mod convert;
+mod memo;
+mod refusals;
+#[cfg(test)]
+mod tests;
+
+use crate::device::DeviceOf;
+use crate::selects::{SelectError, Selects};
+use bayplan_lang::cel::Environment;
+use bayplan_model::{VersionRow, VersionRows};
+use compile::Selector;
+use memo::{Answer, Memo};
+// What is behind the lock is a memo of a pure function: a thread that waits for it or not gets the same.
+#[allow(clippy::disallowed_types)]
+use std::sync::Mutex;
+use std::sync::{Arc, PoisonError};
+
+/// Evaluates selectors as kube-scheduler of a version does.
+///
+/// It remembers up to 4,096 expressions and a few million verdicts.
+#[derive(Debug)]
+pub struct DeviceSelectors {
+    environment: Environment,
+    rows: VersionRows,
+    #[allow(clippy::disallowed_types)]
+    memo: Mutex<Memo>,
+}
+
+impl DeviceSelectors {
+    /// Selectors of a version, none compiled.
+    pub fn new(rows: VersionRows) -> Self {
+        Self { environment: Environment::device(rows), rows, memo: Default::default() }
+    }
+
+    /// Whether attributes may be lists.
+    fn knows_lists(&self) -> bool {
+        self.rows.has(VersionRow::SelectorAttributes)
+    }
+
+    fn with_memo<T>(&self, work: impl FnOnce(&mut Memo) -> T) -> T {
+        work(&mut self.memo.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The compiled expression, and its number in the memo.
+    fn selector(&self, expression: &Arc<str>) -> (u64, Arc<Selector>) {
+        if let Some(known) = self.with_memo(|memo| memo.selector(expression)) {
+            return known;
+        }
+        let made = Arc::new(Selector::compile(expression, &self.environment, self.rows));
+        self.with_memo(|memo| memo.remember_selector(expression, made))
+    }
+}
+
+impl Selects for DeviceSelectors {
+    fn selects(&self, expression: &Arc<str>, device: &DeviceOf<'_>) -> Result<bool, SelectError> {
+        let (number, selector) = self.selector(expression);
+        let program = match &*selector {
+            Selector::Program(program) => program,
+            Selector::Refused(why) => return Err(SelectError::Compile(why.clone())),
+        };
+        let driver = &device.pool().driver;
+        if let Some(known) = self.with_memo(|memo| memo.answer(number, driver, device.device)) {
+            return known.into_result();
+        }
+        let answer = match convert::device(driver, device.device, self.knows_lists()) {
+            Ok(value) => program.answer(value),
+            Err(why) => Answer::Failed(why.into()),
+        };
+        self.with_memo(|memo| memo.remember(number, driver, device.device, answer.clone()));
+        answer.into_result()
+    }
+}

@@ -1,0 +1,436 @@
+//! PreBind: writes what Reserve assumed, claim after claim, and waits for devices that are prepared before the binding.
+//!
+//! A claim that another client wrote meanwhile is read and written again. What was written stays: the next attempt finds
+//! the claim allocated.
+//!
+//! Source: `pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go`, `PreBind`, `bindClaim`;
+//! `extendeddynamicresources.go`, `createExtendedResourceClaimInAPI`, `patchPodExtendedResourceClaimStatus`.
+
+use super::claims::{self, full_name, key_of};
+use super::reserve::assumed;
+use super::state::{PodClaim, State};
+use super::{DynamicResources, conditions, extended};
+use bayplan_framework::Handle;
+use bayplan_framework::{
+    Actor, Answer, ApiCall, BindTask, CallError, ClaimPatch, EventType, ObjectPart, PatchBody, PluginEvent,
+    PreBind, PreFlight, Status, TaskPoll, Wake,
+};
+use bayplan_model::objects::devices::{Allocation, Consumer};
+use bayplan_model::{ApiObject, Duration, NodeId, Object, ObjectKey, ResourceClaim, Symbol, Time, downcast};
+use std::sync::Arc;
+
+/// How often a claim is written that others write too, and the pause before it is read again.
+const TRIES: u32 = 5;
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// The pauses before the status of the pod is written again.
+const POD_PAUSES: [Duration; 3] =
+    [Duration::from_millis(10), Duration::from_millis(50), Duration::from_millis(250)];
+
+/// How often upstream looks at claims whose devices are being prepared; here watches show most changes earlier.
+const POLL: Duration = Duration::from_seconds(5);
+
+impl PreBind for DynamicResources {
+    fn pre_flight(&self, h: &Handle, _: NodeId) -> Result<PreFlight, Status> {
+        match h.state::<State>().filter(|state| !state.claims.is_empty()) {
+            Some(_) => Ok(PreFlight::Run { parallel: true }),
+            None => Ok(PreFlight::Skip),
+        }
+    }
+
+    fn start(&self, a: &mut Actor, node: NodeId) -> Result<Box<dyn BindTask>, Status> {
+        let name = a.handle().snapshot.node(node).map(|node| node.name().clone()).unwrap_or_default();
+        Ok(Box::new(Binding {
+            node: name,
+            timeout: self.args.binding_timeout,
+            conditions: self.gates.allocator.binding_conditions,
+            at: 0,
+            claim: None,
+            sent: None,
+            step: Step::Start,
+            tries: 0,
+            until: None,
+        }))
+    }
+}
+
+/// What the binding waits for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Step {
+    Start,
+    /// The claim of extended resources is created.
+    Create,
+    /// The finalizer is written.
+    Protect,
+    /// Allocation and reservation are written.
+    Reserve,
+    /// The pause before the claim is read again.
+    Pause,
+    /// The claim is read again.
+    Read,
+    /// The status of the pod is written.
+    Pod,
+    /// The pause before the status of the pod is written again.
+    PodPause,
+    /// Devices are prepared.
+    Prepare,
+}
+
+/// The binding of the claims of one pod.
+#[derive(Clone, Debug)]
+struct Binding {
+    node: Symbol,
+    timeout: Duration,
+    /// Whether there are devices that are prepared before the binding.
+    conditions: bool,
+    /// The claim that is written.
+    at: usize,
+    /// That claim as it is known best.
+    claim: Option<Arc<ResourceClaim>>,
+    /// The change that is under way.
+    sent: Option<ClaimPatch>,
+    step: Step,
+    /// How often the claim, or the status of the pod, was written.
+    tries: u32,
+    /// When the devices must be prepared.
+    until: Option<Time>,
+}
+
+const PENDING: TaskPoll = TaskPoll::Pending { until: None, watch: Vec::new() };
+
+fn pause(until: Time) -> TaskPoll {
+    TaskPoll::Pending { until: Some(until), watch: Vec::new() }
+}
+
+fn failed(text: String) -> Status {
+    Status::error(text)
+}
+
+impl BindTask for Binding {
+    fn poll(&mut self, a: &mut Actor, wake: &Wake) -> Result<TaskPoll, Status> {
+        match (wake, self.step) {
+            (Wake::Start, _) => self.next(a),
+            (Wake::Answer(_, answer), _) => self.answered(a, answer),
+            (Wake::Deadline, Step::Pause) => self.read(a),
+            (Wake::Deadline, Step::PodPause) => self.write_pod(a),
+            (Wake::Deadline | Wake::Changed(_), Step::Prepare) => self.prepare(a),
+            _ => Ok(PENDING),
+        }
+    }
+
+    fn fork(&self) -> Box<dyn BindTask> {
+        Box::new(self.clone())
+    }
+}
+
+impl Binding {
+    fn state<'s>(&self, a: &'s mut Actor) -> Option<&'s mut State> {
+        a.slot().get_mut::<State>()
+    }
+
+    /// The claim that is written, as the attempt knows it.
+    fn of(&self, a: &mut Actor) -> Option<PodClaim> {
+        self.state(a)?.claims.get(self.at).cloned()
+    }
+
+    /// Begins with the next claim that does not list the pod; after the last one devices are prepared.
+    fn next(&mut self, a: &mut Actor) -> Result<TaskPoll, Status> {
+        while let Some(of) = self.of(a) {
+            let idle = of.special && of.allocated.is_none() && of.claim.requests.is_empty();
+            if idle || of.claim.is_reserved_for(&a.pod.uid) {
+                self.at += 1;
+                continue;
+            }
+            self.tries = 0;
+            if of.is_not_made() {
+                return self.create(a);
+            }
+            self.claim = Some(of.claim);
+            return self.write(a);
+        }
+        self.begin_to_prepare(a)
+    }
+
+    fn answered(&mut self, a: &mut Actor, answer: &Result<Answer, CallError>) -> Result<TaskPoll, Status> {
+        match self.step {
+            Step::Create => self.created(a, answer),
+            Step::Protect | Step::Reserve => match answer {
+                Ok(Answer::Written { version }) => self.written(a, version),
+                Ok(_) => Err(Status::error("the API server did not answer with the object")),
+                Err(CallError::Refused { code: 409, .. }) if self.tries < TRIES => {
+                    self.step = Step::Pause;
+                    Ok(pause(a.now + PAUSE))
+                }
+                Err(error) => Err(failed(format!("{}{}", self.what_failed(), error.message()))),
+            },
+            Step::Read => self.was_read(a, answer),
+            Step::Pod => match answer {
+                Ok(_) => {
+                    self.at += 1;
+                    self.next(a)
+                }
+                Err(error) => self.pod_failed(a, error),
+            },
+            _ => Ok(PENDING),
+        }
+    }
+
+    /// `namespace/name` of the claim that is written.
+    fn name(&self) -> String {
+        self.claim.as_ref().map(|claim| full_name(claim)).unwrap_or_default()
+    }
+
+    fn what_failed(&self) -> String {
+        let name = self.name();
+        match &self.sent {
+            Some(ClaimPatch::Protected(_)) => format!("add finalizer to claim {name}: "),
+            Some(ClaimPatch::Reserved { allocation: Some(_), .. }) => {
+                format!("add allocation and reservation to claim {name}: ")
+            }
+            _ => format!("add reservation to claim {name}: "),
+        }
+    }
+
+    /// Creates the claim of extended resources.
+    fn create(&mut self, a: &mut Actor) -> Result<TaskPoll, Status> {
+        let pod = a.pod.clone();
+        let Some(state) = self.state(a) else { return Ok(TaskPoll::Done) };
+        let (Some(name), Some(requests)) = (state.made_name.clone(), state.requests.clone()) else {
+            return Err(failed(format!("extended resource claim not found for node {}", self.node)));
+        };
+        state.may_be_made = true;
+        self.step = Step::Create;
+        let object = Arc::new(extended::object(&pod, &name, &requests));
+        a.call(ApiCall::Create { of: key_of(&pod.namespace, &name), object });
+        Ok(PENDING)
+    }
+
+    fn created(&mut self, a: &mut Actor, answer: &Result<Answer, CallError>) -> Result<TaskPoll, Status> {
+        let (pod, at) = (a.pod.clone(), self.at);
+        let (uid, version) = match answer {
+            Ok(Answer::Created { uid, version }) => (uid, version),
+            Ok(_) => return Err(Status::error("the API server did not answer with the object")),
+            Err(error) => {
+                if let (CallError::Refused { .. }, Some(state)) = (error, self.state(a)) {
+                    state.may_be_made = false;
+                }
+                let namespace = &pod.namespace;
+                let text = error.message();
+                return Err(failed(format!("create claim for extended resources {namespace}/: {text}")));
+            }
+        };
+        let Some(state) = self.state(a) else { return Ok(TaskPoll::Done) };
+        let (Some(name), Some(requests)) = (&state.made_name, &state.requests) else {
+            return Ok(TaskPoll::Done);
+        };
+        let made = extended::read(extended::object(&pod, name, requests));
+        let Some(mut made) = made else { return Err(Status::error("the claim cannot be read")) };
+        (made.metadata.uid, made.metadata.version) = (uid.clone(), version.clone());
+        let made = Arc::new(made);
+        if let Some(of) = state.claims.get_mut(at) {
+            of.claim = made.clone();
+        }
+        self.claim = Some(made);
+        self.assume(a);
+        self.write(a)
+    }
+
+    /// What the pod allocates to the claim.
+    fn allocated(&self, a: &mut Actor) -> Option<Arc<Allocation>> {
+        self.of(a)?.allocated
+    }
+
+    /// Assumes the claim as it will be: the answer to an earlier write must not end what the pod assumes.
+    fn assume(&self, a: &mut Actor) {
+        let (Some(claim), Some(allocation)) = (&self.claim, self.allocated(a)) else { return };
+        let consumer = Consumer::pod(&a.pod.name, &a.pod.uid);
+        a.assume(Arc::new(assumed(claim, Some(&allocation), consumer)));
+    }
+
+    /// Writes the finalizer, or else allocation and reservation.
+    fn write(&mut self, a: &mut Actor) -> Result<TaskPoll, Status> {
+        let Some(claim) = self.claim.clone() else { return Ok(TaskPoll::Done) };
+        if self.step != Step::Protect {
+            self.tries += 1;
+        }
+        if claim.metadata.deleted.is_some() {
+            return Err(failed(format!("claim {} got deleted in the meantime", self.name())));
+        }
+        let mut allocation = self.allocated(a);
+        if allocation.is_some() {
+            if claim.allocation.is_some() {
+                return Err(failed(format!("claim {} got allocated elsewhere in the meantime", self.name())));
+            }
+            if !claim.is_protected() {
+                return Ok(self.send(a, Step::Protect, ObjectPart::Object, ClaimPatch::Protected(true)));
+            }
+        }
+        if self.conditions {
+            if allocation.is_none() && claim.allocation.is_none() {
+                return Err(failed(format!(
+                    "claim {} got deallocated elsewhere in the meantime",
+                    self.name()
+                )));
+            }
+            // What is allocated already cannot be changed.
+            if let Some(new) = allocation.as_mut().filter(|new| new.allocation_timestamp.is_none()) {
+                let now = a.handle().snapshot.wall_clock(a.now).to_rfc3339();
+                Arc::make_mut(new).allocation_timestamp = Some(now.into());
+            }
+        }
+        let consumer = Consumer::pod(&a.pod.name, &a.pod.uid);
+        let patch = ClaimPatch::Reserved { allocation, consumer };
+        Ok(self.send(a, Step::Reserve, ObjectPart::Status, patch))
+    }
+
+    fn send(&mut self, a: &mut Actor, step: Step, part: ObjectPart, patch: ClaimPatch) -> TaskPoll {
+        let Some(claim) = &self.claim else { return PENDING };
+        let version = Some(claim.metadata.version.clone()).filter(|version| !version.is_empty());
+        a.call(ApiCall::Patch { of: claim.key(), part, version, body: PatchBody::Claim(patch.clone()) });
+        (self.step, self.sent) = (step, Some(patch));
+        PENDING
+    }
+
+    /// The API server took the change that was under way.
+    fn written(&mut self, a: &mut Actor, version: &str) -> Result<TaskPoll, Status> {
+        let (Some(claim), Some(patch)) = (&self.claim, self.sent.take()) else { return Ok(PENDING) };
+        let mut claim = patch.of(claim);
+        claim.metadata.version = version.into();
+        let claim = Arc::new(claim);
+        self.claim = Some(claim.clone());
+        if self.step == Step::Protect {
+            self.assume(a);
+            return self.write(a);
+        }
+        a.assume(claim.clone());
+        a.written(&claim.key(), version);
+        let at = self.at;
+        let mut special = false;
+        if let Some(of) = self.state(a).and_then(|state| state.claims.get_mut(at)) {
+            of.claim = claim;
+            special = of.special;
+        }
+        if special {
+            self.tries = 0;
+            return self.write_pod(a);
+        }
+        self.at += 1;
+        self.next(a)
+    }
+
+    /// Reads the claim again that another client has written.
+    fn read(&mut self, a: &mut Actor) -> Result<TaskPoll, Status> {
+        let Some(claim) = &self.claim else { return Ok(TaskPoll::Done) };
+        self.step = Step::Read;
+        a.call(ApiCall::Read(claim.key()));
+        Ok(PENDING)
+    }
+
+    fn was_read(&mut self, a: &mut Actor, answer: &Result<Answer, CallError>) -> Result<TaskPoll, Status> {
+        let what = format!("get updated claim {} after conflict: ", self.name());
+        let name = self.claim.as_ref().map(|claim| claim.metadata.name.clone()).unwrap_or_default();
+        let read = match answer {
+            Ok(Answer::Object(Some(Object::Other(object)))) => downcast::<ResourceClaim>(object.as_ref()),
+            Ok(_) => None,
+            Err(error) => return Err(failed(format!("{what}{}", error.message()))),
+        };
+        let Some(claim) = read else {
+            let gone = format!("resourceclaims.resource.k8s.io {:?} not found", name.as_str());
+            return Err(failed(format!("{what}{gone}")));
+        };
+        self.claim = Some(Arc::new(claim.clone()));
+        self.assume(a);
+        self.write(a)
+    }
+
+    /// Writes which claim has the devices of the extended resources of the pod.
+    fn write_pod(&mut self, a: &mut Actor) -> Result<TaskPoll, Status> {
+        let pod = a.pod.clone();
+        let requests = self.state(a).and_then(|state| state.requests.clone());
+        let mappings = requests.map(|requests| requests.mappings.clone()).unwrap_or_default();
+        if mappings.is_empty() {
+            let pod = pod.full_name();
+            return Err(failed(format!(
+                "nil or empty request mappings, no update of pod {pod} ExtendedResourceClaimStatus"
+            )));
+        }
+        let claim = self.claim.as_ref().map(|claim| claim.metadata.name.clone()).unwrap_or_default();
+        self.step = Step::Pod;
+        self.tries += 1;
+        a.call(ApiCall::Patch {
+            of: Object::Pod(pod).key(),
+            part: ObjectPart::Status,
+            version: None,
+            body: PatchBody::ExtendedClaim { claim, mappings },
+        });
+        Ok(PENDING)
+    }
+
+    fn pod_failed(&mut self, a: &mut Actor, error: &CallError) -> Result<TaskPoll, Status> {
+        let again = matches!(error, CallError::Unknown(_) | CallError::Refused { code: 409, .. });
+        let pauses = POD_PAUSES.get((self.tries as usize).saturating_sub(1));
+        match pauses.filter(|_| again) {
+            Some(wait) => {
+                self.step = Step::PodPause;
+                Ok(pause(a.now + *wait))
+            }
+            None => {
+                let (pod, text) = (a.pod.full_name(), error.message());
+                Err(failed(format!("update pod {pod} ExtendedResourceClaimStatus: {text}")))
+            }
+        }
+    }
+
+    /// Waits for devices that are prepared before the binding, if the pod has some.
+    fn begin_to_prepare(&mut self, a: &mut Actor) -> Result<TaskPoll, Status> {
+        let waits =
+            self.state(a).is_some_and(|state| state.claims.iter().any(|of| conditions::has_any(&of.claim)));
+        if !self.conditions || !waits {
+            return Ok(TaskPoll::Done);
+        }
+        let of = Object::Pod(a.pod.clone()).key();
+        a.event(PluginEvent {
+            of,
+            kind: EventType::Normal,
+            reason: Symbol::new("BindingConditionsPending"),
+            action: "Scheduling",
+            note: format!("waiting for binding conditions for device on node {}", self.node),
+        });
+        (self.step, self.until) = (Step::Prepare, Some(a.now + self.timeout));
+        self.prepare(a)
+    }
+
+    /// Looks at the claims in order, as the watch shows them, up to the first that is not ready.
+    fn prepare(&mut self, a: &mut Actor) -> Result<TaskPoll, Status> {
+        let (Some(mut state), Some(until)) = (self.state(a).cloned(), self.until) else {
+            return Ok(TaskPoll::Done);
+        };
+        let looked_at = self.look(&a.handle(), &mut state);
+        let watch: Vec<ObjectKey> = state.claims.iter().map(|of| of.claim.key()).collect();
+        a.slot().put(state);
+        match looked_at {
+            Err(text) => Err(failed(text)),
+            Ok(true) => Ok(TaskPoll::Done),
+            Ok(false) if a.now >= until => {
+                Err(failed(String::from("device binding timeout: context deadline exceeded")))
+            }
+            Ok(false) => Ok(TaskPoll::Pending { until: Some(until.min(a.now + POLL)), watch }),
+        }
+    }
+
+    fn look(&self, h: &Handle, state: &mut State) -> Result<bool, String> {
+        let now = h.snapshot.wall_clock(h.now);
+        for of in &mut state.claims {
+            let (namespace, name) = (&of.claim.metadata.namespace, &of.claim.metadata.name);
+            let claim = claims::claim(h.snapshot, namespace, name)
+                .ok_or_else(|| format!("could not find ResourceClaim {:?}", format!("{namespace}/{name}")))?;
+            of.claim = claim;
+            if !conditions::ready(&of.claim)? {
+                let name = &of.claim.metadata.name;
+                let late = conditions::is_late(&of.claim, self.timeout, now) && self.until > Some(h.now);
+                return if late { Err(format!("device binding timeout: claim={name}")) } else { Ok(false) };
+            }
+        }
+        Ok(true)
+    }
+}

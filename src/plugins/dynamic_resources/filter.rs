@@ -1,0 +1,160 @@
+//! Filter: whether a node can use the allocated claims of the pod, and has devices for the others.
+//!
+//! Source: `pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go`, `Filter`.
+
+use super::extended;
+use super::requests::Requests;
+use super::state::{State, reaches};
+use super::{DynamicResources, conditions, index};
+use bayplan_devices::{Allocator, NotAllocated};
+use bayplan_framework::{Filter, Handle, Status, Verdicts};
+use bayplan_model::objects::devices::Allocation;
+use bayplan_model::{DeviceIndex, Duration, NodeInfo, NodeSet, ResourceClaim, Time, VersionRow};
+use std::borrow::Cow;
+
+/// The refusal by a claim that is allocated and cannot be used on the node.
+pub(super) const NOT_AVAILABLE: &str = "resourceclaim not available on the node";
+
+/// What a node that passes gives to the pod.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Found {
+    /// What the unallocated claims get, in their order; `None`: nothing was searched for.
+    pub(super) allocations: Option<Vec<Allocation>>,
+    /// What the claim for extended resources requests there.
+    pub(super) requests: Option<Requests>,
+}
+
+/// The search for one pod on many nodes: what is found out once is kept for all of them.
+pub(super) struct Search<'a> {
+    plugin: &'a DynamicResources,
+    h: Handle<'a>,
+    state: Cow<'a, State>,
+    index: &'a DeviceIndex,
+    allocator: Option<Allocator<'a>>,
+    now: Time,
+}
+
+impl DynamicResources {
+    /// What PreFilter found, or the same when a profile has the plugin without PreFilter.
+    pub(super) fn state<'a>(&self, h: &Handle<'a>) -> Result<Cow<'a, State>, Status> {
+        match h.state::<State>() {
+            Some(state) => Ok(Cow::Borrowed(state)),
+            None => Ok(Cow::Owned(self.claims_of(h)?)),
+        }
+    }
+
+    pub(super) fn search<'a>(&'a self, h: &Handle<'a>) -> Result<Search<'a>, Status> {
+        let (state, index) = (self.state(h)?, index(h)?);
+        let allocates = state.to_allocate().next().is_some();
+        let allocator =
+            allocates.then(|| Allocator::new(h.snapshot, index, self.gates.allocator, &self.selectors));
+        let now = h.snapshot.wall_clock(h.now);
+        Ok(Search { plugin: self, h: *h, state, index, allocator, now })
+    }
+
+    /// Whether an allocated claim cannot be used on the node: it is for other nodes, the node does not know what the
+    /// driver needs, or its devices were not prepared.
+    pub(super) fn is_unavailable(&self, claim: &ResourceClaim, node: &NodeInfo, now: Time) -> bool {
+        let Some(allocation) = &claim.allocation else { return false };
+        if !reaches(allocation, node) {
+            return true;
+        }
+        let skips = allocation.devices.results.iter().any(|result| !result.skip_node_operations.is_empty());
+        if skips && self.gates.has(VersionRow::SkipNodeOperations) && !declares(node) {
+            return true;
+        }
+        self.gates.allocator.binding_conditions
+            && match conditions::ready(claim) {
+                Err(_) => true,
+                Ok(ready) => !ready && conditions::is_late(claim, self.args.binding_timeout, now),
+            }
+    }
+}
+
+/// Whether the node declares that it knows devices which need nothing of it.
+fn declares(node: &NodeInfo) -> bool {
+    node.node().declared_features.iter().any(|feature| *feature == "DRAOptionalNodeOperations")
+}
+
+impl Search<'_> {
+    /// What the node gives to the pod.
+    pub(super) fn on(&mut self, node: NodeInfo) -> Result<Found, Status> {
+        if self.state.claims.is_empty() {
+            return Ok(Found::default());
+        }
+        let requests = extended::on_node(&self.h, self.index, &self.state, &node)?;
+        if requests.is_none() && !self.state.has_user_claims() {
+            return Ok(Found::default());
+        }
+        let (plugin, now) = (self.plugin, self.now);
+        let unavailable = self.state.claims.iter().any(|of| plugin.is_unavailable(&of.claim, &node, now));
+        let allocations = match &self.allocator {
+            Some(allocator) => Some(self.allocate(allocator, &node, requests.as_ref())?),
+            None => None,
+        };
+        if unavailable {
+            return Err(Status::unresolvable(NOT_AVAILABLE));
+        }
+        Ok(Found { allocations, requests })
+    }
+
+    fn allocate(
+        &self,
+        allocator: &Allocator,
+        node: &NodeInfo,
+        requests: Option<&Requests>,
+    ) -> Result<Vec<Allocation>, Status> {
+        let claims: Vec<Cow<'_, ResourceClaim>> = self
+            .state
+            .to_allocate()
+            .map(|of| match requests {
+                Some(requests) if of.special => Cow::Owned(extended::with_requests(&of.claim, requests)),
+                _ => Cow::Borrowed(&*of.claim),
+            })
+            .collect();
+        let claims: Vec<&ResourceClaim> = claims.iter().map(|claim| &**claim).collect();
+        let limit = match self.plugin.gates.filter_timeout {
+            true => self.plugin.args.filter_timeout,
+            false => Duration::ZERO,
+        };
+        allocator.allocate(node.node(), &claims, limit).map_err(|why| match why {
+            NotAllocated::NoSolution => Status::unresolvable("cannot allocate all claims"),
+            NotAllocated::InvalidPools => Status::unresolvable("invalid resource pools were encountered"),
+            NotAllocated::TimedOut => {
+                Status::error(format!("node {}: timed out trying to allocate devices", node.name()))
+            }
+            NotAllocated::Error(text) => Status::error(text),
+        })
+    }
+}
+
+impl Filter for DynamicResources {
+    fn filter(&self, h: &Handle, node: NodeInfo) -> Result<(), Status> {
+        self.search(h)?.on(node).map(|_| ())
+    }
+
+    fn filter_range(&self, h: &Handle, nodes: &NodeSet, out: &mut Verdicts) {
+        let mut search = match self.search(h) {
+            Ok(search) => search,
+            Err(status) => {
+                let status = out.status(status);
+                for (word, rows) in nodes.words().iter().enumerate() {
+                    out.refuse_rows(word, *rows, status);
+                }
+                return;
+            }
+        };
+        for id in nodes.iter() {
+            let Some(node) = h.snapshot.node(id) else { continue };
+            if let Err(status) = search.on(node) {
+                let failed = !status.is_rejected();
+                let status = out.status(status);
+                out.refuse(id, status);
+                if failed {
+                    // It ends the attempt.
+                    return;
+                }
+            }
+        }
+    }
+}
