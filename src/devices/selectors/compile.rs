@@ -57,6 +57,14 @@ impl Compiled {
     }
 }
 
+#[cfg(test)]
+impl Compiled {
+    /// What the evaluation costs.
+    pub(super) fn cost(&self, device: Constant) -> u64 {
+        self.program.run_within(&[device], MOST_COST, self.newer_costs).1
+    }
+}
+
 /// The error of an evaluation in the words of cel-go.
 fn said(fault: &Fault) -> String {
     match fault.kind {
