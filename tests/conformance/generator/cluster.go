@@ -10,7 +10,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
-	resourceapi "k8s.io/api/resource/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
@@ -41,8 +40,7 @@ type cluster struct {
 	deleted   []string
 	// filled are the informers of devices by the type of their objects.
 	filled map[string]*filledInformer
-	// deallocated and deletedClaims are what PostFilter writes of claims.
-	deallocated, deletedClaims []string
+	claims *claimServer
 }
 
 // newCluster switches off batching, whose effects depend on timing, and for
@@ -75,21 +73,15 @@ func newClusterWith(configJSON json.RawMessage, objects []json.RawMessage, async
 		c.deleted = append(c.deleted, pod.GetNamespace()+"/"+pod.GetName())
 		return true, nil, nil
 	})
-	client.PrependReactor("patch", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
-		return true, &v1.Pod{}, nil
+	client.PrependReactor("patch", "pods", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		return c.claims.patchPod(action)
 	})
-	client.PrependReactor("update", "resourceclaims", func(action clienttesting.Action) (bool, runtime.Object, error) {
-		claim := action.(clienttesting.UpdateAction).GetObject().(*resourceapi.ResourceClaim)
-		if action.GetSubresource() == "status" && claim.Status.Allocation == nil {
-			c.deallocated = append(c.deallocated, claim.Namespace+"/"+claim.Name)
-		}
-		return true, claim, nil
-	})
-	client.PrependReactor("delete", "resourceclaims", func(action clienttesting.Action) (bool, runtime.Object, error) {
-		claim := action.(clienttesting.DeleteAction)
-		c.deletedClaims = append(c.deletedClaims, claim.GetNamespace()+"/"+claim.GetName())
-		return true, nil, nil
-	})
+	c.claims = &claimServer{cluster: c, shares: map[string]string{}}
+	client.PrependReactor("update", "resourceclaims", c.claims.update)
+	client.PrependReactor("create", "resourceclaims", c.claims.create)
+	client.PrependReactor("get", "resourceclaims", c.claims.get)
+	client.PrependReactor("delete", "resourceclaims", c.claims.remove)
+	client.PrependReactor("patch", "resourceclaims", c.claims.patch)
 	c.informers = informers.NewSharedInformerFactory(client, 0)
 	c.filled = fillByHand(c.informers)
 	c.client = client

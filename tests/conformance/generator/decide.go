@@ -36,6 +36,9 @@ type decision struct {
 	// Deallocated and DeletedClaims are what PostFilter writes of claims.
 	Deallocated   []string `json:"deallocated,omitempty"`
 	DeletedClaims []string `json:"deletedClaims,omitempty"`
+	// Writes are the calls of the attempt and PreBind why it failed there, in cases whose pods go on after Reserve.
+	Writes  []write `json:"writes,omitempty"`
+	PreBind string  `json:"preBind,omitempty"`
 
 	state fwk.CycleState
 }
@@ -97,7 +100,7 @@ func (c *cluster) decide(pod *v1.Pod) decision {
 	}
 	fit := &framework.FitError{Pod: pod, NumAllNodes: len(all), Diagnosis: diagnosis}
 	if fw.HasPostFilterPlugins() {
-		c.deleted, c.deallocated, c.deletedClaims = nil, nil, nil
+		c.deleted, c.claims.deallocated, c.claims.deleted = nil, nil, nil
 		result, status := fw.RunPostFilterPlugins(c.ctx, state, pod, diagnosis.NodeToStatus)
 		fit.Diagnosis.PostFilterMsg = status.Message()
 		if result != nil && result.NominatingInfo != nil {
@@ -105,7 +108,7 @@ func (c *cluster) decide(pod *v1.Pod) decision {
 		}
 		slices.Sort(c.deleted)
 		d.Victims = c.deleted
-		d.Deallocated, d.DeletedClaims = c.deallocated, c.deletedClaims
+		d.Deallocated, d.DeletedClaims = c.claims.deallocated, c.claims.deleted
 	}
 	d.Message = fit.Error()
 	return d

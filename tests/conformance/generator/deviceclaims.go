@@ -249,7 +249,12 @@ func (d *deviceDraw) devicePod(name string, i int) {
 	metadata := object{"name": name, "namespace": "default", "labels": object{"app": "web"}, "uid": "uid-" + name,
 		"creationTimestamp": fmt.Sprintf("2026-01-01T00:%02d:00Z", i)}
 	count := pick(d.gen, 1, 1, 1, 2, 2, 3)
-	if d.mix.extended > 50 {
+	switch {
+	case d.mix.allocated > 50:
+		count = pick(d.gen, 1, 1, 1, 2)
+	case d.mix.others > 40:
+		count = pick(d.gen, 0, 1, 1, 1, 2, 2, 3)
+	case d.mix.extended > 50:
 		count = pick(d.gen, 0, 0, 0, 1)
 	}
 	single := 0
@@ -315,9 +320,13 @@ func (d *deviceDraw) devicePod(name string, i int) {
 // wantsOthers gives a pod what other plugins are about.
 func (d *deviceDraw) wantsOthers(pod object) {
 	spec := pod["spec"].(object)
+	if d.chance(50) {
+		spec["priority"] = pick(d.gen, 0, 100, 100)
+	}
 	switch d.IntN(5) {
 	case 0, 1:
-		spec["containers"].([]object)[0]["resources"].(object)["requests"] = object{"cpu": pick(d.gen, "400m", "900m", "1500m", "3"), "memory": "1Gi"}
+		requests := spec["containers"].([]object)[0]["resources"].(object)["requests"].(object)
+		requests["cpu"], requests["memory"] = pick(d.gen, "400m", "900m", "1500m", "3"), "1Gi"
 	case 2:
 		spec["nodeSelector"] = object{pick(d.gen, zoneKey, "disktype"): pick(d.gen, "z1", "ssd")}
 	case 3:
@@ -326,6 +335,16 @@ func (d *deviceDraw) wantsOthers(pod object) {
 		preference := object{"matchExpressions": []object{{"key": "disktype", "operator": "In", "values": []string{pick(d.gen, "ssd", "hdd")}}}}
 		spec["affinity"] = object{"nodeAffinity": object{"preferredDuringSchedulingIgnoredDuringExecution": []object{{"weight": d.between(1, 100), "preference": preference}}}}
 	}
+}
+
+// runningPod takes some of a node, and may be evicted.
+func (d *deviceDraw) runningPod(i int) {
+	name := fmt.Sprintf("run-%03d", i)
+	container := object{"name": "c0", "image": "registry.example/app", "resources": object{"requests": object{"cpu": pick(d.gen, "200m", "500m", "1", "2")}}}
+	d.objects = append(d.objects, object{"apiVersion": "v1", "kind": "Pod",
+		"metadata": object{"name": name, "namespace": "default", "uid": "uid-" + name, "labels": object{"app": "db"}, "creationTimestamp": "2026-01-01T00:00:00Z"},
+		"spec":     object{"nodeName": nodeName(d.IntN(len(d.nodes))), "priority": pick(d.gen, -10, 0, 50), "containers": []object{container}},
+		"status":   object{"phase": "Running", "startTime": fmt.Sprintf("2026-01-02T00:%02d:00Z", i)}})
 }
 
 // misnamed breaks the way from a pod to its claim.

@@ -12,6 +12,24 @@ func (d *deviceDraw) extends(class string, made object) {
 	made["spec"].(object)["extendedResourceName"] = name
 }
 
+// scoresExtended are arguments with which the scores of other plugins count extended resources.
+func (g gen) scoresExtended() []object {
+	resources := []object{{"name": "cpu", "weight": 1}}
+	for _, name := range some(g, 60, extendedNames...) {
+		resources = append(resources, object{"name": name, "weight": g.between(1, 3)})
+	}
+	strategy := object{"type": pick(g, "LeastAllocated", "MostAllocated"), "resources": resources}
+	all := []object{arguments("NodeResourcesFit", object{"scoringStrategy": strategy})}
+	if g.chance(50) {
+		var balanced []object
+		for _, resource := range resources {
+			balanced = append(balanced, object{"name": resource["name"], "weight": 1})
+		}
+		all = append(all, arguments("NodeResourcesBalancedAllocation", object{"resources": balanced}))
+	}
+	return all
+}
+
 // wantsExtended gives containers of a pod extended resources, and sometimes the claim of an earlier attempt.
 func (d *deviceDraw) wantsExtended(pod object) {
 	spec := pod["spec"].(object)

@@ -24,9 +24,10 @@ var deviceFamilies = map[string]deviceMix{
 	"devices-conditions":  {conditions: 50, allocated: 45, all: 8},
 	"devices-cel":         {selectors: 70, prioritized: 10, all: 12, pools: 10},
 	"devices-config":      {config: 70, pools: 40, prioritized: 20},
-	"devices-allocated":   {allocated: 70, admin: 10, capacity: 20, counters: 10},
+	"devices-allocated":   {allocated: 70, admin: 10, capacity: 20, counters: 10, conditions: 10, others: 20},
 	"devices-extended":    {extended: 85, allocated: 10},
 	"devices-names":       {names: 60, allocated: 10},
+	"devices-writes":      {all: 5, prioritized: 12, capacity: 25, config: 10, allocated: 35, extended: 45},
 	"devices-mixed": {all: 10, pools: 15, match: 20, prioritized: 20, admin: 8, counters: 20, capacity: 25, taints: 20, conditions: 12,
 		selectors: 20, config: 20, allocated: 25, extended: 25, names: 4, others: 50},
 }
@@ -64,6 +65,9 @@ func (g gen) devices(family string) *deviceDraw {
 	for range pick(g, 0, 1, 2, 3) * min(1, d.mix.allocated) {
 		d.strangerClaim()
 	}
+	for p := range pick(g, 0, 0, 1, 2, 3) * min(1, d.mix.others) {
+		d.runningPod(p)
+	}
 	for p := range g.between(2, 5) {
 		d.devicePod(fmt.Sprintf("new-%03d", p), p)
 	}
@@ -71,9 +75,19 @@ func (g gen) devices(family string) *deviceDraw {
 }
 
 func drawDevices(g gen, family string, seed uint64, i int) *schedulingCase {
-	made := &schedulingCase{Name: fmt.Sprintf("%s-%d-%d", family, seed, i), Config: raw(g.config("basic")), draw: &g}
+	config := g.config("basic")
+	if g.chance(deviceFamilies[family].extended / 2) {
+		profile := config["profiles"].([]object)[0]
+		profile["pluginConfig"] = append(profile["pluginConfig"].([]object), g.scoresExtended()...)
+	}
+	made := &schedulingCase{Name: fmt.Sprintf("%s-%d-%d", family, seed, i), Config: raw(config), draw: &g}
 	d := g.devices(family)
 	made.Objects, made.Pending = raws(d.objects), raws(d.pods)
+	if family == "devices-writes" {
+		for range made.Pending {
+			made.Ends = append(made.Ends, pick(g, ends...))
+		}
+	}
 	if err := refusals(made.Objects); err != nil {
 		panic(fmt.Sprintf("%s: %v", made.Name, err)) // A mistake of the draw.
 	}

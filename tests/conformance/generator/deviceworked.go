@@ -14,6 +14,14 @@ type workedCase struct {
 	config  object
 	objects []object
 	pending []object
+	// ends is how the attempts end after Reserve; without it that is not tried.
+	ends []string
+}
+
+// through takes the pods of a case through PreBind.
+func (w workedCase) through(name string, ends ...string) workedCase {
+	w.name, w.ends = name, ends
+	return w
 }
 
 func worked(name string, parts ...any) workedCase {
@@ -251,7 +259,7 @@ func makeWorked(i int) (any, error) {
 	if w.config == nil {
 		w.config = object{"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
 	}
-	made := &schedulingCase{Name: w.name, Config: raw(w.config), Objects: raws(w.objects), Pending: raws(w.pending)}
+	made := &schedulingCase{Name: w.name, Config: raw(w.config), Objects: raws(w.objects), Pending: raws(w.pending), Ends: w.ends}
 	if err := refusals(made.Objects); err != nil {
 		return nil, fmt.Errorf("%s: %w", w.name, err)
 	}

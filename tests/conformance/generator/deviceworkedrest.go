@@ -87,7 +87,7 @@ func workedRest() []workedCase {
 	sidecar := func(name string) object { return with(container(name), object{"restartPolicy": "Always"}) }
 	both := extended()
 	both["spec"].(object)["resourceClaims"] = []object{{"name": "e0", "resourceClaimName": "x"}}
-	return append(all,
+	all = append(all,
 		worked("case-47", three(), c(), extended(wants(container("i0"), "2", nil))),
 		worked("case-47-sidecar", three(), c(), extended(wants(sidecar("i0"), "1", nil), wants(container("i1"), "2", object{"memory": "1Mi"}))),
 		worked("case-47-two", wSlice("s1", "p", many(5)), c(), extended(wants(container("i0"), "3", nil), wants(container("i1"), "4", object{"cpu": "1"}))),
@@ -100,4 +100,22 @@ func workedRest() []workedCase {
 		worked("case-48-same-time", three(), backed("c2", "2026-01-01T00:00:00Z"), backed("c1", "2026-01-01T00:00:00Z"), extended()),
 		worked("case-49", three(), c(), left(false), extended()),
 		worked("case-49-allocated", three(), c(), left(true), extended()))
+	elsewhere := func() object { return took(x(), "n2", object{"device": "d1", "pool": "p2"}) }
+	return append(all,
+		worked("", one(), x(), pod("a", "x")).through("case-1-bound", "bound"),
+		worked("", one(), x(), pod("a", "x")).through("case-1-conflict", "conflict"),
+		worked("", one(), x(), pod("a", "x"), pod("b", "x")).through("case-1-forbidden", "forbidden", "bound"),
+		worked("", one(), x(), pod("a", "x"), pod("b", "x")).through("case-1-unreserved", "unreserved", "bound"),
+		worked("", wNode("n1"), cordoned(), one(), onN2(), elsewhere(), pod("a", "x"), pod("a", "x")).through("case-39-again", "bound", "bound"),
+		worked("", one(), x(), pod("a", "x"), pod("b", "x")).through("case-40-bound", "bound", "bound"),
+		worked("", one(), x(), pod("a", "x"), pod("b", "x")).through("case-40-failed", "failed", "bound"),
+		worked("", one(), reserved(took(x(), "n1", d1), "other"), pod("a", "x")).through("case-44-bound", "bound"),
+		worked("", three(), c(), extended(wants(container("i0"), "2", nil))).through("case-47-bound", "bound"),
+		worked("", three(), c(), extended()).through("case-47-failed", "failed"),
+		worked("", three(), c(), extended()).through("case-47-forbidden", "forbidden"),
+		worked("", device("1"), c(), extended()).through("case-47-device-plugin-bound", "bound"),
+		worked("", three(), c(), x(), copyOf(both)).through("case-47-claims-bound", "bound"),
+		worked("", device("1"), three(), c(), x(), copyOf(both)).through("case-47-claims-plugin-bound", "bound"),
+		worked("", three(), c(), left(true), extended(), extended()).through("case-49-again", "bound", "bound"),
+		worked("", one(), x(), pod("a", "x", "x")).through("case-50-bound", "bound"))
 }

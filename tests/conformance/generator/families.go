@@ -14,7 +14,7 @@ var families = []string{
 	"hints-pods", "hints-volumes", "extenders", "outcomes",
 	"devices-exact", "devices-all", "devices-pools", "devices-match", "devices-prioritized", "devices-admin", "devices-counters",
 	"devices-capacity", "devices-taints", "devices-conditions", "devices-cel", "devices-config", "devices-allocated",
-	"devices-extended", "devices-names", "devices-mixed", "devices-worked", "hints-devices",
+	"devices-extended", "devices-names", "devices-mixed", "devices-writes", "devices-worked", "hints-devices",
 }
 
 // ofPods are the families whose pods look at other pods, ofVolumes those with storage.

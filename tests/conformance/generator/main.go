@@ -29,6 +29,8 @@ type schedulingCase struct {
 	Pending    []json.RawMessage `json:"pending"`
 	Decisions  []decision        `json:"decisions"`
 	Exchanges  []exchange        `json:"exchanges,omitempty"`
+	// Ends says of each pending pod how its attempt ends after Reserve; without it that is not tried.
+	Ends []string `json:"ends,omitempty"`
 
 	draw *gen
 }
@@ -66,7 +68,8 @@ func (s *schedulingCase) decide() error {
 	}
 	defer c.stop()
 	s.Decisions = []decision{}
-	for _, raw := range s.Pending {
+	c.claims.delivers = s.Ends != nil
+	for i, raw := range s.Pending {
 		object, err := decode(raw)
 		if err != nil {
 			return err
@@ -75,14 +78,20 @@ func (s *schedulingCase) decide() error {
 		if err := c.informers.Core().V1().Pods().Informer().GetIndexer().Add(pod); err != nil {
 			return err
 		}
+		c.claims.writes = nil
 		d := c.decide(pod)
-		if d.Chosen != "" {
+		if d.Chosen != "" && s.Ends != nil {
+			if err := c.bind(pod, &d, s.Ends[i]); err != nil {
+				return err
+			}
+		} else if d.Chosen != "" {
 			if err := c.place(pod, &d); err != nil {
 				return err
 			}
 		}
+		d.Writes = c.claims.writes
 		s.Decisions = append(s.Decisions, d)
-		if d.Nominated != "" || len(d.Deallocated) > 0 || len(d.DeletedClaims) > 0 {
+		if d.Nominated != "" || s.Ends == nil && len(d.Deallocated)+len(d.DeletedClaims) > 0 {
 			break
 		}
 	}
