@@ -6,8 +6,8 @@ use bayplan::config;
 use bayplan::diag::SourceMap;
 use bayplan::engine::{Decider, Plain, Scan, TieBreak};
 use bayplan::framework::{
-    Acting, ActionType, Candidate, ClusterEvent, Cycle, EventObjects, EventResource, Feasible, Features,
-    FitError, Framework, PluginId, QueueingHint, Recorder, Scale, Silent, Status, placement_found,
+    Acting, ActionType, Answer, Candidate, ClusterEvent, Cycle, EventObjects, EventResource, Feasible,
+    Features, FitError, Framework, PluginId, QueueingHint, Recorder, Scale, Silent, Status, placement_found,
 };
 use bayplan::model::{
     ApiObject, Change, KindRow, KubernetesVersion, Namespace, Node, NodeId, NodeSet, Object,
@@ -39,7 +39,7 @@ impl Recorder for Scores {
     }
 }
 
-fn frameworks(config: &Value, version: KubernetesVersion) -> Vec<Arc<Framework>> {
+pub(super) fn frameworks(config: &Value, version: KubernetesVersion) -> Vec<Arc<Framework>> {
     frameworks_by(config, Features::of(version))
 }
 
@@ -52,7 +52,7 @@ fn frameworks_by(config: &Value, features: Features) -> Vec<Arc<Framework>> {
     made.unwrap_or_else(|complaints| panic!("{complaints:#?}")).frameworks
 }
 
-fn upsert(snapshot: &mut Snapshot, object: &Value) {
+pub(super) fn upsert(snapshot: &mut Snapshot, object: &Value) {
     let value = Arc::new(object.clone());
     match object["kind"].as_str().unwrap() {
         "Node" => {
@@ -95,7 +95,7 @@ fn place(snapshot: &mut Snapshot, pod: Arc<PodInfo>) {
     }
 }
 
-fn cluster(objects: &Value, frameworks: &[Arc<Framework>]) -> Snapshot {
+pub(super) fn cluster(objects: &Value, frameworks: &[Arc<Framework>]) -> Snapshot {
     let mut snapshot = Snapshot::default();
     snapshot.decide_by(frameworks[0].version());
     for plugin in frameworks.iter().flat_map(|framework| framework.plugins()) {
@@ -118,15 +118,20 @@ fn cluster(objects: &Value, frameworks: &[Arc<Framework>]) -> Snapshot {
 }
 
 #[derive(Default, Debug)]
-struct Count {
-    cases: usize,
-    decisions: usize,
-    values: usize,
-    mismatches: Vec<String>,
+pub(super) struct Count {
+    pub(super) cases: usize,
+    pub(super) decisions: usize,
+    pub(super) values: usize,
+    pub(super) mismatches: Vec<String>,
 }
 
 impl Count {
-    fn same<T: PartialEq + std::fmt::Debug>(&mut self, what: impl Fn() -> String, ours: &T, upstream: &T) {
+    pub(super) fn same<T: PartialEq + std::fmt::Debug>(
+        &mut self,
+        what: impl Fn() -> String,
+        ours: &T,
+        upstream: &T,
+    ) {
         self.values += 1;
         if ours != upstream {
             self.mismatches.push(format!("{}: ours {ours:?}, upstream {upstream:?}", what()));
@@ -135,7 +140,7 @@ impl Count {
 }
 
 impl Count {
-    fn tell(&self, name: &str) {
+    pub(super) fn tell(&self, name: &str) {
         let Self { cases, decisions, values, mismatches } = self;
         println!(
             "{name}: {cases} cases, {decisions} decisions, {values} values, {} mismatches",
@@ -147,7 +152,7 @@ impl Count {
         }
     }
 
-    fn add(&mut self, mut other: Self) {
+    pub(super) fn add(&mut self, mut other: Self) {
         self.cases += other.cases;
         self.decisions += other.decisions;
         self.values += other.values;
@@ -201,7 +206,7 @@ fn compare(case: &Value, decider: &mut dyn Decider, count: &mut Count) {
 }
 
 /// Reserves what a pod needs on its node: the following pods see what is assumed for it.
-fn reserve(
+pub(super) fn reserve(
     frameworks: &[Arc<Framework>],
     snapshot: &mut Snapshot,
     pod: &Value,
@@ -255,7 +260,7 @@ pub(crate) fn add_placed(
     objects.push(placed);
 }
 
-fn compare_decision(
+pub(super) fn compare_decision(
     case: &Value,
     pod: &Value,
     decision: &Value,
@@ -362,7 +367,13 @@ fn compare_refusal(place: &str, cycle: &mut Cycle, decision: &Value, snapshot: &
     let message = |cycle: &Cycle| {
         FitError { all_nodes: snapshot.node_count(), diagnosis: &cycle.diagnosis }.to_string()
     };
-    let answer = framework.run_post_filter(cycle, snapshot);
+    let mut answer = framework.run_post_filter(cycle, snapshot);
+    // What plugins write succeeds.
+    while let Some(wait) = &mut answer.waits {
+        if wait.answered(Ok(Answer::Done)) {
+            answer = framework.resume_post_filter(cycle, snapshot, answer);
+        }
+    }
     let found = decision["nominated"]
         .as_str()
         .filter(|_| snapshot.version_rows().has(VersionRow::FoundPlacementText));
@@ -413,7 +424,7 @@ fn lets_in_without_victims(of: &Cycle, candidate: &Candidate, snapshot: &Snapsho
 }
 
 /// The instant of the attempts: after every start of a pod.
-const NOW: Time = Time(1_900_000_000_000_000);
+pub(super) const NOW: Time = Time(1_900_000_000_000_000);
 
 /// What a cluster comes to for one pod: the nodes that are equally good, else the node that preemption finds with the pods
 /// that are evicted there.
@@ -551,7 +562,7 @@ fn decisions_agree_when_asked_by_ranges() {
     families(Scan::new());
 }
 
-fn hints(cases: &[Value]) -> Count {
+pub(super) fn hints(cases: &[Value]) -> Count {
     let config = serde_json::json!({
         "apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration",
     });

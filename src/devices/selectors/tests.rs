@@ -12,10 +12,13 @@ fn slice(driver: &str, device: &serde_json::Value) -> Arc<ResourceSlice> {
 
 #[test]
 fn scratch() {
-    for (file, version) in [("/tmp/d36n.jsonl", KubernetesVersion::V1_36), ("/tmp/d37.jsonl", KubernetesVersion::V1_37)] {
+    for (file, version) in
+        [("/tmp/d36n.jsonl", KubernetesVersion::V1_36), ("/tmp/d37.jsonl", KubernetesVersion::V1_37)]
+    {
         let rows = VersionRows::of(version);
         let selectors = DeviceSelectors::new(rows);
-        let text = String::from_utf8(std::process::Command::new("cat").arg(file).output().unwrap().stdout).unwrap();
+        let text =
+            String::from_utf8(std::process::Command::new("cat").arg(file).output().unwrap().stdout).unwrap();
         let mut counts = std::collections::BTreeMap::<&str, usize>::new();
         for line in text.lines() {
             let line: serde_json::Value = serde_json::from_str(line).unwrap();
@@ -38,8 +41,11 @@ fn scratch() {
             if kind != "same" {
                 println!("{version} {kind}: {expression}\n   here  {here:?}\n   there {there:?}");
             }
-            if let (Selector::Program(program), Some(cost)) = (&*selectors.selector(&expression).1, line["cost"].as_u64()) {
-                let value = convert::device(&slice.pool.driver, device.device, selectors.knows_lists()).unwrap();
+            if let (Selector::Program(program), Some(cost)) =
+                (&*selectors.selector(&expression).1, line["cost"].as_u64())
+            {
+                let value =
+                    convert::device(&slice.pool.driver, device.device, selectors.knows_lists()).unwrap();
                 let mine = program.cost(value);
                 let same = mine == cost || mine > 1_000_000 && cost > 1_000_000;
                 *counts.entry(if same { "cost same" } else { "cost differs" }).or_default() += 1;
