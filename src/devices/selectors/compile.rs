@@ -33,8 +33,7 @@ impl Selector {
             Ok(program) => program,
             Err(said) => return Self::Refused(refusals::text(text, &said)),
         };
-        let unknown =
-            if rows.has(VersionRow::SelectorAttributes) { "dyn" } else { "google.protobuf.Any" };
+        let unknown = if rows.has(VersionRow::SelectorAttributes) { "dyn" } else { "google.protobuf.Any" };
         let ty = program.type_name();
         if ty != "bool" && ty != unknown {
             // cel-go writes `any` in short, but as a parameter of another type.

@@ -125,7 +125,9 @@ impl Observer for CelCost {
         let Some(frame) = self.frames.pop() else { return };
         if let ExprKind::Slot(slot) = &expr.kind {
             let of_slot = |frame: &&mut Frame| frame.turns.as_ref().is_some_and(|turns| turns.slot == *slot);
-            if let Some(turns) = self.frames.iter_mut().rev().find(of_slot).and_then(|frame| frame.turns.as_mut()) {
+            if let Some(turns) =
+                self.frames.iter_mut().rev().find(of_slot).and_then(|frame| frame.turns.as_mut())
+            {
                 turns.is_read = true;
             }
         }
@@ -236,7 +238,9 @@ fn bare(expr: &Expr) -> &Expr {
 fn is_constant(expr: &Expr) -> bool {
     match &bare(expr).kind {
         ExprKind::Constant(_) => true,
-        ExprKind::List(elements) => elements.iter().all(|(element, optional)| !optional && is_constant(element)),
+        ExprKind::List(elements) => {
+            elements.iter().all(|(element, optional)| !optional && is_constant(element))
+        }
         ExprKind::Map(entries) => {
             entries.iter().all(|(key, value, optional)| !optional && is_constant(key) && is_constant(value))
         }
@@ -289,13 +293,15 @@ fn of_pattern(text: u64, pattern: u64) -> u64 {
 /// Elements compared with each other.
 fn of_itself(list: &Part) -> u64 {
     let square = list.size.saturating_mul(list.size);
-    let factor = if list.what == What::Texts { square.saturating_mul(21) / 10 } else { square.saturating_mul(2) };
+    let factor =
+        if list.what == What::Texts { square.saturating_mul(21) / 10 } else { square.saturating_mul(2) };
     factor.saturating_add(LIST + 1)
 }
 
 impl CelCost {
     fn of_expr(&self, expr: &Expr, parts: &[Part], value: &Value<'_>) -> i64 {
         let base = |of: &Expr| i64::from(!is_attribute(of));
+        let is_found = is_found(parts, value);
         match &expr.kind {
             _ if is_constant(expr) => 0,
             ExprKind::Slot(_) => 1,
@@ -328,15 +334,17 @@ impl CelCost {
                     other => other,
                 };
                 match operation {
-                    Operation::Arithmetic(op) => args.first().map_or(1, |left| of_arithmetic(*op, left, parts)),
+                    Operation::Arithmetic(op) => {
+                        args.first().map_or(1, |left| of_arithmetic(*op, left, parts))
+                    }
                     Operation::Negate => 1,
                     Operation::Equal | Operation::NotEqual => of_equal(parts),
                     Operation::Compare(_) => args.first().map_or(1, |left| of_compare(left, parts)),
                     Operation::In(_) => args.get(1).map_or(1, |right| of_in(right, parts)),
-                    Operation::Select(_) | Operation::OptionalSelect(_) => i64::from(is_found(value)) + first,
+                    Operation::Select(_) | Operation::OptionalSelect(_) => i64::from(is_found) + first,
                     Operation::HasField(_) | Operation::HasValue(_) => first,
                     Operation::Index | Operation::OptionalIndex => {
-                        i64::from(args.get(1).is_some_and(is_constant) && is_found(value)) + first
+                        i64::from(args.get(1).is_some_and(is_constant) && is_found) + first
                     }
                     Operation::Map(_) => MAP as i64,
                     Operation::Call(rows) => {
@@ -416,9 +424,9 @@ fn is_list(expr: &Expr) -> bool {
     }
 }
 
-/// Whether a selection found something: what is not there costs nothing.
-fn is_found(value: &Value<'_>) -> bool {
-    !matches!(value, Value::Cel(Cel::Fault(_)) | Value::Optional(None))
+/// Whether a selection is made: of an error none is, and an optional one that finds nothing costs nothing.
+fn is_found(parts: &[Part], value: &Value<'_>) -> bool {
+    !matches!(value, Value::Optional(None)) && parts.first().is_none_or(|part| part.what != What::Fault)
 }
 
 /// Whether the type of an operand says nothing: cel-go then does not know the overload, which costs 1.
@@ -465,7 +473,13 @@ fn size(value: &Value<'_>) -> u64 {
         Value::Record(fields) => fields.len(),
         Value::Optional(Some(held)) => return size(held),
         Value::Cel(Cel::Domains(domains)) => domains.len(),
-        Value::Cel(Cel::Ip(address)) => if address.is_ipv4() { 4 } else { 16 },
+        Value::Cel(Cel::Ip(address)) => {
+            if address.is_ipv4() {
+                4
+            } else {
+                16
+            }
+        }
         Value::Cel(Cel::Cidr(network)) => usize::from(network.prefix).div_ceil(8),
         Value::Map(entries) => entries.len(),
         _ => 1,

@@ -15,8 +15,7 @@ use std::sync::Arc;
 /// Compares the lines of a file of a version.
 pub(super) fn compare(file: &str, lines: &[Json]) -> Tally {
     let mut tally = Tally::new(file.rsplit('/').next().unwrap_or(file));
-    let version =
-        if file.contains("1.36") { KubernetesVersion::V1_36 } else { KubernetesVersion::V1_37 };
+    let version = if file.contains("1.36") { KubernetesVersion::V1_36 } else { KubernetesVersion::V1_37 };
     let rows = VersionRows::of(version);
     let (environment, selectors) = (Environment::device(rows), DeviceSelectors::new(rows));
     for line in lines {
@@ -49,7 +48,8 @@ fn outcome(expression: &str, line: &Json, selectors: &DeviceSelectors) -> Outcom
         (Err(SelectError::Run(why)), None, None) => {
             // Texts that are the same for all expressions.
             let there = line["error"].as_str().unwrap();
-            let exact = ["attribute ", "no such key: ", "operation cancelled", "division by zero", "'includes'"];
+            let exact =
+                ["attribute ", "no such key: ", "operation cancelled", "division by zero", "'includes'"];
             match exact.iter().any(|start| there.starts_with(start)) && why != there {
                 true => Outcome::Failed(format!("says {why:?}; upstream: {there:?}")),
                 false => Outcome::Passed,
