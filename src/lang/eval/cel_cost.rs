@@ -301,6 +301,7 @@ fn of_itself(list: &Part) -> u64 {
 impl CelCost {
     fn of_expr(&self, expr: &Expr, parts: &[Part], value: &Value<'_>) -> i64 {
         let base = |of: &Expr| i64::from(!is_attribute(of));
+        let is_found = is_found(parts, value);
         match &expr.kind {
             _ if is_constant(expr) => 0,
             ExprKind::Slot(_) => 1,
@@ -340,10 +341,10 @@ impl CelCost {
                     Operation::Equal | Operation::NotEqual => of_equal(parts),
                     Operation::Compare(_) => args.first().map_or(1, |left| of_compare(left, parts)),
                     Operation::In(_) => args.get(1).map_or(1, |right| of_in(right, parts)),
-                    Operation::Select(_) | Operation::OptionalSelect(_) => i64::from(is_found(value)) + first,
+                    Operation::Select(_) | Operation::OptionalSelect(_) => i64::from(is_found) + first,
                     Operation::HasField(_) | Operation::HasValue(_) => first,
                     Operation::Index | Operation::OptionalIndex => {
-                        i64::from(args.get(1).is_some_and(is_constant) && is_found(value)) + first
+                        i64::from(args.get(1).is_some_and(is_constant) && is_found) + first
                     }
                     Operation::Map(_) => MAP as i64,
                     Operation::Call(rows) => {
@@ -423,9 +424,9 @@ fn is_list(expr: &Expr) -> bool {
     }
 }
 
-/// Whether a selection found something: what is not there costs nothing.
-fn is_found(value: &Value<'_>) -> bool {
-    !matches!(value, Value::Cel(Cel::Fault(_)) | Value::Optional(None))
+/// Whether a selection is made: of an error none is, and an optional one that finds nothing costs nothing.
+fn is_found(parts: &[Part], value: &Value<'_>) -> bool {
+    !matches!(value, Value::Optional(None)) && parts.first().is_none_or(|part| part.what != What::Fault)
 }
 
 /// Whether the type of an operand says nothing: cel-go then does not know the overload, which costs 1.
