@@ -33,8 +33,7 @@ impl Selector {
             Ok(program) => program,
             Err(said) => return Self::Refused(refusals::text(text, &said)),
         };
-        let unknown =
-            if rows.has(VersionRow::SelectorAttributes) { "dyn" } else { "google.protobuf.Any" };
+        let unknown = if rows.has(VersionRow::SelectorAttributes) { "dyn" } else { "google.protobuf.Any" };
         let ty = program.type_name();
         if ty != "bool" && ty != unknown {
             // cel-go writes `any` in short, but as a parameter of another type.
@@ -54,6 +53,14 @@ impl Compiled {
             Value::Cel(Cel::Fault(fault)) => Answer::Failed(said(fault).into()),
             other => Answer::Failed(not_a_truth(cel::type_name(other)).into()),
         }
+    }
+}
+
+#[cfg(test)]
+impl Compiled {
+    /// What the evaluation costs.
+    pub(super) fn cost(&self, device: Constant) -> u64 {
+        self.program.run_within(&[device], MOST_COST, self.newer_costs).1
     }
 }
 

@@ -9,7 +9,8 @@ use std::fmt::Write;
 pub(super) fn text(expression: &str, said: &[Diagnostic]) -> String {
     let mut text = String::from("compilation failed: ");
     for (at, mistake) in said.iter().enumerate() {
-        let start = mistake.span.range().start.min(expression.len());
+        let (message, back) = message(&mistake.message);
+        let start = mistake.span.range().start.saturating_sub(back).min(expression.len());
         let before = expression.get(..start).unwrap_or_default();
         let line_start = before.rfind('\n').map_or(0, |at| at + 1);
         let line = expression.get(line_start..).and_then(|rest| rest.lines().next()).unwrap_or_default();
@@ -21,8 +22,20 @@ pub(super) fn text(expression: &str, said: &[Diagnostic]) -> String {
             text,
             "{separator}ERROR: <input>:{row}:{}: {}\n | {line}\n | {dots}^",
             column + 1,
-            mistake.message
+            message
         );
     }
     text
+}
+
+/// The message of cel-go, and how many bytes before ours its place is: it marks the dot before a field.
+fn message(ours: &str) -> (String, usize) {
+    let quoted = ours.rsplit('`').nth(1).unwrap_or_default();
+    if ours.starts_with("nothing is called `") {
+        (format!("undeclared reference to '{quoted}' (in container '')"), 0)
+    } else if ours.contains(" has no field `") {
+        (format!("undefined field '{quoted}'"), 1)
+    } else {
+        (ours.to_owned(), 0)
+    }
 }

@@ -7,11 +7,14 @@
 //! - A macro other than `all` and `exists` ends at its first error. cel-go goes on.
 //! - A part of an index that is neither constant nor a name, and formats of which the pattern is long, cost by guess.
 //!
+//! - Optional selections whose types are known, and some calls of which an argument is an error, differ by a few units.
+//!
 //! Source: `cel-go/interpreter/runtimecost.go`, `k8s.io/apiserver/pkg/cel/library/cost.go`, `cel-go/ext/lists.go`.
 
 use super::interpret::Observer;
 use crate::language::functions::FunctionDef;
-use crate::typed::{ArithmeticOp, Expr, ExprKind, Macro, MacroKind, Operation};
+use crate::typed::{ArithmeticOp, Expr, ExprKind, Macro, MacroKind, Operation, SlotId};
+use crate::types::Type;
 use crate::types::value::{Cel, Value};
 use smallvec::SmallVec;
 
@@ -46,6 +49,9 @@ struct Turns {
     kind: MacroKind,
     condition: Option<usize>,
     body: Option<usize>,
+    slot: SlotId,
+    /// Its variable was read: a binding that is not read costs nothing.
+    is_read: bool,
     /// How often it went round.
     done: u64,
 }
@@ -103,6 +109,8 @@ impl Observer for CelCost {
                 kind: of.kind,
                 condition: of.condition.as_ref().map(address),
                 body: of.body.as_ref().map(address),
+                slot: of.slot,
+                is_read: false,
                 done: 0,
             }),
             _ => None,
@@ -115,6 +123,14 @@ impl Observer for CelCost {
 
     fn leave(&mut self, expr: &Expr, value: &Value<'_>) {
         let Some(frame) = self.frames.pop() else { return };
+        if let ExprKind::Slot(slot) = &expr.kind {
+            let of_slot = |frame: &&mut Frame| frame.turns.as_ref().is_some_and(|turns| turns.slot == *slot);
+            if let Some(turns) =
+                self.frames.iter_mut().rev().find(of_slot).and_then(|frame| frame.turns.as_mut())
+            {
+                turns.is_read = true;
+            }
+        }
         let own = match &expr.kind {
             ExprKind::Macro(of) => of_macro(of, &frame),
             _ => self.of_expr(expr, &frame.parts, value),
@@ -161,6 +177,10 @@ fn of_turn(kind: MacroKind, is_body: bool, holds: bool) -> u64 {
 /// What a macro costs beside its turns.
 fn of_macro(of: &Macro, frame: &Frame) -> i64 {
     let Some(over) = frame.parts.first() else { return 0 };
+    if of.kind == MacroKind::Bind {
+        let is_read = frame.turns.as_ref().is_some_and(|turns| turns.is_read);
+        return if is_read { 0 } else { -over.cost.cast_signed() };
+    }
     if over.what == What::Fault {
         return 0;
     }
@@ -218,7 +238,9 @@ fn bare(expr: &Expr) -> &Expr {
 fn is_constant(expr: &Expr) -> bool {
     match &bare(expr).kind {
         ExprKind::Constant(_) => true,
-        ExprKind::List(elements) => elements.iter().all(|(element, optional)| !optional && is_constant(element)),
+        ExprKind::List(elements) => {
+            elements.iter().all(|(element, optional)| !optional && is_constant(element))
+        }
         ExprKind::Map(entries) => {
             entries.iter().all(|(key, value, optional)| !optional && is_constant(key) && is_constant(value))
         }
@@ -271,13 +293,15 @@ fn of_pattern(text: u64, pattern: u64) -> u64 {
 /// Elements compared with each other.
 fn of_itself(list: &Part) -> u64 {
     let square = list.size.saturating_mul(list.size);
-    let factor = if list.what == What::Texts { square.saturating_mul(21) / 10 } else { square.saturating_mul(2) };
+    let factor =
+        if list.what == What::Texts { square.saturating_mul(21) / 10 } else { square.saturating_mul(2) };
     factor.saturating_add(LIST + 1)
 }
 
 impl CelCost {
     fn of_expr(&self, expr: &Expr, parts: &[Part], value: &Value<'_>) -> i64 {
         let base = |of: &Expr| i64::from(!is_attribute(of));
+        let is_found = is_found(parts, value);
         match &expr.kind {
             _ if is_constant(expr) => 0,
             ExprKind::Slot(_) => 1,
@@ -292,9 +316,9 @@ impl CelCost {
             },
             ExprKind::Negate(_) => 1,
             ExprKind::Equal(..) => of_equal(parts),
-            ExprKind::Compare(..) => of_compare(parts),
+            ExprKind::Compare(_, left, _) => of_compare(left, parts),
             ExprKind::In(_, right) => of_in(right, parts),
-            ExprKind::Arithmetic(op, ..) => of_arithmetic(*op, parts),
+            ExprKind::Arithmetic(op, left, _) => of_arithmetic(*op, left, parts),
             ExprKind::Conditional(_, then, otherwise) => {
                 let holds = parts.first().is_some_and(|part| part.what == What::Number(1));
                 let taken = if holds { then } else { otherwise };
@@ -302,7 +326,7 @@ impl CelCost {
             }
             ExprKind::List(_) => LIST as i64,
             ExprKind::Map(_) => MAP as i64,
-            ExprKind::Call(function, ..) => self.of_call(function.def(), parts, value),
+            ExprKind::Call(function, args, _) => self.of_call(function.def(), args, parts, value),
             ExprKind::Dynamic(operation, args) => {
                 let first = args.first().map_or(0, base);
                 let operation = match operation {
@@ -310,19 +334,21 @@ impl CelCost {
                     other => other,
                 };
                 match operation {
-                    Operation::Arithmetic(op) => of_arithmetic(*op, parts),
+                    Operation::Arithmetic(op) => {
+                        args.first().map_or(1, |left| of_arithmetic(*op, left, parts))
+                    }
                     Operation::Negate => 1,
                     Operation::Equal | Operation::NotEqual => of_equal(parts),
-                    Operation::Compare(_) => of_compare(parts),
+                    Operation::Compare(_) => args.first().map_or(1, |left| of_compare(left, parts)),
                     Operation::In(_) => args.get(1).map_or(1, |right| of_in(right, parts)),
-                    Operation::Select(_) | Operation::OptionalSelect(_) => 1 + first,
+                    Operation::Select(_) | Operation::OptionalSelect(_) => i64::from(is_found) + first,
                     Operation::HasField(_) | Operation::HasValue(_) => first,
                     Operation::Index | Operation::OptionalIndex => {
-                        i64::from(args.get(1).is_some_and(is_constant)) + first
+                        i64::from(args.get(1).is_some_and(is_constant) && is_found) + first
                     }
                     Operation::Map(_) => MAP as i64,
                     Operation::Call(rows) => {
-                        rows.first().map_or(1, |row| self.of_call(row.def(), parts, value))
+                        rows.first().map_or(1, |row| self.of_call(row.def(), args, parts, value))
                     }
                     _ => 0,
                 }
@@ -331,7 +357,10 @@ impl CelCost {
         }
     }
 
-    fn of_call(&self, row: &FunctionDef, parts: &[Part], value: &Value<'_>) -> i64 {
+    fn of_call(&self, row: &FunctionDef, args: &[Expr], parts: &[Part], value: &Value<'_>) -> i64 {
+        if parts.iter().any(|part| part.what == What::Fault) {
+            return 1;
+        }
         let (first, second) = (parts.first(), parts.get(1));
         let (a, b) = (first.map_or(1, |part| part.size), second.map_or(1, |part| part.size));
         let is_text = first.is_some_and(|part| part.what == What::Text);
@@ -367,7 +396,10 @@ impl CelCost {
                 };
                 a.saturating_mul(depth).saturating_add(LIST + 1)
             }
+            // Of a list whose elements are not known cel-go does not know the overload.
+            "sort" if args.first().is_some_and(|list| !is_list(list)) => 1,
             "distinct" | "sort" => first.map_or(1, of_itself),
+            "@sortByAssociatedKeys" => second.map_or(1, of_itself),
             "sets.contains" | "sets.intersects" => a.saturating_mul(b).saturating_add(1),
             "sets.equivalent" => a.saturating_mul(b).saturating_mul(2).saturating_add(1),
             _ => 1,
@@ -384,8 +416,27 @@ fn of_equal(parts: &[Part]) -> i64 {
     }
 }
 
-fn of_compare(parts: &[Part]) -> i64 {
+/// Whether the type says that it is a list, and of what.
+fn is_list(expr: &Expr) -> bool {
+    match &bare(expr).ty {
+        Type::List(of) | Type::Set(of) => !matches!(**of, Type::Dyn | Type::Any),
+        _ => false,
+    }
+}
+
+/// Whether a selection is made: of an error none is, and an optional one that finds nothing costs nothing.
+fn is_found(parts: &[Part], value: &Value<'_>) -> bool {
+    !matches!(value, Value::Optional(None)) && parts.first().is_none_or(|part| part.what != What::Fault)
+}
+
+/// Whether the type of an operand says nothing: cel-go then does not know the overload, which costs 1.
+fn is_unknown(expr: &Expr) -> bool {
+    matches!(bare(expr).ty, Type::Dyn | Type::Any | Type::Unknown)
+}
+
+fn of_compare(left: &Expr, parts: &[Part]) -> i64 {
     match parts {
+        _ if is_unknown(left) => 1,
         [left, right] if left.what == What::Text && right.what == What::Text => {
             tenth(left.size.min(right.size)).cast_signed()
         }
@@ -395,6 +446,7 @@ fn of_compare(parts: &[Part]) -> i64 {
 
 fn of_in(right: &Expr, parts: &[Part]) -> i64 {
     match parts.get(1) {
+        _ if is_unknown(right) => 1,
         Some(list) if list.what == What::Map => 1,
         Some(list) if list.size > 0 && is_constant(right) => 0,
         Some(list) => list.size.cast_signed(),
@@ -402,8 +454,9 @@ fn of_in(right: &Expr, parts: &[Part]) -> i64 {
     }
 }
 
-fn of_arithmetic(op: ArithmeticOp, parts: &[Part]) -> i64 {
+fn of_arithmetic(op: ArithmeticOp, left: &Expr, parts: &[Part]) -> i64 {
     match parts {
+        _ if is_unknown(left) => 1,
         [left, right] if op == ArithmeticOp::Add && left.what == What::Text => {
             tenth(left.size.saturating_add(right.size)).cast_signed()
         }
@@ -420,7 +473,13 @@ fn size(value: &Value<'_>) -> u64 {
         Value::Record(fields) => fields.len(),
         Value::Optional(Some(held)) => return size(held),
         Value::Cel(Cel::Domains(domains)) => domains.len(),
-        Value::Cel(Cel::Ip(address)) => if address.is_ipv4() { 4 } else { 16 },
+        Value::Cel(Cel::Ip(address)) => {
+            if address.is_ipv4() {
+                4
+            } else {
+                16
+            }
+        }
         Value::Cel(Cel::Cidr(network)) => usize::from(network.prefix).div_ceil(8),
         Value::Map(entries) => entries.len(),
         _ => 1,

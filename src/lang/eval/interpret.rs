@@ -248,16 +248,19 @@ impl<'p, 'a> Evaluator<'p, 'a> {
                     None => operations::operate(operation, args),
                 }
             }
-            ExprKind::Dynamic(operation, args) => {
+            ExprKind::Dynamic(operation, parts) => {
                 let is_held = |at: usize| match operation {
                     Operation::Map(optional) => at % 2 == 1 && optional.get(at / 2) == Some(&true),
                     _ => false,
                 };
                 let value = |(at, arg)| if is_held(at) { self.held(arg) } else { self.value(arg) };
-                let args: operations::Operands<'a> = args.iter().enumerate().map(value).collect();
+                let args: operations::Operands<'a> = parts.iter().enumerate().map(value).collect();
                 self.step(args.iter().map(length).sum());
                 if self.raised.is_some() {
                     return Value::Absent;
+                }
+                if let Some(fault) = missing_key(operation, parts, &args) {
+                    return fault;
                 }
                 operations::operate(operation, args)
             }
@@ -534,6 +537,17 @@ fn placed(fault: &Arc<Fault>, expr: &Expr) -> Arc<Fault> {
         return fault.clone();
     }
     Arc::new(Fault { span: expr.span, ..Fault::clone(fault) })
+}
+
+/// The fault of a key that is demanded and absent, with the key where it is constant.
+fn missing_key<'a>(operation: &Operation, parts: &[Expr], args: &[Value<'a>]) -> Option<Value<'a>> {
+    let (Operation::Demand(FaultKind::NoSuchKey), [part], [Value::Absent]) = (operation, parts, args) else {
+        return None;
+    };
+    let ExprKind::Index(_, key) = &part.kind else { return None };
+    let ExprKind::Constant(key) = &key.kind else { return None };
+    let key = key.as_str()?;
+    Some(Value::fault(FaultKind::NoSuchKey, format!("no such key: {key}")))
 }
 
 /// A text as a symbol.

@@ -67,9 +67,9 @@ fn expressions_are_in_policies_what_they_are_in_kubernetes_but_for_rows() {
 
 #[test]
 fn device_selectors_are_what_they_are_in_kubernetes() {
-    let file = "cel-devices-1.36.jsonl.gz";
-    let table =
-        tally::judge("Device selectors of Kubernetes, 1.36", vec![devices::compare(file, &lines(file))]);
+    let files = ["cel-devices-1.36.jsonl.gz", "cel-devices-1.37.jsonl.gz"];
+    let tallies = files.iter().map(|file| devices::compare(file, &lines(file))).collect();
+    let table = tally::judge("Device selectors of Kubernetes, 1.36 and 1.37", tallies);
     page::published("Selectors of devices", &table);
 }
 

@@ -149,8 +149,7 @@ pub struct Dialects {
 
 impl Dialects {
     /// The policy language alone.
-    pub const POLICY: Dialects =
-        Dialects { policy: true, kubernetes: false, devices: false, newer: false };
+    pub const POLICY: Dialects = Dialects { policy: true, kubernetes: false, devices: false, newer: false };
     /// The policy language and CEL.
     pub const ALL: Dialects = Dialects { policy: true, kubernetes: true, devices: true, newer: true };
     /// Selectors of devices of Kubernetes 1.36 alone.
