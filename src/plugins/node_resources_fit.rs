@@ -7,8 +7,8 @@ use super::resource_allocation::{self as allocation, Amounts, Weighted, percent,
 use crate::shape::{on_line, read_shape};
 use bayplan_framework::{
     ActionType, ArgsError, ClusterEvent, Code, Edit, EnqueueExtensions, EventRegistration, EventResource,
-    Feasible, Features, Field, Fields, Filter, Gate, Handle, Plugin, PreFilter, PreFilterOutcome, PreScore, PreScoreOutcome,
-    QueueingHint, Reads, Score, Shortage, StateSlot, Status, Tree, Verdicts, Violation,
+    Feasible, Features, Field, Fields, Filter, Gate, Handle, Plugin, PreFilter, PreFilterOutcome, PreScore,
+    PreScoreOutcome, QueueingHint, Reads, Score, Shortage, StateSlot, Status, Tree, Verdicts, Violation,
 };
 use bayplan_model::{
     DeviceClass, DeviceIndex, Kinds, Node, NodeId, NodeInfo, NodeSet, PodInfo, Resource, Snapshot, Symbol,

@@ -160,9 +160,7 @@ fn a_claim_that_no_node_can_use_is_deallocated_unless_others_use_it() {
     shared["status"]["reservedFor"] = json!([{"resource": "pods", "name": "q", "uid": "q"}]);
     let mut own = claim("own", request(1), allocated("d2", "c"));
     own["status"]["reservedFor"] = json!([{"resource": "pods", "name": "p", "uid": "p"}]);
-    let objects = || {
-        vec![node("a").object(), class("c", None), object(shared.clone()), object(own.clone())]
-    };
+    let objects = || vec![node("a").object(), class("c", None), object(shared.clone()), object(own.clone())];
     let newer = trial(objects());
     let done = (vec![String::from("patch own")], String::from("deallocation of ResourceClaim completed"));
     assert_eq!(newer.post_filtered(&with_claims(&["shared", "own"])), done);
@@ -179,7 +177,8 @@ fn devices_that_are_not_prepared_make_a_claim_unavailable() {
         result["bindingConditions"] = json!(["ready"]);
         result["bindingFailureConditions"] = json!(["broken"]);
         let condition = json!({"type": condition, "status": "True", "reason": "R", "message": "m"});
-        status["devices"] = json!([{"driver": "d.ex", "pool": "a", "device": "d1", "conditions": [condition]}]);
+        status["devices"] =
+            json!([{"driver": "d.ex", "pool": "a", "device": "d1", "conditions": [condition]}]);
         status
     };
     let refused = |status: Value| {
