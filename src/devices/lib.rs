@@ -1,5 +1,11 @@
 //! Allocates devices to resource claims, on one node and as pure functions: the structured allocator of Kubernetes.
 //!
+//! Start with [`Allocator`]: it finds the pools of a node (`pools.rs`), tests the claims (`validate.rs`), searches
+//! (`search.rs`, one device at a time in `candidate.rs`) and writes down what it found (`result.rs`).
+//!
+//! These faults of upstream are not followed: quantities of cached objects that 1.36 changes while it counts, a share that
+//! 1.36 forgets when a negative amount takes it to zero, and a step of zero, on which both stop.
+//!
 //! Source: `k8s.io/dynamic-resource-allocation/structured/internal/incubating`, `k8s.io/dynamic-resource-allocation/cel`.
 
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]

@@ -195,27 +195,27 @@ version_rows! {
         "The text of a pod for which preemption found a node does not name it." =>
         "The text ends with `preemption: found a potential placement for pod on node NODE, preempting N victims`.",
         "framework/preemption/preemption.go";
-    AllOfFullDevices "all-of-full-devices" Decision [DynamicResources] [DRAConsumableCapacity]
+    AllOfFullDevices "all-of-full-devices" Decision [DynamicResources] []
         "A request of all devices leaves out those whose capacity is used up." =>
         "A request of all devices counts those whose capacity is used up, and fails.",
         "dynamic-resource-allocation/structured/internal/incubating/allocator_incubating.go";
-    CapacityFaults "capacity-faults" Decision [DynamicResources] [DRAConsumableCapacity]
+    CapacityFaults "capacity-faults" Decision [DynamicResources] []
         "A requested capacity that 64 bits do not hold, or that is negative, is computed on; a step gives `1Ki` for 1024." =>
         "Such a capacity is an error, and a step gives the format of the step.",
         "dynamic-resource-allocation/structured/internal/incubating/consumable_capacity.go";
-    DistinctDevices "distinct-devices" Decision [DynamicResources] [DRAConsumableCapacity]
+    DistinctDevices "distinct-devices" Decision [DynamicResources] []
         "`distinctAttribute` compares a device with the last one of each request." =>
         "`distinctAttribute` compares a device with all others.",
         "dynamic-resource-allocation/structured/internal/incubating/constraint.go";
-    CountersOfDriver "counters-of-driver" Decision [DynamicResources] [DRAPartitionableDevices]
+    CountersOfDriver "counters-of-driver" Decision [DynamicResources] []
         "Pools of one name share their counters, whichever driver they are of." =>
         "Each driver's pool has counters of its own.",
         "dynamic-resource-allocation/structured/internal/incubating/allocator_incubating.go";
-    SharedCountersOnce "shared-counters-once" Decision [DynamicResources] [DRAPartitionableDevices]
+    SharedCountersOnce "shared-counters-once" Decision [DynamicResources] []
         "A further share of a device without capacity takes its counters again." =>
         "A further share of a device takes no counters.",
         "dynamic-resource-allocation/structured/internal/incubating/allocator_incubating.go";
-    CounterSlicesOfNode "counter-slices-of-node" Decision [DynamicResources] [DRAPartitionableDevices]
+    CounterSlicesOfNode "counter-slices-of-node" Decision [DynamicResources] []
         "A slice with shared counters counts on every node, so that its pool can be incomplete or invalid on nodes without its devices." =>
         "A slice with shared counters counts on the nodes that it is for.",
         "dynamic-resource-allocation/structured/internal/incubating/pools_incubating.go";

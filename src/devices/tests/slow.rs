@@ -91,15 +91,18 @@ impl World {
         let has_capacity = match capacity(last.device) {
             None => !last.of["capacity"].is_object(),
             Some(value) => {
-                let shares = held.filter(|(_, share)| *share).count() as i64;
-                let picked: i64 = same.filter(|pick| pick.shared()).map(Pick::takes).sum();
+                let shares = held.clone().filter(|(_, share)| *share).count() as i64;
+                let picked: i64 = same.clone().filter(|pick| pick.shared()).map(Pick::takes).sum();
                 shares + picked + last.takes() <= value
             }
         };
         if !all && !has_capacity {
             return Verdict::Bad;
         }
-        if counters(last.device) > 0 && !self.counters_suffice(picks) {
+        // The first share of a device takes its counters.
+        let accounted =
+            last.shared() && (held.clone().any(|(_, share)| *share) || same.clone().next().is_some());
+        if counters(last.device) > 0 && !accounted && !self.counters_suffice(picks) {
             return Verdict::Bad;
         }
         let tolerates = last.of["tolerations"].is_array();
@@ -339,7 +342,7 @@ impl World {
 #[test]
 fn the_first_solution_is_that_of_a_slow_search() {
     let mut outcomes = BTreeMap::new();
-    for seed in 0..3_000 {
+    for seed in 0..800 {
         let world = World::random(seed);
         let cluster = world.cluster();
         let said = cluster.on("N1");
@@ -355,5 +358,5 @@ fn the_first_solution_is_that_of_a_slow_search() {
         };
         *outcomes.entry(outcome).or_insert(0) += 1;
     }
-    assert!(outcomes.len() == 3 && outcomes.values().all(|count| *count > 100), "{outcomes:?}");
+    assert!(outcomes.len() == 3 && outcomes.values().all(|count| *count > 25), "{outcomes:?}");
 }
