@@ -713,31 +713,6 @@ fn values_of_calls_are_shown_and_a_pod_that_nobody_named_is_counted_nowhere() {
     assert_eq!(values.trim(), "5", "{}", ended.out);
 }
 
-#[test]
-fn a_pod_that_needs_a_missing_plugin_is_named_in_its_first_line_and_others_are_not() {
-    let spec = |more: &str| format!("{{containers: [{{name: c, image: i}}]{more}}}");
-    let object = |name: &str, more: &str| {
-        format!("{{apiVersion: v1, kind: Pod, metadata: {{name: {name}}}, spec: {}}}", spec(more))
-    };
-    let claims = ", resourceClaims: [{name: gpu, resourceClaimName: gpu}]";
-    let node = "{apiVersion: v1, kind: Node, metadata: {name: n1}, status: {allocatable: {cpu: 4, memory: 8Gi, pods: 10}}}";
-    let cluster = [node.to_owned(), object("gpu", claims), object("plain", "")].join("\n---\n");
-    let ended = bayplan_reads(&["dry-run", "--cluster", "-"], &cluster);
-    let line = |pod: &str| {
-        let found = ended.out.lines().find(|line| line.starts_with(pod));
-        found.unwrap_or_else(|| panic!("{pod}: {}{}", ended.out, ended.err)).to_owned()
-    };
-    assert!(line("gpu").contains("not checked: resourceClaims"), "{}", ended.out);
-    assert!(!line("plain").contains("not checked"), "{}", ended.out);
-    assert_eq!(ended.err, "");
-    let first = |pod: &str| {
-        let ended = bayplan_reads(&["explain", pod, "--cluster", "-"], &cluster);
-        ended.out.lines().next().unwrap_or_default().to_owned()
-    };
-    assert!(first("gpu").ends_with("Not checked: resourceClaims."), "{}", first("gpu"));
-    assert!(!first("plain").to_lowercase().contains("not checked"), "{}", first("plain"));
-}
-
 /// The pods that were evicted are those of the attempt that evicted them, not of the one that placed the pod.
 #[test]
 fn the_json_of_a_dry_run_names_the_victims_that_the_text_names() {

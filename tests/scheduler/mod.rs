@@ -7,6 +7,7 @@ mod columns_and_rows;
 mod coscheduling;
 mod daemon_sets;
 mod decided;
+mod devices;
 mod events;
 mod exceptions;
 mod extenders;

@@ -274,23 +274,13 @@ fn event_of(made: PodMaker, disabled: &[&str]) -> String {
 }
 
 #[test]
-fn a_pod_waits_where_a_missing_plugin_could_refuse_it_and_its_event_names_what_is_not_checked() {
-    let waits = [(pod("p").set("spec.resourceClaims", json!([{"name": "gpu"}])), "resourceClaims")];
-    for (made, name) in waits {
-        assert_eq!(
-            event_of(made.clone(), &[]),
-            format!(
-                "FailedScheduling 0/2 nodes are available: 2 node(s) not checked: {name}. preemption: 0/2 \
-                 nodes are available: 2 Preemption is not helpful for scheduling."
-            )
-        );
-        // A profile that disables the plugins places the pod, in upstream's words.
-        assert!(
-            event_of(made, &["DynamicResources"])
-                .starts_with("Scheduled Successfully assigned default/p to n"),
-            "{name}"
-        );
-    }
+fn a_profile_without_the_plugin_for_claims_places_a_pod_whose_claims_are_missing() {
+    let claims = json!([{"name": "gpu", "resourceClaimName": "gpu"}]);
+    let made = pod("p").set("spec.resourceClaims", claims);
+    let report = run(vec![node("n1").object(), made.clone().object()], default_profile(&[]));
+    assert!(report.pods[0].events.is_empty(), "its claim does not exist: {:?}", report.pods[0].events);
+    let event = event_of(made, &["DynamicResources"]);
+    assert!(event.starts_with("Scheduled Successfully assigned default/p to n"), "{event}");
 }
 
 /// Cases 8 and 9 of the reference: PreFilter refuses the pod before the plugin for resource claims runs, which then has
