@@ -53,7 +53,11 @@ func isOfDevices(family string) bool { return strings.HasPrefix(family, "devices
 func (g gen) devices(family string) *deviceDraw {
 	d := &deviceDraw{gen: g, mix: deviceFamilies[family]}
 	d.objects = append(d.objects, object{"apiVersion": "v1", "kind": "Namespace", "metadata": object{"name": "default", "labels": object{}}})
-	for n := range pick(g, 1, 1, 2, 2, 3, 4) {
+	count := pick(g, 1, 1, 2, 2, 3, 4)
+	if d.mix.prioritized > 50 {
+		count = max(2, count)
+	}
+	for n := range count {
 		d.nodes = append(d.nodes, d.deviceNode(n))
 	}
 	d.objects = append(d.objects, d.nodes...)
@@ -65,7 +69,7 @@ func (g gen) devices(family string) *deviceDraw {
 	for range pick(g, 0, 1, 2, 3) * min(1, d.mix.allocated) {
 		d.strangerClaim()
 	}
-	for p := range pick(g, 0, 0, 1, 2, 3) * min(1, d.mix.others) {
+	for p := range pick(g, 0, 0, 1, 2, 3) * min(2, d.mix.others/20) {
 		d.runningPod(p)
 	}
 	for p := range g.between(2, 5) {
@@ -121,6 +125,9 @@ func (d *deviceDraw) deviceNode(n int) object {
 		if d.chance(15) {
 			spec["unschedulable"] = true
 		}
+	}
+	if d.mix.allocated > 50 && d.chance(30) {
+		spec["unschedulable"] = true
 	}
 	if d.chance(d.mix.extended) {
 		for _, resource := range some(d.gen, 30, extendedNames...) {
