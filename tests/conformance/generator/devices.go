@@ -110,6 +110,42 @@ func (s *schedulingCase) isDull() bool {
 	return true
 }
 
+// rare are what cases of a family seldom show; a case without it is often drawn again.
+var rare = map[string]func(*decision) bool{
+	"devices-prioritized": func(d *decision) bool {
+		scores := map[int64]bool{}
+		for _, of := range d.Scores {
+			scores[of["DynamicResources"]] = true
+		}
+		return len(scores) > 1
+	},
+	"devices-pools":      hasTerms,
+	"devices-config":     hasTerms,
+	"devices-allocated":  isUnavailable,
+	"devices-conditions": isUnavailable,
+	"devices-mixed":      func(d *decision) bool { return d.Nominated != "" || isUnavailable(d) },
+}
+
+// hasTerms says that a claim would be bound to nodes by their labels.
+func hasTerms(d *decision) bool {
+	return strings.Contains(string(raw(d.Allocations)), "matchExpressions")
+}
+
+// isUnavailable says that an allocated claim keeps the pod off a node.
+func isUnavailable(d *decision) bool {
+	return len(d.Deallocated) > 0 || strings.Contains(string(raw(d.Rejected)), "resourceclaim not available")
+}
+
+// isPlain says that nothing in a case is what its family seldom shows.
+func (s *schedulingCase) isPlain(family string) bool {
+	for i := range s.Decisions {
+		if rare[family](&s.Decisions[i]) {
+			return false
+		}
+	}
+	return true
+}
+
 func nodeName(n int) string { return fmt.Sprintf("node-%03d", n) }
 
 func (d *deviceDraw) deviceNode(n int) object {
