@@ -250,6 +250,8 @@ func (d *deviceDraw) devicePod(name string, i int) {
 		"creationTimestamp": fmt.Sprintf("2026-01-01T00:%02d:00Z", i)}
 	count := pick(d.gen, 1, 1, 1, 2, 2, 3)
 	switch {
+	case d.mix.prioritized > 50 || d.mix.pools >= 40:
+		count = pick(d.gen, 1, 1, 2)
 	case d.mix.allocated > 50:
 		count = pick(d.gen, 1, 1, 1, 2)
 	case d.mix.others > 40:
@@ -320,13 +322,13 @@ func (d *deviceDraw) devicePod(name string, i int) {
 // wantsOthers gives a pod what other plugins are about.
 func (d *deviceDraw) wantsOthers(pod object) {
 	spec := pod["spec"].(object)
-	if d.chance(50) {
+	if d.chance(60) {
 		spec["priority"] = pick(d.gen, 0, 100, 100)
 	}
 	switch d.IntN(5) {
 	case 0, 1:
 		requests := spec["containers"].([]object)[0]["resources"].(object)["requests"].(object)
-		requests["cpu"], requests["memory"] = pick(d.gen, "400m", "900m", "1500m", "3"), "1Gi"
+		requests["cpu"], requests["memory"] = pick(d.gen, "400m", "900m", "1", "1500m"), "1Gi"
 	case 2:
 		spec["nodeSelector"] = object{pick(d.gen, zoneKey, "disktype"): pick(d.gen, "z1", "ssd")}
 	case 3:

@@ -14,9 +14,13 @@ type devicePool struct {
 
 func (d *deviceDraw) drawPools() {
 	drivers := pick(d.gen, []string{"gpu.ex"}, []string{"gpu.ex", "nic.ex"})
+	absent := 15
+	if d.mix.pools >= 40 {
+		absent = 60
+	}
 	for n := range d.nodes {
 		for _, driver := range drivers {
-			if d.chance(15) {
+			if d.chance(absent) {
 				continue
 			}
 			for p := range pick(d.gen, 1, 1, 1, 2) {
@@ -33,7 +37,7 @@ func (d *deviceDraw) drawPools() {
 		}
 	}
 	if d.chance(d.mix.pools) || len(d.pools) == 0 {
-		for range pick(d.gen, 1, 1, 2) {
+		for range pick(d.gen, 1, 1, 2, 3) {
 			d.drawPool(pick(d.gen, drivers...), fmt.Sprintf("net-%d", len(d.pools)), "")
 		}
 	}

@@ -53,7 +53,11 @@ func isOfDevices(family string) bool { return strings.HasPrefix(family, "devices
 func (g gen) devices(family string) *deviceDraw {
 	d := &deviceDraw{gen: g, mix: deviceFamilies[family]}
 	d.objects = append(d.objects, object{"apiVersion": "v1", "kind": "Namespace", "metadata": object{"name": "default", "labels": object{}}})
-	for n := range pick(g, 1, 1, 2, 2, 3, 4) {
+	count := pick(g, 1, 1, 2, 2, 3, 4)
+	if d.mix.prioritized > 50 {
+		count = max(2, count)
+	}
+	for n := range count {
 		d.nodes = append(d.nodes, d.deviceNode(n))
 	}
 	d.objects = append(d.objects, d.nodes...)
@@ -65,7 +69,7 @@ func (g gen) devices(family string) *deviceDraw {
 	for range pick(g, 0, 1, 2, 3) * min(1, d.mix.allocated) {
 		d.strangerClaim()
 	}
-	for p := range pick(g, 0, 0, 1, 2, 3) * min(1, d.mix.others) {
+	for p := range pick(g, 0, 0, 1, 2, 3) * min(2, d.mix.others/20) {
 		d.runningPod(p)
 	}
 	for p := range g.between(2, 5) {
@@ -106,6 +110,42 @@ func (s *schedulingCase) isDull() bool {
 	return true
 }
 
+// rare are what cases of a family seldom show; a case without it is often drawn again.
+var rare = map[string]func(*decision) bool{
+	"devices-prioritized": func(d *decision) bool {
+		scores := map[int64]bool{}
+		for _, of := range d.Scores {
+			scores[of["DynamicResources"]] = true
+		}
+		return len(scores) > 1
+	},
+	"devices-pools":      hasTerms,
+	"devices-config":     hasTerms,
+	"devices-allocated":  isUnavailable,
+	"devices-conditions": isUnavailable,
+	"devices-mixed":      func(d *decision) bool { return d.Nominated != "" || isUnavailable(d) },
+}
+
+// hasTerms says that a claim would be bound to nodes by their labels.
+func hasTerms(d *decision) bool {
+	return strings.Contains(string(raw(d.Allocations)), "matchExpressions")
+}
+
+// isUnavailable says that an allocated claim keeps the pod off a node.
+func isUnavailable(d *decision) bool {
+	return len(d.Deallocated) > 0 || strings.Contains(string(raw(d.Rejected)), "resourceclaim not available")
+}
+
+// isPlain says that nothing in a case is what its family seldom shows.
+func (s *schedulingCase) isPlain(family string) bool {
+	for i := range s.Decisions {
+		if rare[family](&s.Decisions[i]) {
+			return false
+		}
+	}
+	return true
+}
+
 func nodeName(n int) string { return fmt.Sprintf("node-%03d", n) }
 
 func (d *deviceDraw) deviceNode(n int) object {
@@ -121,6 +161,9 @@ func (d *deviceDraw) deviceNode(n int) object {
 		if d.chance(15) {
 			spec["unschedulable"] = true
 		}
+	}
+	if d.mix.allocated > 50 && d.chance(30) {
+		spec["unschedulable"] = true
 	}
 	if d.chance(d.mix.extended) {
 		for _, resource := range some(d.gen, 30, extendedNames...) {

@@ -50,6 +50,9 @@ func makeCase(family string, seed uint64, i int) (any, error) {
 		if err == nil && isOfDevices(family) && made.isDull() && !g.chance(20) {
 			continue
 		}
+		if err == nil && rare[family] != nil && made.isPlain(family) && !g.chance(25) {
+			continue
+		}
 		if !errors.Is(err, errConfig) && !errors.Is(err, errPanic) && (err != nil || !made.unprepared() && made.isStable(family)) {
 			return made, err
 		}
