@@ -14,7 +14,8 @@ pub use slices::PoolSlices;
 
 use crate::changes::{Delta, Moves};
 use crate::index::{Feeds, Index, IndexKey};
-use crate::objects::devices::{DeviceId, DeviceTaint, PoolId};
+use crate::labels::Labels;
+use crate::objects::devices::{Device, DeviceId, DeviceTaint, PoolId};
 use crate::objects::{ApiObject, DeviceClass, DeviceTaintRule, ResourceClaim, ResourceSlice, Typed, Unread};
 use crate::snapshot::Snapshot;
 use crate::symbol::Symbol;
@@ -72,6 +73,13 @@ impl DeviceIndex {
     /// The slices that name no node, by name.
     pub fn slices_of_no_node(&self) -> impl Iterator<Item = &Arc<ResourceSlice>> {
         self.slices.of_no_node()
+    }
+
+    /// The devices that a node of this name with these labels reaches, with their slices: of the highest generation of
+    /// each pool, whether or not the pool is complete, and whether or not they are allocated. Those of slices that name the
+    /// node come first, each by name of the slice and in its order.
+    pub fn reached_by(&self, node: &Symbol, labels: &Labels) -> Vec<(&Arc<ResourceSlice>, &Arc<Device>)> {
+        self.slices.reached_by(node, labels)
     }
 
     /// The taints that rules add to those of the device itself: first of the rules that select by less than driver and
