@@ -10,6 +10,7 @@ pub mod budget;
 pub mod collections;
 pub mod constant;
 pub mod context;
+mod devices;
 pub mod exempt;
 pub(super) mod getters;
 pub mod interpret;

@@ -83,6 +83,7 @@ impl FieldDef {
             Kinds::QUEUE => "the queue",
             Kinds::ATTEMPTS => "each attempt",
             Kinds::METRICS => "each poll of the metrics API",
+            Kinds::DEVICES => "devices, claims and their allocation",
             _ => "nothing",
         }
     }
