@@ -26,7 +26,7 @@ impl<'a> ReachedDevice<'a> {
     }
 
     /// The attributes that have a text.
-    pub(crate) fn attributes(self) -> Value<'a> {
+    pub fn attributes(self) -> Value<'a> {
         let texts = self.device.attributes.iter().filter_map(|(name, value)| {
             let text = match value {
                 AttributeValue::Int(number) => Value::text(number.to_string()),

@@ -139,6 +139,8 @@ pub enum Meaning {
     Labels,
     /// All annotations of an object.
     Annotations,
+    /// All attributes of a device.
+    Attributes,
     /// What preemption compares: the priority, or the class that gives it.
     Priority,
     /// The node that preemption reserved.
@@ -163,6 +165,7 @@ impl Meaning {
         match self {
             Meaning::Labels => Some("label"),
             Meaning::Annotations => Some("annotation"),
+            Meaning::Attributes => Some("attribute"),
             _ => None,
         }
     }

@@ -268,7 +268,7 @@ fields! {
         "the name of the pool, unique for the driver" from "spec.pool.name of the ResourceSlice";
     Device "name" Ty::String, None, 63, DEVICES, None,
         "the name of the device, unique in its pool" from "spec.devices[].name of the ResourceSlice";
-    Device "attributes" LABELS, None, 32 of 64, DEVICES, None,
+    Device "attributes" LABELS, None, 32 of 64, DEVICES, None, is Attributes,
         "the attributes as text: strings and versions, numbers in digits, `true` and `false`; an attribute of the driver's \
          own domain is named without the domain, and lists have no text"
         from "spec.devices[].attributes of the ResourceSlice" made;
