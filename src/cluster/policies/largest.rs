@@ -4,7 +4,7 @@
 
 use bayplan_lang::analysis::cost::Size;
 use bayplan_lang::language::fields::{CountedPart, PARTS};
-use bayplan_model::{Object, ResourceSlice, downcast};
+use bayplan_model::{Object, ResourceClaim, ResourceSlice, downcast};
 use serde_json::Value;
 
 /// The most parts that one object has, in the order of [`PARTS`].
@@ -34,6 +34,9 @@ impl Largest {
             Object::Other(other) => {
                 let slice = downcast::<ResourceSlice>(&**other);
                 self.grow(CountedPart::Devices, slice.map_or(0, |slice| slice.devices.len()));
+                let claim = downcast::<ResourceClaim>(&**other);
+                let requests = claim.into_iter().flat_map(|claim| claim.requests.iter());
+                self.grow(CountedPart::Requests, requests.map(|of| of.first_available.len().max(1)).sum());
             }
             Object::Namespace(_) => {}
         }

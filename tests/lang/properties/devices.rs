@@ -121,9 +121,9 @@ const VALUES: &[(&str, &str)] = &[
     ("node.devices[0].attributes[\"model\"]", r#""L4""#),
     ("node.devices[1].attributes[\"model\"]", "absent"),
     ("node.devices[0].capacity", r#"{"cores": 2, "memory": 1073741824}"#),
-    ("node.devices[0].capacity.memory >= 1Gi", "true"),
-    ("node.devices[0].consumed.memory > 0B", "false"),
-    ("node.devices[1].consumed.memory == 3Mi", "true"),
+    ("node.devices.map(d, d.capacity.memory >= 1Gi)", "[true, false, false]"),
+    ("node.devices.map(d, d.consumed.memory == 3Mi)", "[false, true, false]"),
+    ("node.devices.sum(d, d.capacity[\"cores\"])", "2"),
     ("node.devices.all(d, d.driver == \"d.ex\")", "true"),
     ("pod.claims.map(c, c.name)", r#"["one", "made", "later"]"#),
     ("pod.claims.map(c, c.claim ?? \"\")", r#"["c1", "p-made", ""]"#),
@@ -223,7 +223,7 @@ const CONDITIONS: [&str; 12] = [
     "pod.claims.exists(c, c.requests.exists(r, r.class == \"x\" && (r.count ?? 9) < 3))",
     "pods.exists(p, p.claims.exists(c, c.requests.exists(r, r.all)))",
     "node.pods.all(p, p.claims.size() == 0) || node.devices.size() > 2",
-    "node.devices.exists(d, pods.exists(p, p.claims.exists(c, c.requests.exists(r, r.name == d.name))))",
+    "node.devices.exists(d, node.pods.exists(p, p.claims.exists(c, c.claim == d.name || c.name != d.pool)))",
 ];
 
 /// A pod that uses some claims.

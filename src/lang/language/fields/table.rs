@@ -261,7 +261,7 @@ fields! {
         "the share of each GPU; 1000 if the pod requests whole GPUs" in "thousandths of a GPU" from "metadata.annotations";
 
     // ---- devices that a node reaches, and the claims of a pod. Sizes are those that the API server accepts: 32
-    // attributes and capacities of a device with names of 63 + 1 + 32 bytes; 32 requests with 8 alternatives each.
+    // attributes and capacities of a device, with names of 63 + 1 + 32 bytes.
     Device "driver" Ty::String, None, 63, DEVICES, None,
         "the name of the driver" from "spec.driver of the ResourceSlice";
     Device "pool" Ty::String, None, 253, DEVICES, None,
@@ -291,7 +291,7 @@ fields! {
         from "spec.resourceClaims[].resourceClaimName, status.resourceClaimStatuses[].resourceClaimName";
     Claim "allocated" Ty::Bool, None, 0, DEVICES, None,
         "true if the claim has its devices: the pod takes no others for it" from "status.allocation of the ResourceClaim";
-    Claim "requests" Ty::List(&Ty::Object(ObjectType::ClaimRequest)), None, 256, DEVICES, None,
+    Claim "requests" Ty::List(&Ty::Object(ObjectType::ClaimRequest)), None, Requests, DEVICES, None,
         "the requests of the claim, the alternatives of `firstAvailable` each on its own; empty while the ResourceClaim \
          is not there" from "spec.devices.requests of the ResourceClaim" made;
     ClaimRequest "name" Ty::String, None, 127, DEVICES, None,
