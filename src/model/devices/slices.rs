@@ -91,7 +91,7 @@ impl Slices {
         self.counters.all()
     }
 
-    /// Whether no slice of its pool has a higher generation. `newest` remembers what was asked of pools before.
+    /// Whether no slice of its pool has a higher generation. `newest` keeps the answers of earlier calls.
     fn is_newest<'i>(&'i self, slice: &'i ResourceSlice, newest: &mut FxHashMap<&'i PoolId, i64>) -> bool {
         let of_pool = || self.pool(&slice.pool).map_or(slice.generation, PoolSlices::newest);
         *newest.entry(&slice.pool).or_insert_with(of_pool) == slice.generation
