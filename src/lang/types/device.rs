@@ -20,7 +20,7 @@ impl<'a> ReachedDevice<'a> {
     }
 
     /// A name of an attribute or capacity: without its domain where that is the driver's, which slices may leave out.
-    fn own_name<'n>(self, name: &'n str) -> &'n str {
+    fn own_name(self, name: &str) -> &str {
         let own = name.strip_prefix(self.slice.pool.driver.as_str()).and_then(|rest| rest.strip_prefix('/'));
         own.unwrap_or(name)
     }
