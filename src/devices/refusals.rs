@@ -98,7 +98,7 @@ pub struct Refusals {
     pub devices: Vec<RefusedDevice>,
     /// Devices that would serve it alone, for each alternative: a count above their number, or the requests after this one,
     /// are then the reason.
-    pub fitting: Vec<(Symbol, usize)>,
+    pub fitting: Vec<(Symbol, Vec<DeviceId>)>,
     /// Pools of which slices are missing.
     pub incomplete: Vec<PoolId>,
     /// Pools whose slices contradict each other.
@@ -137,7 +137,7 @@ impl Allocator<'_> {
         }
         let wanted = claims.get(claim).and_then(|claim| claim.requests.get(request));
         for (number, of) in wanted.into_iter().flat_map(|request| &request.alternatives).enumerate() {
-            let mut fitting = 0;
+            let mut fitting = Vec::new();
             let mut from = Place::default();
             while let Some(place) = place_from(&pools, from) {
                 from = place.next();
@@ -146,7 +146,9 @@ impl Allocator<'_> {
                         let request = of.full_name.clone();
                         refusals.devices.push(RefusedDevice { device: device.id(), request, refusal });
                     }
-                    None => fitting += 1,
+                    None => fitting.extend(
+                        pools.get(place.pool as usize).and_then(|pool| pool.device(place)).map(|of| of.id()),
+                    ),
                 }
             }
             refusals.fitting.push((of.full_name.clone(), fitting));

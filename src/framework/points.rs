@@ -206,6 +206,20 @@ pub struct Violation {
     pub shortage: Option<Shortage>,
 }
 
+/// A thing of a node that a pod could get, such as a device, and what became of it; for explanations of one node.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Offer {
+    /// The thing: `gpu.example.com/pool-1/gpu-0`.
+    pub name: String,
+    /// What asked for it: `claim shop/data, request gpu`.
+    pub by: String,
+    /// Whether the pod gets it there, or could.
+    pub fits: bool,
+    /// What became of it.
+    pub outcome: String,
+}
+
 /// How much of a resource a node lacks for a pod, in base units.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -244,6 +258,10 @@ pub trait Filter: Sync {
                     .map(|reason| Violation { reason: reason.to_owned(), ..Violation::default() }),
             );
         }
+    }
+    /// The things of a node among which the plugin chooses for the pod, each with what became of it; for explanations.
+    fn offers(&self, h: &Handle, node: NodeInfo, out: &mut Vec<Offer>) {
+        let _ = (h, node, out);
     }
 }
 

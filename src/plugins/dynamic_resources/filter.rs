@@ -7,7 +7,7 @@ use super::requests::Requests;
 use super::state::{State, reaches};
 use super::{DynamicResources, conditions, index};
 use bayplan_devices::{Allocator, NotAllocated};
-use bayplan_framework::{Filter, Handle, Status, Verdicts};
+use bayplan_framework::{Filter, Handle, Offer, Status, Verdicts, Violation};
 use bayplan_model::objects::devices::Allocation;
 use bayplan_model::{DeviceIndex, Duration, NodeInfo, NodeSet, ResourceClaim, Time, VersionRow};
 use std::borrow::Cow;
@@ -27,11 +27,12 @@ pub(super) struct Found {
 /// The search for one pod on many nodes: what is found out once is kept for all of them.
 pub(super) struct Search<'a> {
     plugin: &'a DynamicResources,
-    h: Handle<'a>,
-    state: Cow<'a, State>,
-    index: &'a DeviceIndex,
-    allocator: Option<Allocator<'a>>,
-    now: Time,
+    pub(super) h: Handle<'a>,
+    pub(super) state: Cow<'a, State>,
+    pub(super) index: &'a DeviceIndex,
+    /// `None`: nothing is to be allocated.
+    pub(super) allocator: Option<Allocator<'a>>,
+    pub(super) now: Time,
 }
 
 impl DynamicResources {
@@ -98,20 +99,22 @@ impl Search<'_> {
         Ok(Found { allocations, requests })
     }
 
+    /// The claims to allocate, with the requests that the one for extended resources has on the node.
+    pub(super) fn claims(&self, requests: Option<&Requests>) -> Vec<Cow<'_, ResourceClaim>> {
+        let claims = self.state.to_allocate().map(|of| match requests {
+            Some(requests) if of.special => Cow::Owned(extended::with_requests(&of.claim, requests)),
+            _ => Cow::Borrowed(&*of.claim),
+        });
+        claims.collect()
+    }
+
     fn allocate(
         &self,
         allocator: &Allocator,
         node: &NodeInfo,
         requests: Option<&Requests>,
     ) -> Result<Vec<Allocation>, Status> {
-        let claims: Vec<Cow<'_, ResourceClaim>> = self
-            .state
-            .to_allocate()
-            .map(|of| match requests {
-                Some(requests) if of.special => Cow::Owned(extended::with_requests(&of.claim, requests)),
-                _ => Cow::Borrowed(&*of.claim),
-            })
-            .collect();
+        let claims = self.claims(requests);
         let claims: Vec<&ResourceClaim> = claims.iter().map(|claim| &**claim).collect();
         let limit = match self.plugin.gates.filter_timeout {
             true => self.plugin.args.filter_timeout,
@@ -131,6 +134,14 @@ impl Search<'_> {
 impl Filter for DynamicResources {
     fn filter(&self, h: &Handle, node: NodeInfo) -> Result<(), Status> {
         self.search(h)?.on(node).map(|_| ())
+    }
+
+    fn violations(&self, h: &Handle, node: NodeInfo, out: &mut Vec<Violation>) {
+        self.refusals_on(h, node, out);
+    }
+
+    fn offers(&self, h: &Handle, node: NodeInfo, out: &mut Vec<Offer>) {
+        self.offers_on(h, node, out);
     }
 
     fn filter_range(&self, h: &Handle, nodes: &NodeSet, out: &mut Verdicts) {

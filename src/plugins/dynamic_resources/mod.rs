@@ -9,7 +9,7 @@
 //! - `pre_filter.rs`, `filter.rs`, `post_filter.rs`, `score.rs`: the extension points of these names
 //! - `extended.rs`: the claim of a pod's extended resources; `requests.rs`: what it requests
 //! - `reserve.rs`: assumptions; `bind`: what is written; `conditions.rs`: devices that are prepared before the binding
-//! - `hints.rs`: which events may help
+//! - `hints.rs`: which events may help; `explain`: explanations
 //!
 //! These faults of upstream are not copied: consumed capacity that counts twice while a pod is being bound (1.37), a
 //! written allocation that looks free until the watch shows it (1.37), amounts that change in place (1.36).
@@ -20,6 +20,7 @@ mod args;
 mod bind;
 mod claims;
 mod conditions;
+mod explain;
 mod extended;
 mod filter;
 mod gates;
