@@ -264,7 +264,7 @@ fn entry(expr: &Expr) -> Option<(Place, &str)> {
     }
 }
 
-/// Whether amounts are those of a device, whose capacities are no resources of nodes.
+/// Whether amounts are those of a device, whose capacities are not those of nodes.
 fn is_of_device(expr: &Expr) -> bool {
     matches!(&plain(expr).kind, ExprKind::Field(_, id) if id.def().owner == ObjectType::Device)
 }
