@@ -85,7 +85,7 @@ impl Slices {
         self.elsewhere.all()
     }
 
-    /// Whether no slice of its pool has a higher generation. `newest` remembers the highest generations of pools that were read before.
+    /// Whether no slice of its pool has a higher generation. `newest` remembers that of pools that were read before.
     fn is_newest<'i>(&'i self, slice: &'i ResourceSlice, newest: &mut FxHashMap<&'i PoolId, i64>) -> bool {
         let of_pool = || self.pool(&slice.pool).map_or(slice.generation, PoolSlices::newest);
         *newest.entry(&slice.pool).or_insert_with(of_pool) == slice.generation
