@@ -13,6 +13,7 @@ const ROOMS: &[&str] = &[
     "yaml",
     "policy_files",
     "lang",
+    "devices",
     "framework",
     "engine",
     "plugins",

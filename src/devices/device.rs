@@ -33,7 +33,7 @@ impl fmt::Display for DeviceOf<'_> {
     }
 }
 
-/// Where a device stands among the pools of a node. The order of places is the order in which devices are tried.
+/// The place of a device among the pools of a node. The order of places is the order in which devices are tried.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub(crate) struct Place {
     /// The pool.

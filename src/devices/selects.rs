@@ -13,7 +13,7 @@ pub trait Selects {
 /// Why a selector gives no answer. The text is what follows `CEL compile error: ` or `CEL runtime error: `.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum SelectError {
-    /// The expression is not one of the language, or its result is no truth.
+    /// The expression is not one of the language, or its result is not a bool.
     Compile(String),
     /// The evaluation on this device failed.
     Run(String),

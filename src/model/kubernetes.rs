@@ -228,7 +228,7 @@ version_rows! {
         "The allocation of a claim has each configuration once, without names of requests if it is for all.",
         "dynamic-resource-allocation/structured/internal/incubating/allocator_incubating.go";
     SelectorAttributes "selector-attributes" Decision [DynamicResources] []
-        "Attributes of devices are `any` in selectors: a list is an error, `dyn` is no result, and `includes` takes up to 48 values." =>
+        "Attributes of devices are `any` in selectors: a list is an error, `dyn` is not a result, and `includes` takes up to 48 values." =>
         "Attributes of devices are `dyn` in selectors: lists are values, and `includes` takes lists of any length; `lists.range` has bounds.",
         "dynamic-resource-allocation/cel/compile.go, apiserver/pkg/cel/library/lists.go";
     SelectorCosts "selector-costs" Decision [DynamicResources] []

@@ -8,7 +8,7 @@ use bayplan_lang::language::functions::ty_text;
 use bayplan_lang::types::{ApiType, Ty, Type};
 
 /// Objects in the order of the page, with the words that name them.
-const OBJECTS: [(ObjectType, &str); 13] = [
+const OBJECTS: [(ObjectType, &str); 16] = [
     (ObjectType::Pod, "A pod: `pod`, the elements of `pods`, `node.pods` and groups."),
     (ObjectType::Node, "A node: `node`, the elements of `nodes`, `pod.node`."),
     (ObjectType::Namespace, "The Namespace of the pod: `ns`."),
@@ -23,6 +23,9 @@ const OBJECTS: [(ObjectType, &str); 13] = [
     (ObjectType::Owner, "The controller of a pod: `pod.owner`."),
     (ObjectType::Gpu, "A GPU of a node: the elements of `node.gpus`."),
     (ObjectType::GpuRequest, "What a pod requests of GPUs: `pod.gpu`."),
+    (ObjectType::Device, "A device that a node reaches: the elements of `node.devices`."),
+    (ObjectType::Claim, "A claim of devices of a pod: the elements of `pod.claims`."),
+    (ObjectType::ClaimRequest, "A request of a claim: the elements of `requests` of a claim."),
     (ObjectType::Load, "What a node used over the window of a source: `NAME[node.name]`."),
     (ObjectType::CpuUsage, "What a node used of its CPU: `NAME[node.name].cpu`."),
     (ObjectType::MemoryUsage, "What a node used of its memory: `NAME[node.name].memory`."),

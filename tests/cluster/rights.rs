@@ -182,7 +182,7 @@ impl<'a> Life<'a> {
         self.plane.node_of(self.namespace, name).is_some()
     }
 
-    /// Does everything that needs a right, except reading a pod.
+    /// Does everything that needs a right, except reading pods and claims.
     fn live(&self) -> Result<(), Seen> {
         let (plane, namespace) = (self.plane, self.namespace);
         self.until(|| self.said("became leader") && self.said("caches are synced"))?;
@@ -213,6 +213,7 @@ impl<'a> Life<'a> {
             too_small().is_some_and(|event| event["series"]["count"].as_u64().is_some_and(|count| count >= 2))
         })?;
         self.give_volumes()?;
+        self.give_devices()?;
         self.evict()?;
         // A request for metrics needs the reviews.
         let shown = plane.get_from(&self.ours.url(), "/metrics").is_some();
@@ -270,6 +271,89 @@ impl<'a> Life<'a> {
         })
     }
 
+    /// A class of devices of an own driver that is also an extended resource, and a node's slice of them.
+    fn devices(&self) -> (String, Vec<Value>) {
+        let (driver, name) = (format!("{}.example.com", self.namespace), self.namespace);
+        let version = "resource.k8s.io/v1";
+        let resource = format!("{driver}/gpu");
+        let slice = json!({
+            "apiVersion": version, "kind": "ResourceSlice", "metadata": {"name": name},
+            "spec": {
+                "driver": driver, "nodeName": "roomy", "devices": [{"name": "a"}, {"name": "b"}, {"name": "c"}],
+                "pool": {"name": name, "generation": 1, "resourceSliceCount": 1},
+            },
+        });
+        let class = json!({
+            "apiVersion": version, "kind": "DeviceClass", "metadata": {"name": name},
+            "spec": {
+                "extendedResourceName": resource,
+                "selectors": [{"cel": {"expression": format!("device.driver == '{driver}'")}}],
+            },
+        });
+        (resource, vec![slice, class])
+    }
+
+    fn claim(&self, name: &str) -> Value {
+        let exactly = json!({"deviceClassName": self.namespace});
+        json!({
+            "apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim",
+            "metadata": {"name": name, "namespace": self.namespace},
+            "spec": {"devices": {"requests": [{"name": "gpu", "exactly": exactly}]}},
+        })
+    }
+
+    fn pod_with_claim(&self, name: &str) -> Value {
+        let mut pod = self.pod(name, "10m");
+        pod["spec"]["resourceClaims"] = json!([{"name": "gpu", "resourceClaimName": name}]);
+        pod
+    }
+
+    /// Allocates a device to a claim, and to a pod with an extended resource whose claim of an earlier attempt is there.
+    fn give_devices(&self) -> Result<(), Seen> {
+        let (plane, namespace) = (self.plane, self.namespace);
+        let (resource, mut all) = self.devices();
+        let mut extended = self.pod("extended", "10m");
+        extended["spec"]["schedulingGates"] = json!([{"name": "example.com/wait"}]);
+        let resources = &mut extended["spec"]["containers"][0]["resources"];
+        (resources["requests"][&resource], resources["limits"][&resource]) = (json!("1"), json!("1"));
+        all.extend([self.claim("device"), self.pod_with_claim("device"), extended]);
+        plane.create(&all);
+        let pod = plane.get_json(["pod", "extended", "--namespace", namespace]);
+        let mut left = self.claim("left");
+        left["metadata"]["annotations"] = json!({"resource.kubernetes.io/extended-resource-claim": "true"});
+        left["metadata"]["ownerReferences"] = json!([{
+            "apiVersion": "v1", "kind": "Pod", "name": "extended", "uid": pod["metadata"]["uid"], "controller": true,
+        }]);
+        plane.create(&[left]);
+        self.until(|| self.is_bound("device"))?;
+        let gone = json!([{"op": "remove", "path": "/spec/schedulingGates"}]);
+        let patch = format!("--patch={gone}");
+        plane.kubectl_ok(["patch", "pod", "extended", "--namespace", namespace, "--type=json", &patch]);
+        let gone = || {
+            let left = plane.kubectl(["get", "resourceclaim", "left", "--namespace", namespace]);
+            !left.status.success()
+        };
+        self.until(gone)?;
+        // In 1.36 nothing about the claim wakes the pod.
+        plane.kubectl_ok(["label", "node", "roomy", &format!("{namespace}-devices=yes")]);
+        self.until(|| self.is_bound("extended"))?;
+        let pod = plane.get_json(["pod", "extended", "--namespace", namespace]);
+        let claim = &pod["status"]["extendedResourceClaimStatus"]["resourceClaimName"];
+        assert!(claim.as_str().is_some_and(|name| name.starts_with("extended-extended-resources-")), "{pod}");
+        Ok(())
+    }
+
+    /// Has a write of a claim refused that another writer was faster with; the scheduler then reads the claim.
+    fn read_a_claim(&self, proxy: &HttpProxy) -> Result<(), Seen> {
+        let (_, mut all) = self.devices();
+        all.extend([self.claim("device"), self.pod_with_claim("device")]);
+        let part = "/resourceclaims/device/status";
+        proxy
+            .rule(Rule::fails(Method::PATCH, part, 409, "Conflict", "the object has been modified").times(1));
+        self.plane.create(&all);
+        self.until(|| self.is_bound("device"))
+    }
+
     /// Evicts a pod from a node with room for one.
     fn evict(&self) -> Result<(), Seen> {
         let (plane, namespace) = (self.plane, self.namespace);
@@ -294,14 +378,15 @@ impl<'a> Life<'a> {
         self.until(|| self.is_bound("wins"))
     }
 
-    /// Has a binding of unknown result; the scheduler then reads the pod.
+    /// Has a binding of unknown result, after which the scheduler reads the pod, and reads a claim.
     fn read_a_pod(&self, proxy: &HttpProxy) -> Result<(), Seen> {
         self.until(|| self.said("became leader") && self.said("caches are synced"))?;
         // Since 1.37 the call is sent four times.
         let calls = if kubernetes() == "1.36" { 1 } else { 4 };
         proxy.rule(Rule::fails(Method::POST, "/binding", 500, "InternalError", "an error").times(calls));
         self.plane.create(&[self.pod("pod", "10m")]);
-        self.until(|| self.is_bound("pod"))
+        self.until(|| self.is_bound("pod"))?;
+        self.read_a_claim(proxy)
     }
 }
 
@@ -378,7 +463,9 @@ fn each_right_of_the_roles_is_needed_and_no_other() {
                 while let Some(right) = next() {
                     let namespace = account(&plane, &roles, Some(&right));
                     let enough = |said: &str| refuses(said, &right);
-                    let missed = if right.resource == "pods" && right.verb == "get" {
+                    let read =
+                        ["pods", "resourceclaims"].contains(&right.resource.as_str()) && right.verb == "get";
+                    let missed = if read {
                         let proxy = HttpProxy::start(&plane.url());
                         Life::start(&plane, &namespace, Some(&proxy), &enough).read_a_pod(&proxy).is_err()
                     } else {

@@ -291,8 +291,12 @@ pub(super) fn compare_decision(
         Err(status) => {
             let error = (!status.is_rejected()).then(|| status.message());
             let expected = decision["error"].as_str().map(str::to_owned);
-            count.same(|| format!("{place} error"), &error, &expected);
-            if error.is_some() {
+            count.same(
+                || format!("{place} error"),
+                &error.map(before_mistakes),
+                &expected.map(before_mistakes),
+            );
+            if !status.is_rejected() {
                 return;
             }
             BTreeSet::new()
@@ -358,6 +362,12 @@ pub(super) fn compare_decision(
     count.same(|| format!("{place} best"), &best, &names(&decision["best"]));
     let chosen = decision["chosen"].as_str();
     count.same(|| format!("{place} chosen"), &Some(name(selected.node).as_str()), &chosen);
+}
+
+/// A text up to the mistakes of an expression of CEL, which are said in words of ours.
+fn before_mistakes(text: String) -> String {
+    let end = text.find("CEL compile error:").unwrap_or(text.len());
+    text.chars().take(end).collect()
 }
 
 /// The message, the nomination and the victims of a pod that fits nowhere.

@@ -114,6 +114,7 @@ fn every_field_is_described_with_its_source() {
             let owner = match row.owner {
                 ObjectType::Container
                 | ObjectType::GpuRequest
+                | ObjectType::Claim
                 | ObjectType::Toleration
                 | ObjectType::Owner => ObjectType::Pod,
                 ObjectType::Taint | ObjectType::Gpu => ObjectType::Node,

@@ -1,5 +1,5 @@
 //! `lint --cluster`: names that a policy reads and that nothing in the cluster has, where something has
-//! nearly the same name: keys and values of labels, annotations, resources, namespaces, and texts that objects have in
+//! nearly the same name: keys and values of labels, annotations, attributes of devices, resources, namespaces, and texts that objects have in
 //! a field, such as a priority class or the key of a taint.
 //!
 //! The check reads only the objects of the cluster file. `effect` counts the pods that a wrong name affects.
@@ -10,8 +10,8 @@ use crate::dry_run::World;
 use crate::lang::analysis::shape::{constant, resolve_alias};
 use crate::lang::language::fields::{FieldDef, Meaning, ObjectType};
 use crate::lang::typed::{Expr, ExprKind, Operation, Policy, Root, walk};
-use crate::lang::types::value::Value;
-use crate::model::Object;
+use crate::lang::types::value::{ReachedDevice, Value};
+use crate::model::{Object, ResourceSlice, downcast};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -116,8 +116,12 @@ impl Names {
                 self.namespaces.entry(namespace.name.to_string()).or_default();
                 ("namespace", &namespace.labels, &namespace.annotations)
             }
-            // Policies read none.
-            Object::Other(_) => return,
+            Object::Other(other) => {
+                if let Some(slice) = downcast::<ResourceSlice>(&**other) {
+                    self.devices(slice);
+                }
+                return;
+            }
         };
         let pairs = labels.iter().map(|(key, value)| (key.as_str(), value.as_str()));
         self.keys.entry((kind, "labels")).or_default().add(pairs);
@@ -127,6 +131,16 @@ impl Names {
 }
 
 impl Names {
+    fn devices(&mut self, slice: &ResourceSlice) {
+        for device in slice.devices.iter() {
+            self.text("device", "driver", Some(&slice.pool.driver));
+            let attributes = ReachedDevice { slice, device }.attributes();
+            let attributes = attributes.entries().unwrap_or_default();
+            let pairs = attributes.iter().filter_map(|(name, text)| Some((name.as_str()?, text.as_str()?)));
+            self.keys.entry(("device", "attributes")).or_default().add(pairs);
+        }
+    }
+
     fn text(&mut self, of: &'static str, field: &'static str, text: Option<&str>) {
         self.fields.entry((of, field)).or_default().add(text);
     }
@@ -195,6 +209,7 @@ fn owner(row: &FieldDef) -> Option<&'static str> {
         ObjectType::Node => "node",
         ObjectType::Taint => "taint",
         ObjectType::Toleration => "toleration",
+        ObjectType::Device => "device",
         _ => return None,
     })
 }
@@ -226,6 +241,7 @@ fn keyed(expr: &Expr) -> Option<Place> {
         ObjectType::Pod => "pod",
         ObjectType::Node => "node",
         ObjectType::Namespace => "namespace",
+        ObjectType::Device => "device",
         _ => return None,
     };
     row.meaning?.entry().map(|_| Place { kind, field: row.name })
@@ -246,6 +262,11 @@ fn entry(expr: &Expr) -> Option<(Place, &str)> {
         }
         _ => None,
     }
+}
+
+/// Whether amounts are those of a device, whose capacities are not resources of nodes.
+fn is_of_device(expr: &Expr) -> bool {
+    matches!(&plain(expr).kind, ExprKind::Field(_, id) if id.def().owner == ObjectType::Device)
 }
 
 fn is_namespace(expr: &Expr) -> bool {
@@ -275,7 +296,7 @@ impl Found<'_> {
                 self.key(first, second);
                 self.key(second, first);
             }
-            ExprKind::Resource(_, name) => self.resource(name),
+            ExprKind::Resource(of, name) if !is_of_device(of) => self.resource(name),
             _ => {}
         }
         walk::each_part(expr, &mut |part| self.visit(part));

@@ -4,7 +4,7 @@
 
 use bayplan_lang::analysis::cost::Size;
 use bayplan_lang::language::fields::{CountedPart, PARTS};
-use bayplan_model::Object;
+use bayplan_model::{Object, ResourceClaim, ResourceSlice, downcast};
 use serde_json::Value;
 
 /// The most parts that one object has, in the order of [`PARTS`].
@@ -20,6 +20,7 @@ impl Largest {
                 self.grow(CountedPart::Annotations, pod.annotations.iter().len());
                 self.grow(CountedPart::Containers, pod.containers.len());
                 self.grow(CountedPart::Tolerations, pod.tolerations.len());
+                self.grow(CountedPart::Claims, pod.devices().map_or(0, |of| of.claims.len()));
                 self.grow(CountedPart::Terms, pod.raw.as_deref().map_or(0, longest));
             }
             Object::Node(node) => {
@@ -29,7 +30,15 @@ impl Largest {
                 self.grow(CountedPart::Images, node.images.iter().map(|image| image.names.len()).sum());
                 self.grow(CountedPart::Terms, node.raw.as_deref().map_or(0, longest));
             }
-            Object::Namespace(_) | Object::Other(_) => {}
+            // A node reaches several slices; those that it reaches alone are seldom more than one for each driver.
+            Object::Other(other) => {
+                let slice = downcast::<ResourceSlice>(&**other);
+                self.grow(CountedPart::Devices, slice.map_or(0, |slice| slice.devices.len()));
+                let claim = downcast::<ResourceClaim>(&**other);
+                let requests = claim.into_iter().flat_map(|claim| claim.requests.iter());
+                self.grow(CountedPart::Requests, requests.map(|of| of.first_available.len().max(1)).sum());
+            }
+            Object::Namespace(_) => {}
         }
     }
 

@@ -7,7 +7,7 @@ use bayplan_model::objects::devices::Device;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
-/// Expressions that are remembered. When there are more, the half that was asked for longest ago is forgotten.
+/// Expressions that are remembered. When there are more, the half that was used longest ago is forgotten.
 const MOST_SELECTORS: usize = 4096;
 /// Verdicts that are remembered. When there are more, all are forgotten.
 const MOST_ANSWERS: usize = 4 << 20;
@@ -61,7 +61,7 @@ pub(super) struct Memo {
     /// By driver and address.
     devices: FxHashMap<(Symbol, usize), Judged>,
     answers: usize,
-    /// How often it was asked.
+    /// How often it was evaluated or found.
     asked: u64,
     /// At this number of devices those that are gone are looked for.
     sweep_at: usize,
@@ -100,7 +100,7 @@ impl Memo {
         (number, selector)
     }
 
-    /// What an expression says of a device, if it was asked before.
+    /// What an expression says of a device, if that is known.
     pub(super) fn answer(&self, number: u64, driver: &Symbol, device: &Arc<Device>) -> Option<Answer> {
         let judged = self.devices.get(&(driver.clone(), address(device)))?;
         judged.answers.get(&number).cloned()

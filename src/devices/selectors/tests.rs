@@ -1,3 +1,5 @@
+//! Selectors against texts and costs of cel-go.
+
 use super::*;
 use bayplan_model::{KubernetesVersion, ResourceSlice, Typed};
 

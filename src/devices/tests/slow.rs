@@ -74,7 +74,7 @@ enum Verdict {
 impl World {
     /// Whether the last pick is allowed after the others.
     ///
-    /// `all`: it is one of the devices of `All`, of which capacities are looked at last.
+    /// `all`: it is one of the devices of `All`, whose capacities are evaluated last.
     fn judge(&self, picks: &[Pick<'_>], all: bool) -> Verdict {
         let (last, before) = picks.split_last().unwrap();
         let name = last.name();

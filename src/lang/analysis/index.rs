@@ -318,8 +318,10 @@ fn is_of_the_pod_alone(expr: &Expr) -> bool {
     match &expr.kind {
         ExprKind::Constant(_) | ExprKind::Param(_) | ExprKind::Slot(_) => true,
         ExprKind::Field(inner, field) => {
-            !matches!(field.def().changed_by, Kinds::PLACEMENT | Kinds::QUEUE | Kinds::ATTEMPTS)
-                && field.def().meaning != Some(Meaning::Nomination)
+            !matches!(
+                field.def().changed_by,
+                Kinds::PLACEMENT | Kinds::QUEUE | Kinds::ATTEMPTS | Kinds::DEVICES
+            ) && field.def().meaning != Some(Meaning::Nomination)
                 && is_of_the_pod_alone(inner)
         }
         ExprKind::ApiField(inner, _)

@@ -82,6 +82,7 @@ impl Found {
                         | Kinds::ATTEMPTS
                         | Kinds::PODS_REQUESTS
                         | Kinds::PODS_OTHER
+                        | Kinds::DEVICES
                 );
                 if moves || def.meaning == Some(Meaning::Nomination) {
                     let owner = def.owner.name();

@@ -75,13 +75,14 @@ impl Checker<'_> {
         negate(self, expr)
     }
 
-    /// `a label`, `an annotation`, when the expression is one.
+    /// `a label`, `an annotation`, `an attribute`, when the expression is one.
     pub(super) fn label_word(&self, expr: &Expr) -> Option<&'static str> {
         let ExprKind::Index(map, _) = strip(&expr.kind) else { return None };
         let ExprKind::Field(_, row) = strip(&map.kind) else { return None };
         match row.def().meaning {
             Some(Meaning::Labels) => Some("a label"),
             Some(Meaning::Annotations) => Some("an annotation"),
+            Some(Meaning::Attributes) => Some("an attribute"),
             _ => None,
         }
     }

@@ -433,7 +433,7 @@ impl Checker<'_> {
         }
         let ty = match self.constant_str(&name) {
             Some(constant) => {
-                if !is_resource_name(&constant) {
+                if !is_resource_name(&constant) && !is_of_device(&object) {
                     if dotted && self.resource_key_meant(&object, &name) {
                         return self.unknown(span);
                     }
@@ -540,4 +540,9 @@ impl Checker<'_> {
         let name = ast::Name { text: crate::language::functions::WRAP.into(), span };
         self.call_function(&name, false, vec![expr], span, None)
     }
+}
+
+/// Whether amounts are those of a device: drivers name its capacities as they like.
+fn is_of_device(amounts: &Expr) -> bool {
+    matches!(strip(&amounts.kind), ExprKind::Field(_, field) if field.def().owner == ObjectType::Device)
 }

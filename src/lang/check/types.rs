@@ -14,7 +14,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 
 /// Names of types that a policy may write.
-const NAMES: [(&str, Type); 22] = [
+const NAMES: [(&str, Type); 24] = [
     ("bool", Type::Bool),
     ("int", Type::Int),
     ("uint", Type::Uint),
@@ -36,6 +36,8 @@ const NAMES: [(&str, Type); 22] = [
     ("toleration", Type::Object(ObjectType::Toleration)),
     ("owner", Type::Object(ObjectType::Owner)),
     ("gpu", Type::Object(ObjectType::Gpu)),
+    ("device", Type::Object(ObjectType::Device)),
+    ("claim", Type::Object(ObjectType::Claim)),
     ("load", Type::Object(ObjectType::Load)),
 ];
 

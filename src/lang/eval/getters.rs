@@ -2,6 +2,7 @@
 //! them. A field of an absent object is absent.
 
 use super::context::EvalContext;
+use super::devices;
 use super::interpret::{less, owned_resources};
 use crate::language::fields::{FIELDS, FieldDef, FieldId, ObjectType};
 use crate::types::value::{Resources, Value};
@@ -27,6 +28,9 @@ fn find(row: &FieldDef) -> Option<Getter> {
         ObjectType::Owner => OWNER,
         ObjectType::Gpu => GPU,
         ObjectType::GpuRequest => GPU_REQUEST,
+        ObjectType::Device => devices::DEVICE,
+        ObjectType::Claim => devices::CLAIM,
+        ObjectType::ClaimRequest => devices::CLAIM_REQUEST,
         ObjectType::Load => LOAD,
         ObjectType::CpuUsage | ObjectType::MemoryUsage => USAGE,
     };
@@ -135,6 +139,7 @@ table! { POD, Pod, itself;
         let of = gpus::requested(pod);
         Value::Record([Value::Int(of.count), Value::Int(of.milli)].into())
     };
+    "claims" => |c, pod| devices::claims(c, pod);
 }
 
 table! { NODE, Node, info;
@@ -167,6 +172,7 @@ table! { NODE, Node, info;
             Value::Record([Value::Int(gpu.index), model.clone(), Value::Int(gpus::WHOLE), Value::Int(gpu.free)].into())
         }))
     };
+    "devices" => |c, node| devices::reached(c, node);
 }
 
 table! { NAMESPACE, Namespace, itself;
@@ -213,7 +219,7 @@ table! { OWNER, Owner, itself;
 /// Fields of a part of an object: a record with the fields in the order of the table.
 macro_rules! records {
     ($name:ident; $($at:literal $field:literal;)*) => {
-        static $name: &[(&str, Getter)] = &[$(($field, {
+        pub(super) static $name: &[(&str, Getter)] = &[$(($field, {
             fn get<'a>(_: &EvalContext<'a>, value: &Value<'a>) -> Value<'a> {
                 let Value::Record(fields) = value else { return Value::Absent };
                 Value::optional(fields.get($at).cloned())
@@ -222,6 +228,8 @@ macro_rules! records {
         })),*];
     };
 }
+
+pub(super) use records;
 
 records! { GPU; 0 "index"; 1 "model"; 2 "capacity"; 3 "free"; }
 records! { GPU_REQUEST; 0 "count"; 1 "milli"; }

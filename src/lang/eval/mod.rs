@@ -11,6 +11,7 @@ pub(crate) mod cel_cost;
 pub mod collections;
 pub mod constant;
 pub mod context;
+mod devices;
 pub mod exempt;
 pub(super) mod getters;
 pub mod interpret;

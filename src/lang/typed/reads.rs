@@ -7,8 +7,8 @@
 use crate::language::fields::{FieldId, Meaning, ObjectType};
 use crate::syntax::ast::Text;
 use crate::typed::{GroupId, KindId, LedgerId, MemoId};
-use bayplan_model::KindName;
 use bayplan_model::objects::projection::Projection;
+use bayplan_model::{KindName, Kinds};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What must be kept of the objects of each kind beside their slim fields.
@@ -78,9 +78,17 @@ impl RuleReads {
         self.paths.keys().any(of_nodes)
     }
 
+    /// Whether devices or claims of them are read.
+    pub fn of_devices(&self) -> bool {
+        let of_devices =
+            |path: &ReadPath| path.field.is_some_and(|field| field.def().changed_by == Kinds::DEVICES);
+        self.paths.keys().any(of_devices)
+    }
+
     /// Whether nothing else than a change of the pod being scheduled changes the result.
     pub fn is_of_pod_alone(&self) -> bool {
         self.paths.keys().all(|path| path.of == ReadOf::Pod)
+            && !self.of_devices()
             && !self.clock
             && self.groups.is_empty()
             && self.objects.is_empty()

@@ -10,7 +10,7 @@
 //!   same as a list, and labels and annotations the same as a map.
 //! - Amounts of resources compare by what they hold: a resource with the amount 0 is the same as
 //!   one that is not named.
-//! - Pods, nodes, namespaces and objects that are looked up are the same when they have the same identity.
+//! - Pods, nodes, namespaces, devices and objects that are looked up are the same when they have the same identity.
 //! - Absent is the smallest value and the same as itself.
 //!
 //! `==` of the language ([`Value::equals`]) says the same, with one difference: an absent value
@@ -87,6 +87,7 @@ impl<'a> Value<'a> {
             (Value::Taint(left), Value::Taint(right)) => left.cmp(right),
             (Value::Toleration(left), Value::Toleration(right)) => left.cmp(right),
             (Value::Owner(left), Value::Owner(right)) => readable(left).cmp(&readable(right)),
+            (Value::Device(left), Value::Device(right)) => left.id().cmp(&right.id()),
             (Value::Load(left), Value::Load(right)) => left.cmp(right),
             (Value::Usage(left), Value::Usage(right)) => left.cmp(right),
             (Value::Container(left), Value::Container(right)) => order_containers(left, right),
@@ -161,6 +162,7 @@ impl<'a> Value<'a> {
             Value::LookedUp(_) => 22,
             Value::Load(_) => 23,
             Value::Usage(_) => 24,
+            Value::Device(_) => 25,
         }
     }
 }
@@ -266,6 +268,7 @@ impl Hash for Value<'_> {
             Value::Taint(taint) => taint.hash(state),
             Value::Toleration(toleration) => toleration.hash(state),
             Value::Owner(owner) => readable(owner).hash(state),
+            Value::Device(device) => device.id().hash(state),
             Value::Load(load) => load.hash(state),
             Value::Usage(usage) => usage.hash(state),
             Value::Optional(held) => held.hash(state),

@@ -7,6 +7,7 @@
 pub mod arithmetic;
 pub mod cel;
 pub mod convert;
+mod device;
 pub mod equality;
 mod kind;
 mod object;

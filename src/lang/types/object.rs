@@ -23,6 +23,12 @@ pub enum ObjectType {
     Gpu,
     /// The GPUs that a pod requests.
     GpuRequest,
+    /// A device that a node reaches.
+    Device,
+    /// A claim of devices of a pod.
+    Claim,
+    /// A request of a claim, or an alternative of one.
+    ClaimRequest,
     /// What a node used over the window of a source.
     Load,
     /// What a node used of its CPU.
@@ -45,6 +51,9 @@ impl ObjectType {
             ObjectType::Owner => "owner",
             ObjectType::Gpu => "gpu",
             ObjectType::GpuRequest => "gpu request",
+            ObjectType::Device => "device",
+            ObjectType::Claim => "claim",
+            ObjectType::ClaimRequest => "claim request",
             ObjectType::Load => "load",
             ObjectType::CpuUsage => "cpu usage",
             ObjectType::MemoryUsage => "memory usage",

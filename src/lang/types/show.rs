@@ -113,6 +113,10 @@ impl std::fmt::Display for Value<'_> {
                 write!(f, "{} {} {:?}:{effect}", of.key, of.operator.name(), of.value.as_str())
             }
             Value::Owner(owner) => write!(f, "{} {}", owner.kind, owner.name),
+            Value::Device(of) => {
+                let (driver, pool, name) = of.id();
+                write!(f, "device {driver}/{pool}/{name}")
+            }
             Value::Load(of) => {
                 let (cpu, memory) = (show_cpu(of.cpu.mean), show_bytes(of.memory.mean));
                 write!(f, "cpu {cpu}, memory {memory}, {} samples", of.samples)

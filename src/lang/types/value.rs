@@ -12,6 +12,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 pub use super::cel::{Cel, CelType, Cidr, ExactQuantity, Fault, FaultKind, Instant, PreRelease, Semver, Url};
+pub use super::device::ReachedDevice;
 pub use super::equality::Ordered;
 pub(crate) use super::resources::is_named;
 pub use super::resources::{Resources, amount, named_resources};
@@ -70,6 +71,8 @@ pub enum Value<'a> {
     Toleration(&'a Toleration),
     /// The controller of a pod.
     Owner(&'a OwnerReference),
+    /// A device that a node reaches.
+    Device(ReachedDevice<'a>),
     /// What a node used over a window.
     Load(Arc<Load>),
     /// What a node used of its CPU, or of its memory.

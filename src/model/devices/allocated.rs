@@ -85,7 +85,7 @@ impl DeviceUse {
         self.holds.iter().filter_map(|((_, at), allocation)| allocation.devices.results.get(*at))
     }
 
-    /// Derives what is asked for from the results: sums in the order of claims, so that the format of an amount does not
+    /// Derives the sums and sets from the results: sums in the order of claims, so that the format of an amount does not
     /// depend on the order of events.
     fn sum(&mut self) {
         let dedicated = self.results().any(|result| result.share.is_none());

@@ -14,7 +14,8 @@ pub use slices::PoolSlices;
 
 use crate::changes::{Delta, Moves};
 use crate::index::{Feeds, Index, IndexKey};
-use crate::objects::devices::{DeviceId, DeviceTaint, PoolId};
+use crate::labels::Labels;
+use crate::objects::devices::{Device, DeviceId, DeviceTaint, PoolId};
 use crate::objects::{ApiObject, DeviceClass, DeviceTaintRule, ResourceClaim, ResourceSlice, Typed, Unread};
 use crate::snapshot::Snapshot;
 use crate::symbol::Symbol;
@@ -77,6 +78,13 @@ impl DeviceIndex {
     /// The slices that name a node and have shared counters, by name: 1.36 sees them on every node.
     pub fn counter_slices_of_nodes(&self) -> impl Iterator<Item = &Arc<ResourceSlice>> {
         self.slices.counters_of_nodes()
+    }
+
+    /// The devices that a node of this name with these labels reaches, with their slices: of the highest generation of
+    /// each pool, whether or not the pool is complete, and whether or not they are allocated. Those of slices that name the
+    /// node come first, each by name of the slice and in its order.
+    pub fn reached_by(&self, node: &Symbol, labels: &Labels) -> Vec<(&Arc<ResourceSlice>, &Arc<Device>)> {
+        self.slices.reached_by(node, labels)
     }
 
     /// The taints that rules add to those of the device itself: first of the rules that select by less than driver and

@@ -1,9 +1,11 @@
 //! Slices by pool and by node.
 
+use crate::labels::Labels;
 use crate::objects::ResourceSlice;
-use crate::objects::devices::PoolId;
+use crate::objects::devices::{Device, PoolId};
 use crate::symbol::Symbol;
 use crate::table::{Placed, Table};
+use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -25,6 +27,11 @@ impl PoolSlices {
     /// Its slices, by name, of every generation.
     pub fn slices(&self) -> impl Iterator<Item = &Arc<ResourceSlice>> {
         self.slices.values()
+    }
+
+    /// The highest generation of its slices: drivers have withdrawn the devices of lower ones.
+    fn newest(&self) -> i64 {
+        self.slices.values().map(|slice| slice.generation).max().unwrap_or_default()
     }
 }
 
@@ -82,6 +89,31 @@ impl Slices {
 
     pub(super) fn counters_of_nodes(&self) -> impl Iterator<Item = &Arc<ResourceSlice>> {
         self.counters.all()
+    }
+
+    /// Whether no slice of its pool has a higher generation. `newest` keeps the answers of earlier calls.
+    fn is_newest<'i>(&'i self, slice: &'i ResourceSlice, newest: &mut FxHashMap<&'i PoolId, i64>) -> bool {
+        let of_pool = || self.pool(&slice.pool).map_or(slice.generation, PoolSlices::newest);
+        *newest.entry(&slice.pool).or_insert_with(of_pool) == slice.generation
+    }
+
+    /// The devices that a node of this name with these labels reaches: slices that name it come first.
+    pub(super) fn reached_by(
+        &self,
+        node: &Symbol,
+        labels: &Labels,
+    ) -> Vec<(&Arc<ResourceSlice>, &Arc<Device>)> {
+        let mut newest = FxHashMap::default();
+        let mut reached = Vec::new();
+        for slice in self.of_node(node).chain(self.of_no_node()) {
+            let each = slice.per_device == Some(true);
+            if !each && !slice.nodes.reaches(node, labels) || !self.is_newest(slice, &mut newest) {
+                continue;
+            }
+            let devices = slice.devices.iter().filter(|device| !each || device.nodes.reaches(node, labels));
+            reached.extend(devices.map(|device| (slice, device)));
+        }
+        reached
     }
 
     pub(super) fn change(&mut self, before: Option<&ResourceSlice>, after: Option<Arc<ResourceSlice>>) {

@@ -106,6 +106,34 @@ fn slices_are_found_by_pool_and_by_node() {
 }
 
 #[test]
+fn nodes_reach_devices_of_the_newest_generation() {
+    let mut s = snapshot();
+    let zone = |zone: &str| json!({"nodeSelectorTerms": [{"matchExpressions": [{"key": "zone", "operator": "In", "values": [zone]}]}]});
+    let mut add = |name: &str, pool: &str, generation: i64, more: Value| {
+        let pool = json!({"name": pool, "generation": generation, "resourceSliceCount": 1});
+        let mut spec = json!({"driver": "d.ex", "pool": pool});
+        spec.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        see(&mut s, "ResourceSlice", json!({"metadata": {"name": name}, "spec": spec}));
+    };
+    add("s0", "p", 1, json!({"nodeName": "n1", "devices": [{"name": "old"}]}));
+    add("s2", "p", 2, json!({"nodeName": "n1", "devices": [{"name": "b"}, {"name": "a"}]}));
+    add("s1", "q", 1, json!({"allNodes": true, "devices": [{"name": "all"}]}));
+    add("s3", "r", 1, json!({"nodeSelector": zone("x"), "devices": [{"name": "x"}]}));
+    let each = json!([
+        {"name": "mine", "nodeName": "n1"}, {"name": "zone", "nodeSelector": zone("x")}, {"name": "none"},
+        {"name": "other", "nodeName": "n2"}, {"name": "every", "allNodes": true},
+    ]);
+    add("s4", "s", 1, json!({"perDeviceNodeSelection": true, "devices": each}));
+    let reached = |node: &str, of: &str| -> Vec<String> {
+        let labels = crate::testing::node(node).label("zone", of).build().labels.clone();
+        let all = index(&s).reached_by(&node.into(), &labels);
+        all.into_iter().map(|(slice, device)| format!("{}/{}", slice.pool.name, device.name)).collect()
+    };
+    assert_eq!(reached("n1", "y"), ["p/b", "p/a", "q/all", "s/mine", "s/every"]);
+    assert_eq!(reached("n2", "x"), ["q/all", "r/x", "s/zone", "s/other", "s/every"]);
+}
+
+#[test]
 fn rules_taint_devices() {
     let mut s = snapshot();
     let rule = |name: &str, selector: Value| {

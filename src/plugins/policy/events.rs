@@ -54,7 +54,7 @@ impl RuleInterest {
         parts: impl IntoIterator<Item = &'p Expr>,
         reads: &RuleReads,
     ) -> Self {
-        let of_nodes = life_of_their_nodes(reads);
+        let of_nodes = life_of_their_nodes(reads).with(devices_of_any(reads));
         let mut apart = reads.clone();
         let memos = reads.memos.iter().copied().collect();
         let ledgers = read_by(policy, parts, reads);
@@ -100,7 +100,11 @@ impl HintReads {
         let mut apart = without_groups(reads.clone());
         apart.ledgers.clear();
         let named = if named { Kinds::LIFE } else { Kinds::NONE };
-        let kinds = framework_reads(policy, &apart).kinds.with(life_of_their_nodes(reads)).with(named);
+        let kinds = framework_reads(policy, &apart)
+            .kinds
+            .with(life_of_their_nodes(reads))
+            .with(devices_of_any(reads))
+            .with(named);
         let of_ledgers =
             [(Kinds::LIFE, any(|of| of.reads_node)), (Kinds::NAMESPACES, any(|of| of.reads_namespace))];
         let of_ledgers = of_ledgers.iter().filter(|(_, moves)| *moves).map(|(kinds, _)| *kinds);
@@ -145,6 +149,12 @@ impl HintReads {
 /// The arrival and end of nodes, where rules read the nodes of other pods.
 fn life_of_their_nodes(reads: &RuleReads) -> Kinds {
     if reads.paths.keys().any(is_node_of_pod) { Kinds::LIFE } else { Kinds::NONE }
+}
+
+/// Devices and claims, where rules read those of any pod or node: the index of a group does not follow the claims of its
+/// members.
+fn devices_of_any(reads: &RuleReads) -> Kinds {
+    if reads.of_devices() { Kinds::DEVICES } else { Kinds::NONE }
 }
 
 /// The reads beside members of groups.
@@ -379,6 +389,14 @@ fn register_path(all: &mut Vec<EventRegistration>, path: &ReadPath, polarity: Po
     if is_node_of_pod(path) {
         register(all, EventResource::Node, ActionType::ADD.with(ActionType::DELETE));
     }
+    if changed_by == Kinds::DEVICES {
+        register(all, EventResource::ResourceClaim, ActionType::ALL);
+        if matches!(path.of, ReadOf::Node | ReadOf::Nodes) {
+            register(all, EventResource::ResourceSlice, ActionType::ALL);
+            // Slices select nodes.
+            register(all, EventResource::Node, ActionType::UPDATE_NODE_LABEL);
+        }
+    }
     if is_decided(path) {
         register(all, EventResource::DecidedPod, ActionType::UPDATE_OTHER);
     }
@@ -402,6 +420,9 @@ fn framework_reads(policy: &Policy, of: &RuleReads) -> Reads {
     for path in of.paths.keys() {
         let def = path.field.map(|field| field.def());
         let changed_by = def.map_or(Kinds::NONE, |def| def.changed_by);
+        if changed_by == Kinds::DEVICES {
+            reads.kinds |= Kinds::DEVICES;
+        }
         match path.of {
             ReadOf::Pod => {}
             ReadOf::Namespace => reads.kinds |= Kinds::NAMESPACES,
@@ -431,6 +452,10 @@ fn framework_reads(policy: &Policy, of: &RuleReads) -> Reads {
                     reads.kinds |= Kinds::ALLOCATABLE;
                 }
                 reads.kinds |= changed_by.in_records_of_node();
+                if changed_by == Kinds::DEVICES {
+                    reads.kinds |= Kinds::LABELS;
+                    reads.any_label = true;
+                }
                 match &path.key {
                     Some(key) if changed_by == Kinds::LABELS => {
                         reads.label_keys.insert(Symbol::new(key));

@@ -4,6 +4,7 @@
 //! - an event of a node, or of a pod on a node, where filters read nothing else: the filters are
 //!   evaluated for that node;
 //! - an event of an object of a kind that no rule looks up, or that changes nothing that the policy reads of it;
+//! - an event of a claim of devices whose allocation stays as it is;
 //! - an event of a pod, where pods are read as members of groups only: it helps if the pod is or
 //!   was a member, in the direction in which members are read. So the members of a group that leave
 //!   together do not wake each other. Likewise with ledgers: the pod must move a sum under a key that
@@ -26,7 +27,7 @@ use bayplan_lang::eval::exempt::daemon_set_named_by;
 use bayplan_lang::eval::interpret::Evaluator;
 use bayplan_lang::typed::GroupId;
 use bayplan_lang::typed::reads::Polarity;
-use bayplan_model::{ApiObject, Kinds, LookedUp, NodeId, PodInfo, looked_up};
+use bayplan_model::{ApiObject, Kinds, LookedUp, NodeId, PodInfo, ResourceClaim, downcast, looked_up};
 
 impl PolicyPlugin {
     /// Whether the policy's filters accept the pod on a node in the present state.
@@ -90,6 +91,28 @@ impl PolicyPlugin {
                 new.metadata().uid != old.metadata().uid || new.projected(keep) != old.projected(keep)
             }
             _ => true,
+        }
+    }
+
+    /// Whether a claim or a slice of devices that was added, deleted or changed helps. The requests of a claim do not change.
+    fn helps_by_devices(
+        &self,
+        h: &Handle,
+        reads: &HintReads,
+        old: Option<&dyn ApiObject>,
+        new: Option<&dyn ApiObject>,
+    ) -> bool {
+        if !reads.kinds.intersects(Kinds::DEVICES) {
+            return false;
+        }
+        let of_others = reads.kinds.intersects(Kinds::OF_PODS) || !reads.groups.is_empty();
+        let of = |object: Option<&dyn ApiObject>| object.and_then(downcast::<ResourceClaim>).cloned();
+        match (of(old), of(new)) {
+            (Some(old), Some(new)) => old.allocation != new.allocation,
+            (Some(claim), None) | (None, Some(claim)) => {
+                claim.allocation.is_some() || claim.metadata.namespace == h.pod.namespace || of_others
+            }
+            (None, None) => true,
         }
     }
 
@@ -163,11 +186,18 @@ impl PolicyPlugin {
                 let named = daemon_set_named_by(h.pod);
                 named.zip(new.as_deref()).is_some_and(|(named, set)| named.uid == set.metadata().uid)
             }
+            EventObjects::Object { old, new } if is_of_devices(event.resource) => {
+                self.helps_by_devices(h, reads, old.as_deref(), new.as_deref())
+            }
             EventObjects::Object { old, new } => self.helps_by_object(reads, old.as_deref(), new.as_deref()),
             EventObjects::Moved(numbers) => self.helps_by_moves(h, reads, numbers),
             EventObjects::None => true,
         }
     }
+}
+
+fn is_of_devices(resource: EventResource) -> bool {
+    matches!(resource, EventResource::ResourceClaim | EventResource::ResourceSlice)
 }
 
 impl EnqueueExtensions for PolicyPlugin {

@@ -18,7 +18,9 @@ use bayplan_lang::policy_set::{CompiledPolicy, PolicySet};
 use bayplan_lang::typed::{GroupId, LedgerId, Reason};
 use bayplan_lang::types::Type;
 use bayplan_lang::types::value::{Ordered, Value};
-use bayplan_model::{Duration, Index, IndexKey, NodeInfo, PodPrecondition, Resource, Snapshot, Symbol, Time};
+use bayplan_model::{
+    DeviceIndex, Duration, Index, IndexKey, Kind, NodeInfo, PodPrecondition, Resource, Snapshot, Symbol, Time,
+};
 use std::any::Any;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -167,6 +169,10 @@ impl Plugin for PolicyPlugin {
         for memo in &policy.memos {
             indexes.push((memo.index.clone(), Box::new(MemoIndex::new(memo.index.clone()))));
         }
+        // All profiles and plugins share it.
+        if self.whole.reads.of_devices() {
+            indexes.push((DeviceIndex::key(), Box::new(DeviceIndex::default())));
+        }
         if self.waits() {
             indexes.push((self.waits_key.clone(), Box::new(Waits::default())));
         }
@@ -178,8 +184,17 @@ impl Plugin for PolicyPlugin {
     }
 
     fn kinds(&self) -> &'static [Need] {
+        const BUDGETS: &[Need] = bayplan_plugins::default_preemption::NEEDS;
+        const DEVICES: &[Need] = &[need(Kind::ResourceClaim), need(Kind::ResourceSlice)];
+        const BOTH: &[Need] =
+            &[need(Kind::PodDisruptionBudget), need(Kind::ResourceClaim), need(Kind::ResourceSlice)];
         let preempts = self.preempts().is_some() || self.counts_evictions();
-        if preempts { bayplan_plugins::default_preemption::NEEDS } else { &[] }
+        match (preempts, self.whole.reads.of_devices()) {
+            (false, false) => &[],
+            (true, false) => BUDGETS,
+            (false, true) => DEVICES,
+            (true, true) => BOTH,
+        }
     }
 
     fn queue_sort(&self) -> Option<&dyn QueueSort> {
@@ -288,6 +303,10 @@ impl RulePlugin for PolicyPlugin {
     fn failure(&self) -> Option<&dyn Failure> {
         (!self.compiled.statements.acts.after_failure.is_empty()).then_some(self)
     }
+}
+
+const fn need(kind: Kind) -> Need {
+    Need { kind, optional: false }
 }
 
 /// What the queue knows of the pod of a call.

@@ -3,6 +3,7 @@
 //! which always queues is noticed.
 
 use super::Random;
+use super::devices::{claim, claiming, slice};
 use super::evaluators::cluster;
 use super::programs::{Programs, Ty};
 use crate::support::policies::{NOW, try_compile};
@@ -49,6 +50,10 @@ const OF_POD: &[&str] = &[
     r#"(load["n0"].cpu.latest ?? 0m) <= (load["n1"].cpu.max ?? 1cpu)"#,
     r#"load["n1"] == none"#,
     r#"nodes.exists(n, (late[n.name].age ?? 1h) <= 20s)"#,
+    r#"pod.claims.all(c, c.allocated)"#,
+    r#"pod.claims.exists(c, c.requests.exists(r, r.class == "x"))"#,
+    r#"nodes.count(n, n.devices.exists(d, !d.allocated)) > 1"#,
+    r#"mates.exists(m, m.claims.exists(c, c.allocated))"#,
 ];
 
 /// Objects that policies look up.
@@ -68,6 +73,12 @@ fn desk(random: &mut Random) -> Input {
     let desk = LookedUp::new(&kind, desk, &Projection::everything()).unwrap();
     let desk = Object::Other(Arc::new(desk));
     if random.one_in(3) { Input::Deleted(desk.key()) } else { Input::Upserted(desk) }
+}
+
+/// A claim, a slice of devices, or the end of one.
+fn device(random: &mut Random) -> Input {
+    let object = if random.one_in(2) { slice(random, &["n0", "n1", "n2"]) } else { claim(random) };
+    if random.one_in(3) { Input::Deleted(object.key()) } else { Input::Upserted(object) }
 }
 
 /// A poll of the metrics API, which may say nothing, or nothing of some nodes.
@@ -105,6 +116,10 @@ const OF_NODE: &[&str] = &[
     r#"(load[node.name].cpu.mean ?? 0m) < 1cpu"#,
     r#"(late[node.name].samples ?? 0) > 1"#,
     r#"load[node.name] != none && load[node.name].memory.std < 1Gi"#,
+    r#"node.devices.exists(d, !d.allocated)"#,
+    r#"node.devices.count(d, d.attributes["model"] == "a") == 1"#,
+    r#"node.devices.sum(d, d.consumed.memory) > 0B"#,
+    r#"node.pods.exists(p, p.claims.exists(c, c.allocated)) || pod.claims.size() == 0"#,
 ];
 
 const LEDGERS: &str = r#"  ledger used: int by pod.labels["team"] ?? "" { add 1 when pod.labels["tier"] != "b" }
@@ -206,6 +221,9 @@ fn change(random: &mut Random, nodes: &mut Vec<Arc<Node>>, pods: &mut Vec<Arc<Po
     let (fresh_nodes, fresh_pods) = cluster(random);
     if random.one_in(4) {
         return desk(random);
+    }
+    if random.one_in(4) {
+        return device(random);
     }
     match random.below(12) {
         0 => {
@@ -326,7 +344,7 @@ fn watch(seed: u64, counts: &mut Counts) {
     for key in ["team", "tier", "job"] {
         me = me.label(key, random.of(&["a", "b"]));
     }
-    let me = me.build();
+    let me = claiming(&mut random, &me.build());
     let profiles = Profiles { frameworks: vec![framework(&compiled)], revision: 1 };
     let mut scheduler = Scheduler::new(Options { longest_wait: None, ..Options::default() });
     let mut inputs = vec![Input::Profiles(Arc::new(profiles)), Input::Lead(true)];

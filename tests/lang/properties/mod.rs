@@ -6,6 +6,7 @@ mod cel_programs;
 mod cel_reads;
 mod claims;
 mod concerns;
+mod devices;
 mod evaluators;
 mod evictions;
 mod group_index;

@@ -10,7 +10,7 @@ use super::walk::{Cost, EvaluationMode, Walk, pods_of_a_node};
 use crate::analysis::index::answer_keys;
 use crate::analysis::shape::resolve_alias;
 use crate::analysis::stage::{is_path, is_register};
-use crate::language::fields::{CountedPart, FieldId, ObjectType};
+use crate::language::fields::{Access, CountedPart, FieldId, ObjectType};
 use crate::language::functions::{FunctionId, Grows, Prepared};
 use crate::typed::{ArithmeticOp, DefId, Expr, ExprKind, LetId, LookUpBy, Operation, Policy, Root, SlotId};
 use crate::types::Type;
@@ -253,6 +253,8 @@ impl<'p> Walk<'p> {
         }
         match &expr.ty.present() {
             Type::List(_) => cost.steps.add(&extent.count()),
+            // The attributes of a device.
+            Type::Map(..) if def.access == Access::Made => cost.steps.add(&extent.count()),
             Type::Resources => cost.steps.add(&Steps::new(8)),
             _ => {}
         }

@@ -42,7 +42,8 @@ impl Owners {
 
     /// The owners whose objects are of a type, or have parts of it.
     fn of_type(of: ObjectType) -> Self {
-        let of_node = matches!(of, ObjectType::Node | ObjectType::Taint | ObjectType::Gpu);
+        let of_node =
+            matches!(of, ObjectType::Node | ObjectType::Taint | ObjectType::Gpu | ObjectType::Device);
         let of_namespace = of == ObjectType::Namespace;
         let of_object = of == ObjectType::LookedUp;
         let of_metrics = matches!(of, ObjectType::Load | ObjectType::CpuUsage | ObjectType::MemoryUsage);

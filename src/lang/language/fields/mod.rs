@@ -83,6 +83,7 @@ impl FieldDef {
             Kinds::QUEUE => "the queue",
             Kinds::ATTEMPTS => "each attempt",
             Kinds::METRICS => "each poll of the metrics API",
+            Kinds::DEVICES => "devices, claims and their allocation",
             _ => "nothing",
         }
     }
@@ -138,6 +139,8 @@ pub enum Meaning {
     Labels,
     /// All annotations of an object.
     Annotations,
+    /// All attributes of a device.
+    Attributes,
     /// What preemption compares: the priority, or the class that gives it.
     Priority,
     /// The node that preemption reserved.
@@ -162,6 +165,7 @@ impl Meaning {
         match self {
             Meaning::Labels => Some("label"),
             Meaning::Annotations => Some("annotation"),
+            Meaning::Attributes => Some("attribute"),
             _ => None,
         }
     }

@@ -21,6 +21,12 @@ pub enum CountedPart {
     Objects,
     /// Pods that preemption has promised a node.
     Nominated,
+    /// Claims of devices of a pod.
+    Claims,
+    /// Requests of a claim.
+    Requests,
+    /// Devices that a node reaches.
+    Devices,
 }
 
 /// A row of [`PARTS`].
@@ -37,7 +43,7 @@ pub struct PartDef {
 }
 
 /// The parts of objects. An object with more is decided in the same way; it may take longer than the bound.
-pub static PARTS: [PartDef; 9] = [
+pub static PARTS: [PartDef; 12] = [
     row(CountedPart::Labels, "labels", 32, "labels of an object, and terms of a node selector"),
     row(CountedPart::Annotations, "annotations", 32, "annotations of an object"),
     row(CountedPart::Containers, "containers", 50, "containers of a pod, and their images"),
@@ -49,6 +55,10 @@ pub static PARTS: [PartDef; 9] = [
     row(CountedPart::Objects, "objects", 10_000, "objects of a kind that policies look up"),
     // They leave the list when they get their node.
     row(CountedPart::Nominated, "nominated", 100, "pods that preemption has promised a node, at one time"),
+    row(CountedPart::Claims, "claims", 16, "claims of devices of a pod"),
+    row(CountedPart::Requests, "requests", 16, "requests of a claim of devices, with their alternatives"),
+    // Eight boards, or half a board in parts. A slice may have 128.
+    row(CountedPart::Devices, "devices", 32, "devices that a node reaches"),
 ];
 
 const fn row(part: CountedPart, name: &'static str, number: u32, doc: &'static str) -> PartDef {

@@ -130,6 +130,9 @@ fields! {
     Pod "gpu" Ty::Object(ObjectType::GpuRequest), None, 0, OTHER, None,
         "the GPUs that the pod requests: how many, and which share of each"
         from "spec.containers[].resources.requests, metadata.annotations" made;
+    Pod "claims" Ty::List(&Ty::Object(ObjectType::Claim)), None, Claims, DEVICES, None,
+        "the claims of devices of the pod, in the order of its spec; without the claim that is made for extended resources"
+        from "spec.resourceClaims, status.resourceClaimStatuses and the ResourceClaims" made;
 
     // ---- nodes
     Node "name" Ty::String, None, 253, NONE, None, is Identity,
@@ -173,6 +176,9 @@ fields! {
          names each" from "status.images[].names" made;
     Node "gpus" Ty::List(&Ty::Object(ObjectType::Gpu)), None, 1024, ALLOCATABLE, None,
         "the GPUs of the node, with the free share of each" from "status.allocatable, metadata.labels, annotations of the pods on the node" made;
+    Node "devices" Ty::List(&Ty::Object(ObjectType::Device)), None, Devices, DEVICES, None,
+        "the devices that the node reaches, in use or not: those of ResourceSlices that name the node, select it or are \
+         for all nodes, of the highest generation of each pool" from "spec.devices of ResourceSlices" made;
 
     // ---- namespaces
     Namespace "name" Ty::String, None, 63, NONE, None, is Namespace,
@@ -253,6 +259,50 @@ fields! {
         from "spec.containers[].resources.requests, metadata.annotations";
     GpuRequest "milli" Ty::Int, Some((0, 1000)), 0, OTHER, None,
         "the share of each GPU; 1000 if the pod requests whole GPUs" in "thousandths of a GPU" from "metadata.annotations";
+
+    // ---- devices that a node reaches, and the claims of a pod. Sizes are those that the API server accepts: 32
+    // attributes and capacities of a device, with names of 63 + 1 + 32 bytes.
+    Device "driver" Ty::String, None, 63, DEVICES, None,
+        "the name of the driver" from "spec.driver of the ResourceSlice";
+    Device "pool" Ty::String, None, 253, DEVICES, None,
+        "the name of the pool, unique for the driver" from "spec.pool.name of the ResourceSlice";
+    Device "name" Ty::String, None, 63, DEVICES, None,
+        "the name of the device, unique in its pool" from "spec.devices[].name of the ResourceSlice";
+    Device "attributes" LABELS, None, 32 of 64, DEVICES, None, is Attributes,
+        "the attributes as text: strings and versions, numbers in digits, `true` and `false`; an attribute of the driver's \
+         own domain is named without the domain, and lists have no text"
+        from "spec.devices[].attributes of the ResourceSlice" made;
+    Device "capacity" Ty::Resources, None, 32 of 96, DEVICES, None,
+        "the capacities of the device, rounded up; one of the driver's own domain is named without the domain"
+        from "spec.devices[].capacity of the ResourceSlice" made;
+    Device "consumed" Ty::Resources, None, 32 of 96, DEVICES, None,
+        "what claims that share the device consume of its capacities, in the same names; nothing of a device that a claim has \
+         for itself" from "status.allocation of the ResourceClaims" made;
+    Device "shared" Ty::Bool, None, 0, DEVICES, None,
+        "true if several claims may share the device"
+        from "spec.devices[].allowMultipleAllocations of the ResourceSlice";
+    Device "allocated" Ty::Bool, None, 0, DEVICES, None,
+        "true if a claim has the device, or a share of it; an access of administrators takes nothing. A claim keeps its \
+         devices while preemption weighs the eviction of its pods" from "status.allocation of the ResourceClaims" made;
+    Claim "name" Ty::String, None, 63, OTHER, None,
+        "the name by which the containers of the pod refer to the claim" from "spec.resourceClaims[].name";
+    Claim "claim" Ty::Optional(&Ty::String), None, 253, OTHER, None,
+        "the name of the ResourceClaim in the pod's namespace; absent while it is not made from its template yet"
+        from "spec.resourceClaims[].resourceClaimName, status.resourceClaimStatuses[].resourceClaimName";
+    Claim "allocated" Ty::Bool, None, 0, DEVICES, None,
+        "true if the claim has its devices: the pod takes no others for it" from "status.allocation of the ResourceClaim";
+    Claim "requests" Ty::List(&Ty::Object(ObjectType::ClaimRequest)), None, Requests, DEVICES, None,
+        "the requests of the claim, the alternatives of `firstAvailable` each on its own; empty while the ResourceClaim \
+         is not there" from "spec.devices.requests of the ResourceClaim" made;
+    ClaimRequest "name" Ty::String, None, 127, DEVICES, None,
+        "the name of the request; of an alternative, `REQUEST/ALTERNATIVE`"
+        from "spec.devices.requests[].name of the ResourceClaim";
+    ClaimRequest "class" Ty::String, None, 253, DEVICES, None,
+        "the name of the DeviceClass" from "deviceClassName of the request";
+    ClaimRequest "count" Ty::Optional(&Ty::Int), Some((0, MAX)), 0, DEVICES, None,
+        "the number of devices; absent if the request is for all devices that match" from "count of the request";
+    ClaimRequest "all" Ty::Bool, None, 0, DEVICES, None,
+        "true if the request is for all devices that match" from "allocationMode of the request";
 
     // ---- what a node used: `NAME[node.name]` of a source
     Load "cpu" Ty::Object(ObjectType::CpuUsage), None, 0, METRICS, None,

@@ -5,6 +5,7 @@ use super::super::read::or_default;
 use super::super::typed::metadata_field;
 use super::super::{Kind, ObjectError, Typed, selectors};
 use super::{CounterSet, Device, PoolId};
+use crate::labels::Labels;
 use crate::node_selector::NodeSelector;
 use crate::symbol::Symbol;
 use serde::Deserialize;
@@ -59,6 +60,17 @@ pub struct ChosenNodes {
 fn selector<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Arc<ChosenNodes>>, D::Error> {
     Ok(Option::<selectors::NodeSelector>::deserialize(from)?
         .map(|written| Arc::new(ChosenNodes::of(written))))
+}
+
+impl NodeChoice {
+    /// Whether it is for a node of this name with these labels. A selector that is invalid chooses no node beyond those
+    /// that its valid terms choose.
+    pub(crate) fn reaches(&self, name: &Symbol, labels: &Labels) -> bool {
+        let selected = |chosen: &Arc<ChosenNodes>| chosen.selector.matches(name, labels).unwrap_or(false);
+        self.all_nodes
+            || !self.node_name.is_empty() && self.node_name == *name
+            || self.node_selector.as_ref().is_some_and(selected)
+    }
 }
 
 impl ChosenNodes {
