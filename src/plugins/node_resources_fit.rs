@@ -618,7 +618,9 @@ mod tests {
                 ]}],
             });
             spec.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-            object(json!({"apiVersion": api, "kind": "ResourceSlice", "metadata": {"name": name}, "spec": spec}))
+            object(
+                json!({"apiVersion": api, "kind": "ResourceSlice", "metadata": {"name": name}, "spec": spec}),
+            )
         };
         let claim = object(json!({
             "apiVersion": api, "kind": "ResourceClaim", "metadata": {"name": "c", "namespace": "default", "uid": "c"},
@@ -633,7 +635,7 @@ mod tests {
         let objects = vec![
             node("a").object(),
             node("b").object(),
-            node("c").allocatable("example.com/gpu", "2").object(),
+            node("c").resource("example.com/gpu", "2").object(),
             class,
             slice("of-a", "d.ex", 1, json!({"nodeName": "a"})),
             slice("of-all", "d.ex", 2, json!({"allNodes": true})),
@@ -642,11 +644,10 @@ mod tests {
         ];
         let mut trial = Trial::with(Arc::new(plugin), objects);
         trial.snapshot().add_index(DeviceIndex::key(), Box::new(DeviceIndex::default()));
-        let pod = pod("p").request("example.com/gpu", "1").build();
+        let asks = |amount: &str| pod("p").request("example.com/gpu", amount).build();
         // `a`: 2 of 4 are left, `b`: 1 of 2; the devices of `c` do not count beside those of its device plugin.
-        assert_eq!(trial.scores(&pod), map([("a", 50), ("b", 50), ("c", 50)]));
-        let two = bayplan_model::testing::pod("p").request("example.com/gpu", "2").build();
-        assert_eq!(trial.scores(&two), map([("a", 25), ("b", 0), ("c", 0)]));
+        assert_eq!(trial.scores(&asks("1")), map([("a", 50), ("b", 50), ("c", 50)]));
+        assert_eq!(trial.scores(&asks("2")), map([("a", 25), ("b", 0), ("c", 0)]));
     }
 
     #[test]

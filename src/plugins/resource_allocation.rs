@@ -6,7 +6,8 @@
 use bayplan_devices::{ClassTally, DeviceSelectors};
 use bayplan_framework::{ArgsError, Features, Field, Gate, Handle};
 use bayplan_model::{
-    Columns, DeviceIndex, NodeInfo, NodeSet, PodInfo, ResourceColumn, Symbol, block, is_scalar, may_be_of_devices,
+    Columns, DeviceIndex, NodeInfo, NodeSet, PodInfo, ResourceColumn, Symbol, block, is_scalar,
+    may_be_of_devices,
 };
 use smallvec::SmallVec;
 use std::sync::Arc;
@@ -125,7 +126,8 @@ impl<'a> OfClasses<'a> {
     ) -> Option<Self> {
         let selectors = selectors?;
         let index = h.snapshot.try_index::<DeviceIndex>(&DeviceIndex::key()).ok()?;
-        let requested = |name: &Symbol| h.pod.requests.scalars.iter().any(|(known, of)| known == name && *of != 0);
+        let requested =
+            |name: &Symbol| h.pod.requests.scalars.iter().any(|(known, of)| known == name && *of != 0);
         let mut names = resources.iter().map(|resource| &resource.name);
         let any = names.any(|name| requested(name) && index.class_of_resource(name).is_some());
         any.then_some(Self { index, selectors })
