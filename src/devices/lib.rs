@@ -29,6 +29,7 @@ mod selectable;
 mod selectors;
 mod selects;
 mod shares;
+mod tally;
 #[cfg(test)]
 mod tests;
 mod validate;
@@ -40,3 +41,4 @@ pub use refusals::{Refusal, Refusals, RefusedDevice};
 pub use score::score;
 pub use selectors::DeviceSelectors;
 pub use selects::{SelectError, Selects};
+pub use tally::ClassTally;

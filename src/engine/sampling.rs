@@ -42,12 +42,14 @@ pub(super) fn tree_order(snapshot: &Snapshot, nodes: &NodeSet) -> Vec<NodeId> {
     turns.copied().collect()
 }
 
-/// The error that ends the attempt: that of the first node in tree order, as when filters run node by node.
-pub(super) fn first_error(snapshot: &Snapshot, mut errors: Vec<(NodeId, Status)>) -> Option<Status> {
-    if errors.len() < 2 {
-        return errors.pop().map(|(_, status)| status);
-    }
-    let order = tree_order(snapshot, snapshot.columns().alive());
-    let places: FxHashMap<NodeId, usize> = order.into_iter().zip(0..).collect();
-    errors.into_iter().min_by_key(|(node, _)| places.get(node).copied()).map(|(_, status)| status)
+/// The error that ends the attempt: that of the first node in tree order, as when filters run node by node. `asked` is the
+/// error of a node that has none among `errors`.
+pub(super) fn first_error(
+    snapshot: &Snapshot,
+    errors: Vec<(NodeId, Status)>,
+    asked: impl Fn(NodeId) -> Option<Status>,
+) -> Option<Status> {
+    let known: FxHashMap<NodeId, Status> = errors.into_iter().collect();
+    let mut order = tree_order(snapshot, snapshot.columns().alive()).into_iter();
+    order.find_map(|id| known.get(&id).cloned().or_else(|| asked(id)))
 }

@@ -61,12 +61,21 @@ impl Scan {
                     }
                 }
             }
-            if nodes.is_empty() {
+            if nodes.is_empty() || !errors.is_empty() {
                 break;
             }
         }
+        if !errors.is_empty() {
+            // A filter may stop at its first error, and that of another node may come before it.
+            let asked = |id: NodeId| {
+                let node = s.node(id).filter(|_| nodes.contains(id))?;
+                let status = framework.filter_with_nominated(c.handle(s), node).err()?;
+                (!status.is_rejected()).then_some(status)
+            };
+            return sampling::first_error(s, errors, asked).map_or(Ok(()), Err);
+        }
         nodes.union(&self.singly);
-        sampling::first_error(s, errors).map_or(Ok(()), Err)
+        Ok(())
     }
 
     /// Filters single nodes in the order of sampling, from where the last pod stopped, until `enough` fit.

@@ -7,6 +7,7 @@ use super::check;
 use super::eval::cel_cost::CelCost;
 use super::eval::context::EvalContext;
 use super::eval::interpret::Evaluator;
+pub use super::eval::operations::GOES_OVER;
 use super::language::environments::{Row, Rows};
 use super::language::functions::cel::{self as functions, semver};
 use super::syntax::{

@@ -3,7 +3,8 @@
 //! Source: `pkg/scheduler/framework/plugins/noderesources/balanced_allocation.go` of Kubernetes 1.36, which compares the
 //! deviation with and without the pod. Only `+ - * / sqrt`, so that every machine computes the same.
 
-use super::resource_allocation::{self as allocation, Amounts, Weighted};
+use super::resource_allocation::{self as allocation, Amounts, OfClasses, Weighted};
+use bayplan_devices::DeviceSelectors;
 use bayplan_framework::{
     ArgsError, Feasible, Features, Field, Handle, Plugin, PreScore, PreScoreOutcome, Reads, Score, StateSlot,
     Status, Tree,
@@ -14,15 +15,19 @@ use std::sync::Arc;
 
 struct NodeResourcesBalancedAllocation {
     resources: Vec<Weighted>,
+    /// Of classes of devices that may stand for some of the resources.
+    selectors: Option<Arc<DeviceSelectors>>,
 }
 
-pub(super) fn new(args: &Tree, _: Features) -> Result<Arc<dyn Plugin>, Vec<ArgsError>> {
+pub(super) fn new(args: &Tree, features: Features) -> Result<Arc<dyn Plugin>, Vec<ArgsError>> {
     let mut errors = Vec::new();
     let fields = Field::root(args).object(&["apiVersion", "kind", "resources"], &mut errors);
     let weight = |field: &Field, weight: i64| (weight != 1).then(|| field.error("must be 1"));
     let resources = allocation::read(fields.get("resources"), weight, &mut errors);
     let resources = resources.unwrap_or_else(allocation::cpu_and_memory);
-    if errors.is_empty() { Ok(Arc::new(NodeResourcesBalancedAllocation { resources })) } else { Err(errors) }
+    let selectors = allocation::selectors(&resources, features);
+    let plugin = NodeResourcesBalancedAllocation { resources, selectors };
+    if errors.is_empty() { Ok(Arc::new(plugin)) } else { Err(errors) }
 }
 
 /// 100 for even use, down to 50: from the shares of the resources that are used.
@@ -72,7 +77,12 @@ impl Plugin for NodeResourcesBalancedAllocation {
         "NodeResourcesBalancedAllocation"
     }
     fn reads(&self) -> Reads {
-        Reads::of(Kinds::PODS_REQUESTS.with(Kinds::ALLOCATABLE))
+        let kinds = Kinds::PODS_REQUESTS.with(Kinds::ALLOCATABLE);
+        match self.selectors {
+            // Slices may choose nodes by labels.
+            Some(_) => Reads { any_label: true, ..Reads::of(kinds.with(Kinds::DEVICES).with(Kinds::LABELS)) },
+            None => Reads::of(kinds),
+        }
     }
     bayplan_framework::serves!(PreScore, Score);
 }
@@ -84,16 +94,30 @@ impl PreScore for NodeResourcesBalancedAllocation {
     }
 }
 
+impl NodeResourcesBalancedAllocation {
+    fn devices<'a>(&'a self, h: &Handle<'a>) -> Option<OfClasses<'a>> {
+        OfClasses::of(h, &self.resources, self.selectors.as_ref())
+    }
+
+    fn score_on(&self, h: &Handle, node: NodeInfo, devices: Option<&OfClasses>) -> i64 {
+        score(self.resources.iter().filter_map(|Weighted { name, .. }| {
+            let of_pod = Amounts::Requested.of_pod(h.pod, name);
+            let (capacity, used) = Amounts::Requested.of_node(node, name, of_pod, devices)?;
+            Some((capacity, used, of_pod))
+        }))
+    }
+}
+
 impl Score for NodeResourcesBalancedAllocation {
     fn score(&self, h: &Handle, node: NodeInfo) -> Result<i64, Status> {
-        Ok(score(self.resources.iter().filter_map(|Weighted { name, .. }| {
-            let of_pod = Amounts::Requested.of_pod(h.pod, name);
-            let (capacity, used) = Amounts::Requested.of_node(node, name, of_pod)?;
-            Some((capacity, used, of_pod))
-        })))
+        Ok(self.score_on(h, node, self.devices(h).as_ref()))
     }
 
     fn score_range(&self, h: &Handle, nodes: &NodeSet, out: &mut [i64]) -> Result<(), Status> {
+        if let Some(devices) = self.devices(h) {
+            allocation::score_each(h, nodes, out, |node| self.score_on(h, node, Some(&devices)));
+            return Ok(());
+        }
         let columns = allocation::columns(h, Amounts::Requested, &self.resources);
         for (word, rows, out) in blocks_mut(nodes, out) {
             // Two resources are the default and worth a way of their own.

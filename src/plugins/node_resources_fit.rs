@@ -3,8 +3,9 @@
 //! Source: `pkg/scheduler/framework/plugins/noderesources/fit.go`, `least_allocated.go`, `most_allocated.go`,
 //! `requested_to_capacity_ratio.go`.
 
-use super::resource_allocation::{self as allocation, Amounts, Weighted, percent, quotient};
+use super::resource_allocation::{self as allocation, Amounts, OfClasses, Weighted, percent, quotient};
 use crate::shape::{on_line, read_shape};
+use bayplan_devices::DeviceSelectors;
 use bayplan_framework::{
     ActionType, ArgsError, ClusterEvent, Code, Edit, EnqueueExtensions, EventRegistration, EventResource,
     Feasible, Features, Field, Fields, Filter, Gate, Handle, Plugin, PreFilter, PreFilterOutcome, PreScore,
@@ -40,12 +41,15 @@ struct NodeResourcesFit {
     resources: Vec<Weighted>,
     /// Whether classes of devices may stand for extended resources.
     extends: bool,
+    /// Of classes of devices that may stand for some of the resources that are scored.
+    selectors: Option<Arc<DeviceSelectors>>,
 }
 
 pub(super) fn new(args: &Tree, features: Features) -> Result<Arc<dyn Plugin>, Vec<ArgsError>> {
     let mut errors = Vec::new();
     let mut plugin = NodeResourcesFit::read(args, &mut errors);
     plugin.extends = features.on(Gate::DRAExtendedResource);
+    plugin.selectors = allocation::selectors(&plugin.resources, features);
     if errors.is_empty() { Ok(Arc::new(plugin)) } else { Err(errors) }
 }
 
@@ -59,6 +63,7 @@ impl NodeResourcesFit {
             strategy: Strategy::LeastAllocated,
             resources: allocation::cpu_and_memory(),
             extends: false,
+            selectors: None,
         };
         for name in fields.get("ignoredResources").map(|list| list.list(errors)).unwrap_or_default() {
             let Some(text) = name.string(errors) else { continue };
@@ -252,7 +257,15 @@ impl Plugin for NodeResourcesFit {
         "NodeResourcesFit"
     }
     fn reads(&self) -> Reads {
-        Reads::of(Kinds::PODS_REQUESTS.with(Kinds::ALLOCATABLE))
+        let kinds = Kinds::PODS_REQUESTS.with(Kinds::ALLOCATABLE);
+        match (&self.selectors, self.extends) {
+            // Slices may choose nodes by labels.
+            (Some(_), _) => {
+                Reads { any_label: true, ..Reads::of(kinds.with(Kinds::DEVICES).with(Kinds::LABELS)) }
+            }
+            (None, true) => Reads::of(kinds.with(Kinds::DEVICES)),
+            (None, false) => Reads::of(kinds),
+        }
     }
     bayplan_framework::serves!(PreFilter, Filter, PreScore, Score, EnqueueExtensions);
     fn remedies(&self, h: &Handle, node: Option<NodeInfo>) -> Vec<Edit> {
@@ -407,17 +420,31 @@ impl PreScore for NodeResourcesFit {
     }
 }
 
+impl NodeResourcesFit {
+    /// The devices that count for the score.
+    fn devices<'a>(&'a self, h: &Handle<'a>) -> Option<OfClasses<'a>> {
+        OfClasses::of(h, &self.resources, self.selectors.as_ref())
+    }
+
+    fn score_on(&self, h: &Handle, node: NodeInfo, devices: Option<&OfClasses>) -> i64 {
+        self.score_parts(self.resources.iter().filter_map(|Weighted { name, weight }| {
+            let of_pod = Amounts::NonZero.of_pod(h.pod, name);
+            let (capacity, used) = Amounts::NonZero.of_node(node, name, of_pod, devices)?;
+            Some((capacity, used.saturating_add(of_pod), *weight))
+        }))
+    }
+}
+
 impl Score for NodeResourcesFit {
     fn score(&self, h: &Handle, node: NodeInfo) -> Result<i64, Status> {
-        let parts = self.resources.iter().filter_map(|Weighted { name, weight }| {
-            let of_pod = Amounts::NonZero.of_pod(h.pod, name);
-            let (capacity, used) = Amounts::NonZero.of_node(node, name, of_pod)?;
-            Some((capacity, used.saturating_add(of_pod), *weight))
-        });
-        Ok(self.score_parts(parts))
+        Ok(self.score_on(h, node, self.devices(h).as_ref()))
     }
 
     fn score_range(&self, h: &Handle, nodes: &NodeSet, out: &mut [i64]) -> Result<(), Status> {
+        if let Some(devices) = self.devices(h) {
+            allocation::score_each(h, nodes, out, |node| self.score_on(h, node, Some(&devices)));
+            return Ok(());
+        }
         let columns = allocation::columns(h, Amounts::NonZero, &self.resources);
         let least = self.strategy == Strategy::LeastAllocated;
         for (word, rows, out) in blocks_mut(nodes, out) {
@@ -539,8 +566,10 @@ fn shrank(pod: &PodInfo, old: &PodInfo, new: &PodInfo) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::trial::{Trial, map};
+    use super::super::trial::{Trial, map, object};
+    use super::*;
     use bayplan_model::testing::{node, pod};
+    use serde_json::{Value, json};
 
     #[test]
     fn a_node_refuses_what_is_not_free_and_says_whether_evicting_pods_could_help() {
@@ -569,6 +598,56 @@ mod tests {
         let gpu = pod("p").request("example.com/gpu", "1").build();
         let text = "UnschedulableAndUnresolvable: Insufficient example.com/gpu";
         assert_eq!(trial.refused(&gpu).get("busy").map(String::as_str), Some(text));
+    }
+
+    /// Source: `pkg/scheduler/framework/plugins/noderesources/resource_allocation.go`, `calculateDRAResourceTotals`.
+    #[test]
+    fn devices_of_a_class_count_as_its_resource() {
+        let api = "resource.k8s.io/v1";
+        let class = object(json!({
+            "apiVersion": api, "kind": "DeviceClass", "metadata": {"name": "gpu"}, "spec": {
+                "extendedResourceName": "example.com/gpu", "selectors": [{"cel": {"expression": "device.driver == 'd.ex'"}}],
+            },
+        }));
+        // Neither slice makes a whole pool, and one device is tainted: they count all the same.
+        let slice = |name: &str, driver: &str, generation: i64, more: Value| {
+            let mut spec = json!({
+                "driver": driver, "pool": {"name": "p", "generation": generation, "resourceSliceCount": 3},
+                "devices": [{"name": format!("{name}-0")}, {"name": format!("{name}-1"), "taints": [
+                    {"key": "broken", "effect": "NoSchedule"},
+                ]}],
+            });
+            spec.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            object(
+                json!({"apiVersion": api, "kind": "ResourceSlice", "metadata": {"name": name}, "spec": spec}),
+            )
+        };
+        let claim = object(json!({
+            "apiVersion": api, "kind": "ResourceClaim", "metadata": {"name": "c", "namespace": "default", "uid": "c"},
+            "spec": {"devices": {"requests": []}}, "status": {"allocation": {"devices": {"results": [
+                {"request": "r", "driver": "d.ex", "pool": "p", "device": "of-a-1"},
+            ]}}},
+        }));
+        let mut plugin = NodeResourcesFit::read(&Tree::default(), &mut Vec::new());
+        plugin.resources = vec![Weighted { name: Symbol::new("example.com/gpu"), weight: 1 }];
+        plugin.selectors = allocation::selectors(&plugin.resources, Features::default());
+        let node = |name: &str| node(name).cpu("4").memory("8Gi");
+        let objects = vec![
+            node("a").object(),
+            node("b").object(),
+            node("c").resource("example.com/gpu", "2").object(),
+            class,
+            slice("of-a", "d.ex", 1, json!({"nodeName": "a"})),
+            slice("of-all", "d.ex", 2, json!({"allNodes": true})),
+            slice("other", "other.ex", 1, json!({"allNodes": true})),
+            claim,
+        ];
+        let mut trial = Trial::with(Arc::new(plugin), objects);
+        trial.snapshot().add_index(DeviceIndex::key(), Box::new(DeviceIndex::default()));
+        let asks = |amount: &str| pod("p").request("example.com/gpu", amount).build();
+        // `a`: 2 of 4 are left, `b`: 1 of 2; the devices of `c` do not count beside those of its device plugin.
+        assert_eq!(trial.scores(&asks("1")), map([("a", 50), ("b", 50), ("c", 50)]));
+        assert_eq!(trial.scores(&asks("2")), map([("a", 25), ("b", 0), ("c", 0)]));
     }
 
     #[test]

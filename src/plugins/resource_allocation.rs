@@ -3,9 +3,14 @@
 //!
 //! Source: `pkg/scheduler/framework/plugins/noderesources/resource_allocation.go`.
 
-use bayplan_framework::{ArgsError, Field, Handle};
-use bayplan_model::{Columns, NodeInfo, PodInfo, ResourceColumn, Symbol, block, is_scalar};
+use bayplan_devices::{ClassTally, DeviceSelectors};
+use bayplan_framework::{ArgsError, Features, Field, Gate, Handle};
+use bayplan_model::{
+    Columns, DeviceIndex, NodeInfo, NodeSet, PodInfo, ResourceColumn, Symbol, block, is_scalar,
+    may_be_of_devices,
+};
 use smallvec::SmallVec;
+use std::sync::Arc;
 
 /// A resource that is scored, with its weight.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -68,12 +73,24 @@ impl Amounts {
         }
     }
 
-    /// What a node has and what its pods request of a resource; `None` when the resource does not count there.
-    pub(super) fn of_node(self, node: NodeInfo, name: &Symbol, of_pod: i64) -> Option<(i64, i64)> {
+    /// What a node has and what its pods request of a resource; `None` when the resource does not count there. Devices
+    /// count where the node has nothing of the resource itself.
+    pub(super) fn of_node(
+        self,
+        node: NodeInfo,
+        name: &Symbol,
+        of_pod: i64,
+        devices: Option<&OfClasses>,
+    ) -> Option<(i64, i64)> {
         if of_pod == 0 && is_scalar(name) {
             return None;
         }
         let allocatable = node.allocatable().get(name);
+        if allocatable == 0
+            && let Some(tally) = devices.and_then(|devices| devices.on(node, name))
+        {
+            return Some((tally.devices, tally.allocated));
+        }
         let requested = match (self, name.as_str()) {
             (_, "pods") => return None,
             (Self::NonZero, "cpu") => node.nonzero_requested().0,
@@ -81,6 +98,46 @@ impl Amounts {
             _ => node.requested().get(name),
         };
         (allocatable != 0).then_some((allocatable, requested))
+    }
+}
+
+/// Selectors of the classes of devices that may stand for some of the resources; `None` where none can.
+pub(super) fn selectors(resources: &[Weighted], features: Features) -> Option<Arc<DeviceSelectors>> {
+    let may = features.on(Gate::DRAExtendedResource)
+        && resources.iter().any(|resource| may_be_of_devices(&resource.name));
+    may.then(|| Arc::new(DeviceSelectors::of_scores(features.rows())))
+}
+
+/// Devices that count as amounts of resources, for a pod that requests some of them.
+///
+/// Upstream keeps for its life what selectors of classes say of a device of some name, and selectors of nodes of a node
+/// of some name; this one sees the devices and nodes that there are.
+pub(super) struct OfClasses<'a> {
+    index: &'a DeviceIndex,
+    selectors: &'a DeviceSelectors,
+}
+
+impl<'a> OfClasses<'a> {
+    /// `None`: no class stands for a resource that is scored and that the pod requests.
+    pub(super) fn of(
+        h: &Handle<'a>,
+        resources: &[Weighted],
+        selectors: Option<&'a Arc<DeviceSelectors>>,
+    ) -> Option<Self> {
+        let selectors = selectors?;
+        let index = h.snapshot.try_index::<DeviceIndex>(&DeviceIndex::key()).ok()?;
+        let requested =
+            |name: &Symbol| h.pod.requests.scalars.iter().any(|(known, of)| known == name && *of != 0);
+        let mut names = resources.iter().map(|resource| &resource.name);
+        let any = names.any(|name| requested(name) && index.class_of_resource(name).is_some());
+        any.then_some(Self { index, selectors })
+    }
+
+    /// The devices of the class that stands for the resource, if the node has any.
+    fn on(&self, node: NodeInfo, resource: &Symbol) -> Option<ClassTally> {
+        let class = self.index.class_of_resource(resource)?;
+        let tally = ClassTally::of(self.index, class, node.node(), self.selectors)?;
+        (tally.devices > 0).then_some(tally)
     }
 }
 
@@ -159,6 +216,15 @@ pub(super) fn columns<'a>(h: &Handle<'a>, amounts: Amounts, resources: &[Weighte
         found.push(Column { allocatable, requested, of_pod, weight: *weight });
     }
     found
+}
+
+/// The score of each node by itself.
+pub(super) fn score_each(h: &Handle, nodes: &NodeSet, out: &mut [i64], score: impl Fn(NodeInfo) -> i64) {
+    for id in nodes.iter() {
+        if let (Some(node), Some(out)) = (h.snapshot.node(id), out.get_mut(id.row())) {
+            *out = score(node);
+        }
+    }
 }
 
 /// The largest divisor for which [`quotient`] may go through floating point.

@@ -572,6 +572,46 @@ fn decisions_agree_when_asked_by_ranges() {
     families(Scan::new());
 }
 
+fn classes(case: &Value) -> impl Iterator<Item = &Value> {
+    case["objects"].as_array().unwrap().iter().filter(|object| object["kind"] == "DeviceClass")
+}
+
+/// Whether another class of devices of the case stands for the same extended resource.
+fn shares_resource(case: &Value, class: &Value) -> bool {
+    let resource = &class["spec"]["extendedResourceName"];
+    let is_other = |of: &Value| of["metadata"]["name"] != class["metadata"]["name"];
+    class["kind"] == "DeviceClass"
+        && resource.is_string()
+        && classes(case).any(|of| is_other(of) && of["spec"]["extendedResourceName"] == *resource)
+}
+
+/// Whether the pod requests the resource that is named after a class which came after the class that stands for its
+/// extended resource. Upstream then does not know the class at all. That is so after a start, which lists classes by name,
+/// and not where the classes came in the order of their creation; we know it always (`model/devices/classes.rs`).
+pub(super) fn requests_ousted_class(case: &Value, pod: &Value) -> bool {
+    let mut first: BTreeMap<&str, (&str, &str)> = BTreeMap::new();
+    let pod = pod["spec"].to_string();
+    classes(case).any(|class| {
+        let metadata = &class["metadata"];
+        let (Some(resource), Some(created), Some(name)) = (
+            class["spec"]["extendedResourceName"].as_str(),
+            metadata["creationTimestamp"].as_str(),
+            metadata["name"].as_str(),
+        ) else {
+            return false;
+        };
+        match first.get(resource) {
+            Some((newest, known)) if (created, *known) < (*newest, name) => {
+                pod.contains(&format!("\"deviceclass.resource.kubernetes.io/{name}\""))
+            }
+            _ => {
+                first.insert(resource, (created, name));
+                false
+            }
+        }
+    })
+}
+
 pub(super) fn hints(cases: &[Value]) -> Count {
     let config = serde_json::json!({
         "apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration",
@@ -584,6 +624,9 @@ pub(super) fn hints(cases: &[Value]) -> Count {
         let framework = &frameworks[0];
         count.cases += 1;
         let place = case["name"].as_str().unwrap_or_default();
+        if requests_ousted_class(case, &case["pod"]) {
+            continue;
+        }
         let snapshot = cluster(&case["objects"], frameworks);
         let pod = Arc::new(PodInfo::from_value(Arc::new(case["pod"].clone())).unwrap());
         let cycle = Cycle::new(pod, framework.clone(), Time(0));
@@ -645,6 +688,10 @@ pub(super) fn hints(cases: &[Value]) -> Count {
                     let expected = change["hints"][&label][plugin.name()].as_str();
                     count.same(|| format!("{place} {label} {}", plugin.name()), &hint, &expected);
                 }
+            }
+            // The generator takes the change back, and upstream then knows fewer classes than before.
+            if [&change["old"], &change["new"]].into_iter().any(|class| shares_resource(case, class)) {
+                break;
             }
         }
     }

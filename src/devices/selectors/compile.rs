@@ -68,10 +68,33 @@ impl Compiled {
 fn said(fault: &Fault) -> String {
     match fault.kind {
         FaultKind::TooManySteps => "operation cancelled: actual cost limit exceeded".to_owned(),
+        FaultKind::NoSuchOverload if fault.message.starts_with(cel::GOES_OVER) => {
+            let ty = fault.message.rsplit(' ').next().unwrap_or_default();
+            format!("got '{}', expected iterable type", go_type(ty))
+        }
         FaultKind::NoSuchOverload if !fault.message.starts_with("no such overload") => {
             "no such overload".to_owned()
         }
         _ => fault.message.to_string(),
+    }
+}
+
+/// The type of Go that holds values of a type of CEL.
+fn go_type(ty: &str) -> &str {
+    match ty {
+        "int" => "types.Int",
+        "uint" => "types.Uint",
+        "double" => "types.Double",
+        "bool" => "types.Bool",
+        "string" => "types.String",
+        "bytes" => "types.Bytes",
+        "null_type" => "types.Null",
+        "optional_type" => "*types.Optional",
+        "google.protobuf.Timestamp" => "types.Timestamp",
+        "google.protobuf.Duration" => "types.Duration",
+        "kubernetes.Semver" => "cel.Semver",
+        "kubernetes.Quantity" => "cel.Quantity",
+        other => other,
     }
 }
 

@@ -8,18 +8,25 @@ use bayplan_model::objects::devices::{AttributeValue, Device};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The value of `device`. All attributes are converted, whether or not a selector reads them.
+/// The value of `device`. All attributes are converted, whether or not a selector reads them. Without `knows_sharing` it
+/// says that claims do not share the device.
 ///
 /// # Errors
 /// The first attribute by name that has no value in CEL. Upstream takes any one of several.
-pub(super) fn device(driver: &Symbol, device: &Device, knows_lists: bool) -> Result<Constant, String> {
+pub(super) fn device(
+    driver: &Symbol,
+    device: &Device,
+    knows_sharing: bool,
+    knows_lists: bool,
+) -> Result<Constant, String> {
     let attributes = by_domain(driver, &device.attributes, |name, attribute| {
         value(attribute, knows_lists).map_err(|why| format!("attribute {name}: {why}"))
     })?;
     let capacity = by_domain(driver, &device.capacity, |_, capacity| {
         Ok(Value::Quantity(Arc::new(ExactQuantity::of(capacity.value.clone()))))
     })?;
-    Ok(cel::device(driver, device.allow_multiple_allocations, attributes, capacity))
+    let is_shared = knows_sharing && device.allow_multiple_allocations;
+    Ok(cel::device(driver, is_shared, attributes, capacity))
 }
 
 /// A map for each domain. A name without one is in that of the driver.

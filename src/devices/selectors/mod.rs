@@ -30,6 +30,8 @@ use std::sync::{Arc, PoisonError};
 pub struct DeviceSelectors {
     environment: Environment,
     rows: VersionRows,
+    /// Whether `device.allowMultipleAllocations` is what the device says.
+    knows_sharing: bool,
     #[allow(clippy::disallowed_types)]
     memo: Mutex<Memo>,
 }
@@ -37,7 +39,15 @@ pub struct DeviceSelectors {
 impl DeviceSelectors {
     /// Selectors of a version, none compiled.
     pub fn new(rows: VersionRows) -> Self {
-        Self { environment: Environment::device(rows), rows, memo: Default::default() }
+        let environment = Environment::device(rows);
+        Self { environment, rows, knows_sharing: true, memo: Default::default() }
+    }
+
+    /// Selectors as scores of nodes evaluate them: `device.allowMultipleAllocations` is false.
+    ///
+    /// Source: `pkg/scheduler/framework/plugins/noderesources/resource_allocation.go`, `deviceMatchesClass`.
+    pub fn of_scores(rows: VersionRows) -> Self {
+        Self { knows_sharing: false, ..Self::new(rows) }
     }
 
     /// Whether attributes may be lists.
@@ -70,7 +80,7 @@ impl Selects for DeviceSelectors {
         if let Some(known) = self.with_memo(|memo| memo.answer(number, driver, device.device)) {
             return known.into_result();
         }
-        let answer = match convert::device(driver, device.device, self.knows_lists()) {
+        let answer = match convert::device(driver, device.device, self.knows_sharing, self.knows_lists()) {
             Ok(value) => program.answer(value),
             Err(why) => Answer::Failed(why.into()),
         };

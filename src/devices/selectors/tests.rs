@@ -66,6 +66,35 @@ fn errors_have_the_texts_of_upstream() {
     assert_eq!(said(KubernetesVersion::V1_37, &bad, "true"), run(why));
 }
 
+#[test]
+fn a_macro_over_one_value_has_the_texts_of_upstream() {
+    let device = serde_json::json!({"name": "d", "attributes": {
+        "n": {"int": 1}, "t": {"string": "a"}, "b": {"bool": true}, "v": {"version": "1.2.3"},
+    }});
+    let (older, newer) = (KubernetesVersion::V1_36, KubernetesVersion::V1_37);
+    let types = [("n", "types.Int"), ("t", "types.String"), ("b", "types.Bool"), ("v", "cel.Semver")];
+    for (name, ty) in types {
+        let expression = format!("device.attributes[\"d.ex\"].{name}.exists(v, v == 1)");
+        let dots = ".".repeat(25);
+        let why = format!(
+            "compilation failed: ERROR: <input>:1:26: expression of type 'any' cannot be range of a comprehension (must be \
+             list, map, or dynamic)\n | {expression}\n | {dots}^"
+        );
+        assert_eq!(said(older, &device, &expression), Err(SelectError::Compile(why)));
+        assert_eq!(said(newer, &device, &expression), run(&format!("got '{ty}', expected iterable type")));
+    }
+}
+
+#[test]
+fn scores_do_not_see_that_claims_share_a_device() {
+    let slice = slice("d.ex", &serde_json::json!({"name": "d", "allowMultipleAllocations": true}));
+    let device = DeviceOf { slice: &slice, device: &slice.devices[0] };
+    let rows = VersionRows::of(KubernetesVersion::V1_37);
+    let expression: Arc<str> = "device.allowMultipleAllocations".into();
+    assert_eq!(DeviceSelectors::new(rows).selects(&expression, &device), Ok(true));
+    assert_eq!(DeviceSelectors::of_scores(rows).selects(&expression, &device), Ok(false));
+}
+
 /// What each part of an expression costs: recorded with `tests/conformance/generator -cel-devices`.
 #[test]
 fn costs_are_those_of_cel_go() {
@@ -73,7 +102,7 @@ fn costs_are_those_of_cel_go() {
     let slice = slice("dra.example.com", &device);
     let cost = |version, expression: &str| {
         let selectors = DeviceSelectors::new(VersionRows::of(version));
-        let value = convert::device(&slice.pool.driver, &slice.devices[0], true).unwrap();
+        let value = convert::device(&slice.pool.driver, &slice.devices[0], true, true).unwrap();
         match &*selectors.selector(&expression.into()).1 {
             Selector::Program(program) => program.cost(value),
             Selector::Refused(why) => panic!("{why}"),

@@ -12,6 +12,9 @@ use smallvec::SmallVec;
 use std::cmp::Ordering;
 use std::sync::Arc;
 
+/// What the fault of a macro over something else begins with; the name of the type follows.
+pub const GOES_OVER: &str = "a macro goes over a list or a map, this is of the type ";
+
 /// The operands of an operation, in order; few are held without an allocation.
 pub(crate) type Operands<'a> = SmallVec<[Value<'a>; 4]>;
 
@@ -25,6 +28,9 @@ pub(crate) fn operate<'a>(operation: &Operation, args: Operands<'a>) -> Value<'a
     match (operation, args.as_slice()) {
         (Operation::Truth, [value @ Value::Bool(_)]) => value.clone(),
         (Operation::Iterable, [value]) if is_collection(value) => value.clone(),
+        (Operation::Iterable, [value]) => {
+            Value::fault(FaultKind::NoSuchOverload, format!("{GOES_OVER}{}", kind_name(value)))
+        }
         (Operation::Mapping, [value]) if value.entries().is_some() => value.clone(),
         (Operation::Sortable, [value @ Value::List(_)]) => value.clone(),
         (Operation::Counted(true), [value]) if value.elements().is_some() => value.clone(),
