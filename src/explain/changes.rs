@@ -146,6 +146,9 @@ impl<'a> Search<'a> {
                         Some(i128::from(*amount) * 1_000_000 / i128::from(requested(resource)))
                     }
                     Edit::MaxSkew { to, .. } => Some(-i128::from(*to)),
+                    Edit::DeviceCount { from, to, .. } => {
+                        Some(i128::from(*to) * 1_000_000 / i128::from((*from).max(1)))
+                    }
                     _ => None,
                 })
                 .collect();
@@ -234,7 +237,8 @@ impl<'a> Search<'a> {
         let pod = self.pod(edits, &framework)?;
         let Question { snapshot, now, .. } = *self.question;
         let changed = !Arc::ptr_eq(&pod, self.question.pod);
-        if !changed && !edits.iter().any(|edit| edit.changes_node() || edit.is_wait()) {
+        let in_cluster = |edit: &Edit| edit.changes_node() || edit.changes_claim() || edit.is_wait();
+        if !changed && !edits.iter().any(in_cluster) {
             return Some(ask(&Attempt::new(&framework, snapshot, &pod, now)));
         }
         let mut fork = snapshot.fork();

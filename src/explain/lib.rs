@@ -16,12 +16,14 @@ pub mod except;
 pub mod gated;
 pub mod overview;
 pub mod memory;
+mod offers;
 mod pod;
 pub mod reduce;
 mod suggestions;
 
 pub use conflicts::{Conflict, Requirement};
 pub use count::{Because, NodeSetCount, RuleCount, Shortfall};
+pub use offers::offers;
 pub use pod::{
     ExceptionOf, Explanation, LateRefusal, NodeExplanation, Refusal, WouldRefuse, explain, trouble, unplaced,
 };

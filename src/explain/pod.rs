@@ -4,8 +4,8 @@ use crate::attempt::{Attempt, NODES_CHOSEN};
 use crate::{Conflict, NodeSetCount, RuleCount, count};
 use bayplan_framework::{FitError, Framework, PluginId, Shortage, Status, Violation};
 use bayplan_model::{
-    Change, Node, NodeInfo, PersistentVolume, PersistentVolumeClaim, PodInfo, Snapshot, StorageClass, Symbol,
-    Time,
+    Change, ClaimSource, DeviceClass, Node, NodeInfo, PersistentVolume, PersistentVolumeClaim, PodInfo,
+    ResourceClaim, Snapshot, StorageClass, Symbol, Time,
 };
 use serde::Serialize;
 use std::sync::Arc;
@@ -241,8 +241,37 @@ pub(crate) fn missing(world: &Snapshot, pod: &PodInfo) -> Vec<String> {
             absent.push(format!("StorageClass {}", claim.class));
         }
     }
+    missing_devices(world, pod, &mut absent);
     absent.dedup();
     absent
+}
+
+/// The resource claims of a pod that do not exist and that no controller makes, and classes of devices that its claims name.
+fn missing_devices(world: &Snapshot, pod: &PodInfo, absent: &mut Vec<String>) {
+    for entry in pod.devices().map_or(&[][..], |devices| &devices.claims) {
+        let made = pod.generated_claims().0.iter().find(|(of, _)| *of == entry.name);
+        let name = match (&entry.source, made) {
+            (ClaimSource::Claim(name), _) | (_, Some((_, Some(name)))) => name,
+            _ => continue,
+        };
+        let Some(claim) = world.object::<ResourceClaim>(&pod.namespace, name) else {
+            if matches!(entry.source, ClaimSource::Claim(_)) {
+                absent.push(format!("ResourceClaim {}/{name}", pod.namespace));
+            }
+            continue;
+        };
+        if claim.allocation.is_some() {
+            continue;
+        }
+        for request in claim.requests.iter() {
+            let exactly = request.exactly.iter().map(|exactly| &exactly.device);
+            let devices = exactly.chain(request.first_available.iter().map(|of| &of.device));
+            let classes = devices.map(|device| &device.device_class_name).filter(|class| !class.is_empty());
+            let gone =
+                classes.filter(|class| world.object::<DeviceClass>(&Symbol::default(), class).is_none());
+            absent.extend(gone.map(|class| format!("DeviceClass {class}")));
+        }
+    }
 }
 
 /// The refusal of a pod before nodes are evaluated; of an error in CEL with its place and the expression.

@@ -77,7 +77,8 @@ pub use reads::{Interest, Need, Reads};
 pub use recorder::{Recorder, Silent};
 pub use registry::{DuplicateName, Entry, Make, NewPlugin, PluginDescriptor, Registry};
 pub use remedies::{
-    CONDITION_TAINTS, CORDONED, Edit, EditOwner, Exempted, Patch, describes_machine, is_of_lifecycle,
+    CONDITION_TAINTS, CORDONED, DevicesOf, Edit, EditOwner, Exempted, Patch, describes_machine,
+    is_of_lifecycle,
 };
 pub use rule_plugin::RulePlugin;
 pub use runtime::{

@@ -1,9 +1,10 @@
 //! Nodes and pods of a snapshot as columns.
 
 use crate::Strings;
+use crate::devices::Devices;
 use crate::document::{BayPlan, LabelColumn, NodeColumns, PodColumns};
 use bayplan_explain::trouble;
-use bayplan_model::{Labels, Node, NodeInfo, PodInfo, Resource, Snapshot, Symbol, Taint, Time, is_extended};
+use bayplan_model::{Labels, Node, PodInfo, Resource, Snapshot, Symbol, Taint, Time, is_extended};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -40,13 +41,15 @@ pub fn cluster(plan: &mut BayPlan, strings: &mut Strings, snapshot: &Snapshot, p
     for (row, node) in snapshot.nodes().enumerate() {
         rows.insert(node.name().as_str(), i64::try_from(row).unwrap_or(-1));
     }
-    plan.nodes = nodes(strings, snapshot, &resources);
+    let devices = Devices::of(snapshot);
+    plan.nodes = nodes(strings, snapshot, &resources, &devices);
     let mut shapes: FxHashMap<Vec<i64>, i64> = FxHashMap::default();
     let mut columns = PodColumns::default();
     let row =
         |name: &Option<Symbol>| name.as_ref().and_then(|name| rows.get(name.as_str())).copied().unwrap_or(-1);
     for PodState { pod, state, before, node, message, cause } in pods {
-        let amounts = amounts(&pod.requests, &resources);
+        let mut amounts = amounts(&pod.requests, &resources);
+        amounts.extend(devices.of_pod(pod));
         let next = i64::try_from(shapes.len()).unwrap_or(-1);
         let shape = *shapes.entry(amounts).or_insert_with_key(|amounts| {
             plan.requests.push(amounts.clone());
@@ -70,7 +73,7 @@ pub fn cluster(plan: &mut BayPlan, strings: &mut Strings, snapshot: &Snapshot, p
         columns.cause.push(cause.and_then(|cause| i64::try_from(cause).ok()).unwrap_or(-1));
     }
     plan.pods = columns;
-    plan.resources = resources.iter().map(Symbol::to_string).collect();
+    plan.resources = resources.into_iter().chain(devices.names()).map(|name| name.to_string()).collect();
 }
 
 /// The resources that nodes have or pods request: CPU and memory, then others by name. The number of pods is none.
@@ -99,10 +102,11 @@ fn amounts(of: &Resource, resources: &[Symbol]) -> Vec<i64> {
     resources.iter().map(|name| of.get(name)).collect()
 }
 
-fn nodes(strings: &mut Strings, snapshot: &Snapshot, resources: &[Symbol]) -> NodeColumns {
+fn nodes(strings: &mut Strings, snapshot: &Snapshot, resources: &[Symbol], devices: &Devices) -> NodeColumns {
+    let width = resources.len() + devices.names().count();
     let mut columns = NodeColumns {
-        allocatable: vec![Vec::new(); resources.len()],
-        requested: vec![Vec::new(); resources.len()],
+        allocatable: vec![Vec::new(); width],
+        requested: vec![Vec::new(); width],
         ..NodeColumns::default()
     };
     let keys: BTreeSet<&Symbol> =
@@ -110,11 +114,15 @@ fn nodes(strings: &mut Strings, snapshot: &Snapshot, resources: &[Symbol]) -> No
     columns.labels = keys.iter().map(|key| LabelColumn { key: key.to_string(), value: Vec::new() }).collect();
     for info in snapshot.nodes() {
         let node: &Node = info.node();
-        let (all, used) = (amounts(info.allocatable(), resources), amounts(info.requested(), resources));
+        let (mut all, mut used) =
+            (amounts(info.allocatable(), resources), amounts(info.requested(), resources));
+        let (of_devices, held) = devices.of_node(node);
+        all.extend(of_devices);
+        used.extend(held);
         columns.name.push(info.name().to_string());
         columns.trouble.push(strings.place_of_some(trouble(node).unwrap_or_default()));
         columns.scarcest.push(scarcest(&all, &used));
-        columns.slots.push(slots(info, resources));
+        columns.slots.push(slots(resources, &all));
         columns.taints.push(node.taints.iter().map(|taint| strings.place(&taint_text(taint))).collect());
         for (column, key) in columns.labels.iter_mut().zip(&keys) {
             column.value.push(node.labels.get(key).map_or(-1, |value| strings.place(value)));
@@ -141,10 +149,11 @@ fn scarcest(allocatable: &[i64], requested: &[i64]) -> i64 {
     most.and_then(|(at, ..)| i64::try_from(at).ok()).unwrap_or(-1)
 }
 
-/// The first extended resource of which a node has a few pieces.
-fn slots(node: NodeInfo<'_>, resources: &[Symbol]) -> i64 {
-    let few = |name: &&Symbol| is_extended(name) && (1..=MOST_SLOTS).contains(&node.allocatable().get(name));
-    let at = resources.iter().position(|name| few(&name));
+/// The first extended resource or driver of devices of which a node has a few pieces. Drivers are after the resources.
+fn slots(resources: &[Symbol], allocatable: &[i64]) -> i64 {
+    let in_pieces = |at: usize| resources.get(at).is_none_or(|name| is_extended(name));
+    let few = |(at, all): (usize, &i64)| in_pieces(at) && (1..=MOST_SLOTS).contains(all);
+    let at = allocatable.iter().enumerate().position(few);
     at.and_then(|at| i64::try_from(at).ok()).unwrap_or(-1)
 }
 

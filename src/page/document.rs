@@ -34,7 +34,7 @@ pub struct BayPlan {
     pub answer: Vec<String>,
     /// How many pending pods end in each state.
     pub totals: Value,
-    /// The names of resources, in the order of the columns of amounts.
+    /// The names of resources, then of drivers of devices, in the order of the columns of amounts.
     pub resources: Vec<String>,
     /// Texts of the columns.
     pub strings: Vec<String>,
@@ -72,7 +72,7 @@ pub struct NodeColumns {
     pub requested: Vec<Vec<i64>>,
     /// The resource of which the smallest share is free.
     pub scarcest: Vec<i64>,
-    /// The extended resource whose pieces are drawn one by one.
+    /// The extended resource, or the driver of devices, whose pieces are drawn one by one.
     pub slots: Vec<i64>,
     /// Taints, as texts.
     pub taints: Vec<Vec<i64>>,

@@ -10,6 +10,7 @@
 mod anonymous;
 mod cluster;
 mod decided;
+mod devices;
 mod document;
 mod explained;
 mod file;

@@ -212,7 +212,7 @@ shapes! {
         "focus" "int?" "the row of the pod that was named"
         "answer" "[string]" "the first lines of the commands"
         "totals" "Totals" "how many pending pods end in each state"
-        "resources" "[string]" "resources, in the order of amounts"
+        "resources" "[string]" "resources, then drivers of devices, in the order of amounts"
         "strings" "[string]" "texts, which columns name by their places"
         "nodes" "NodeColumns" "the nodes; a row is a place in these columns, from 0"
         "pods" "PodColumns" "the pods, those that were pending first"
@@ -236,7 +236,7 @@ shapes! {
         "allocatable" "[[int]]" "for each resource a column of amounts"
         "requested" "[[int]]" "for each resource a column of what pods request"
         "scarcest" "[int]" "the resource of which the smallest share is free; -1: the node has none"
-        "slots" "[int]" "the extended resource of which it has a few pieces; -1: none"
+        "slots" "[int]" "the extended resource, or the driver of devices, of which it has a few pieces; -1: none"
         "taints" "[[int]]" "taints: texts"
         "labels" "[LabelColumn]" "for each label key a column"
     }
@@ -682,7 +682,14 @@ shapes! {
         "refusals" "[Refusal]" "every reason against it"
         "policyRules" "[PolicyRule]" "each filter statement of policies"
         "onceChosen" "StatementRefusal?" "the statement that refuses the pod once the node is chosen"
+        "devices" "[DeviceOffer]?" "the devices of the node among which claims of the pod choose"
         "evictions" "[EvictionRule]?" "what rules about evictions say of the node and its pods"
+    }
+    DeviceOffer {
+        "name" "string" "`DRIVER/POOL/DEVICE`"
+        "by" "string" "the claim and its request"
+        "fits" "bool" "whether the pod gets the device on this node, or could"
+        "outcome" "string" "why or why not, in words"
     }
     EvictionRule {
         "rule" "string" "`POLICY/victim`, `POLICY/protect`, `POLICY/never` or `POLICY/guard`"

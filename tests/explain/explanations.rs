@@ -122,15 +122,40 @@ fn kubectl(objects: &mut [Value], command: &str) {
     }
 }
 
+/// Does in a claim what the patch says: `In the request gpu of ResourceClaim mine, set `count: 1`, …`.
+fn edit_claim(objects: &mut [Value], text: &str) {
+    let after = |word: &str| {
+        let rest = text.split(word).nth(1).unwrap();
+        rest.split([' ', ',']).next().unwrap().to_owned()
+    };
+    let (request, claim) = (after(" the request "), after("ResourceClaim "));
+    let what: Value = serde_saphyr::from_str(text.split('`').nth(1).unwrap()).unwrap();
+    let is_it = |of: &&mut Value| of["kind"] == "ResourceClaim" && of["metadata"]["name"] == *claim;
+    let claim = objects.iter_mut().find(is_it).unwrap();
+    let requests = claim["spec"]["devices"]["requests"].as_array_mut().unwrap();
+    let request = requests.iter_mut().find(|of| of["name"] == *request).unwrap();
+    match what.get("count") {
+        Some(count) => request["exactly"]["count"] = count.clone(),
+        None => request["exactly"]["tolerations"] = json!([what]),
+    }
+}
+
 /// Makes the patch of `--fix N -o json` in the objects, as kubectl would.
 fn apply(objects: &mut [Value], pod: &str, fix: &Value) {
     let named = objects.iter_mut().find(|of| of["kind"] == "Pod" && of["metadata"]["name"] == pod).unwrap();
     if !fix["manifestPatch"].is_null() {
         merge(named, &fix["manifestPatch"]);
     }
-    if fix["byHand"].as_array().is_some_and(|by_hand| !by_hand.is_empty()) {
+    let (claims, by_hand): (Vec<&str>, Vec<&str>) = fix["byHand"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(Value::as_str)
+        .partition(|of| of.contains("ResourceClaim"));
+    if !by_hand.is_empty() {
         named["spec"]["containers"][0]["ports"][0].as_object_mut().unwrap().remove("hostPort");
     }
+    claims.into_iter().for_each(|claim| edit_claim(objects, claim));
     for command in fix["commands"].as_array().unwrap() {
         kubectl(objects, command.as_str().unwrap());
     }

@@ -157,6 +157,9 @@ impl Fix {
                 let _ = writeln!(text, "# Instead of this node it can be {}{more}.", escape::line(&shown));
             }
         }
+        for claim in &self.patch.claims {
+            let _ = writeln!(text, "# {}.", escape::line(claim));
+        }
         for by_hand in &self.patch.by_hand {
             let _ = writeln!(text, "# In the manifest, {by_hand}.");
         }
@@ -239,7 +242,9 @@ impl Fix {
             "apiVersion": "bayplan.dev/v1", "kind": "Fix", "pod": format!("{}/{}", self.namespace, self.pod),
             "number": self.number, "what": self.what, "effect": self.effect,
             "manifestPatch": self.patch.manifest, "inPlace": self.patch.in_place,
-            "commands": self.patch.commands, "byHand": self.patch.by_hand, "policies": policies,
+            "commands": self.patch.commands,
+            "byHand": self.patch.by_hand.iter().chain(&self.patch.claims).collect::<Vec<_>>(),
+             "policies": policies,
         })
     }
 }

@@ -1,11 +1,11 @@
 //! `explain --node NAME`: one node, every rule that refuses it, with the values that each sub-expression had.
 
 use super::{evictions, refusals, tree};
-use crate::cli::output::{Output, Style};
+use crate::cli::output::{Column, Output, Style, Table, count};
 use crate::cli::setup::Setup;
 use crate::dry_run::told::{Told, applying, judges_nodes, refused_before_nodes, refused_late};
-use crate::explain::{Explanation, NodeExplanation};
-use crate::framework::Framework;
+use crate::explain::{Explanation, NodeExplanation, offers};
+use crate::framework::{Framework, Offer};
 use crate::lang::eval::context::EvalContext;
 use crate::lang::eval::trace::{Reach, StatementTrace, trace};
 use crate::lang::policy_set::{CompiledPolicy, PolicySet};
@@ -22,7 +22,7 @@ pub(crate) struct Subject<'a> {
     /// The policies of the pod's profile, with its arguments.
     pub policies: &'a PolicySet,
     /// The plugins of the pod's profile.
-    pub framework: &'a Framework,
+    pub framework: &'a Arc<Framework>,
     /// The explanation of all nodes.
     pub explanation: &'a Explanation,
     /// The cluster without the pod.
@@ -49,6 +49,11 @@ impl<'a> Subject<'a> {
         let mut applying = applying(self.policies, self.context());
         applying.retain(|policy| judges_nodes(policy, self.context()));
         applying
+    }
+
+    /// What a node offers to the pod, such as devices.
+    fn offers(&self, node: NodeInfo<'a>) -> Vec<Offer> {
+        offers(self.framework, self.snapshot, self.pod, self.now, node)
     }
 
     /// How many rules run on a node: the filters of plugins, and each filter of a policy.
@@ -181,6 +186,7 @@ pub(crate) fn text(
             account_text(subject, account, out, &mut text);
         }
     }
+    text.push_str(&offers_text(&subject.offers(info), all, out));
     for account in evictions {
         account.text(sources, out, &mut text);
     }
@@ -195,6 +201,29 @@ pub(crate) fn text(
         let _ = writeln!(text, "\n  {}", out.part(&format!("{passed}{room}")));
     }
     Some(text)
+}
+
+/// How many rows of devices are shown without `--all`.
+const OFFERS: usize = 16;
+
+/// A row for each device.
+fn offers_text(offers: &[Offer], all: bool, out: &Output) -> String {
+    if offers.is_empty() {
+        return String::new();
+    }
+    let columns = [Column::words("DEVICE"), Column::words("FOR"), Column::words("RESULT")];
+    let mut table = Table::new(&columns);
+    table.indent = 2;
+    let shown = if all || offers.len() <= OFFERS { offers.len() } else { OFFERS - 1 };
+    for offer in offers.iter().take(shown) {
+        let style = if offer.fits { Style::Good } else { Style::Plain };
+        let cells = [(Style::Name, &offer.name), (Style::Plain, &offer.by), (style, &offer.outcome)];
+        table.row(cells.map(|(style, text)| (style, text.clone())));
+    }
+    if shown < offers.len() {
+        table.row([(Style::Dim, format!("{} others (--all)", count(offers.len() - shown)))]);
+    }
+    format!("\n{}", table.draw(out))
 }
 
 /// The statement that refuses the pod once this node is chosen.
@@ -286,6 +315,10 @@ pub(crate) fn json(subject: &Subject, name: &str, evictions: &[evictions::Evicti
     let mut json = json!({"name": name, "refusals": explained.refusals, "policyRules": rules});
     if let (Some(json), Some(late)) = (json.as_object_mut(), late) {
         json.insert("onceChosen".to_owned(), late);
+    }
+    let offers = subject.offers(info);
+    if let (Some(json), false) = (json.as_object_mut(), offers.is_empty()) {
+        json.insert("devices".to_owned(), json!(offers));
     }
     if let (Some(json), false) = (json.as_object_mut(), evictions.is_empty()) {
         let told = evictions.iter().map(|account| account.json(sources)).collect::<Vec<_>>();

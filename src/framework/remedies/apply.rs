@@ -1,7 +1,8 @@
 //! What an [`Edit`] does to a pod and to the node under evaluation.
 
-use super::{CORDONED, Edit, EditOwner, json};
-use bayplan_model::{Change, Labels, Node, NodeId, PodInfo, Snapshot, Symbol};
+use super::{CORDONED, DevicesOf, Edit, EditOwner, json};
+use bayplan_model::objects::devices::{DeviceRequest, DeviceToleration};
+use bayplan_model::{Change, Labels, Node, NodeId, PodInfo, PodKey, ResourceClaim, Snapshot, Symbol};
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -10,7 +11,7 @@ impl Edit {
     /// it would have in the cluster. Edits of nodes and policies leave the pod as it is. `None` for a pod whose JSON is
     /// not kept, and where the API server would refuse the edited one.
     pub fn edited_pod(pod: &PodInfo, edits: &[Edit]) -> Option<PodInfo> {
-        if edits.iter().all(|edit| edit.owner() != EditOwner::Pod) {
+        if edits.iter().all(|edit| edit.owner() != EditOwner::Pod || edit.changes_claim()) {
             return Some(pod.clone());
         }
         let mut object = Value::clone(pod.raw.as_deref()?);
@@ -52,9 +53,7 @@ impl Edit {
         if *self == Edit::PodsEnd {
             let ended: Vec<_> =
                 info.pods().filter(|pod| !restarts_at_once(pod)).map(|pod| pod.key.clone()).collect();
-            for pod in ended {
-                fork.apply(Change::PodRemoved { pod });
-            }
+            end(fork, ended);
             return;
         }
         let mut node = Node::clone(info.node());
@@ -63,16 +62,31 @@ impl Edit {
         }
     }
 
-    /// What happens everywhere while the pod waits: pods that hold the resource end, those of DaemonSets aside.
+    /// What happens wherever the pod goes: its claim has another request, or while it waits pods that hold the resource end,
+    /// those of DaemonSets aside.
     pub fn apply_everywhere(&self, fork: &mut Snapshot) {
-        let Edit::ComesFree { resource, .. } = self else { return };
+        let resource = match self {
+            Edit::ComesFree { resource, .. } => resource,
+            Edit::TolerateDevice { of, taint } => {
+                let toleration = DeviceToleration {
+                    key: taint.key.clone(),
+                    operator: Symbol::new("Equal"),
+                    value: taint.value.clone(),
+                    effect: taint.effect.clone(),
+                    toleration_seconds: None,
+                };
+                return edit_request(fork, of, |request| request.tolerations.push(toleration.clone()));
+            }
+            Edit::DeviceCount { of, to, .. } => {
+                return edit_request(fork, of, |request| request.set_count(*to));
+            }
+            _ => return,
+        };
         let any = resource.as_str() == "pods";
         let holds = |pod: &PodInfo| (any || pod.requests.get(resource) > 0) && !restarts_at_once(pod);
         let placed = fork.pods().filter(|entry| entry.placed.is_some() && holds(&entry.pod));
         let ended: Vec<_> = placed.map(|entry| entry.pod.key.clone()).collect();
-        for pod in ended {
-            fork.apply(Change::PodRemoved { pod });
-        }
+        end(fork, ended);
     }
 
     /// Makes the edit on a node object and on its JSON. Whether it is an edit of the object.
@@ -93,6 +107,43 @@ impl Edit {
         }
         true
     }
+}
+
+/// Ends pods. Claims that no other pod uses lose their devices, as the controller of claims does it.
+fn end(fork: &mut Snapshot, ended: Vec<PodKey>) {
+    let uids: Vec<Symbol> =
+        ended.iter().filter_map(|pod| fork.pod(pod)).map(|entry| entry.pod.uid.clone()).collect();
+    for pod in ended {
+        fork.apply(Change::PodRemoved { pod });
+    }
+    let is_freed = |claim: &&Arc<ResourceClaim>| {
+        let users = &claim.reserved_for;
+        claim.allocation.is_some() && !users.is_empty() && users.iter().all(|user| uids.contains(&user.uid))
+    };
+    let freed: Vec<_> = fork.objects::<ResourceClaim>().filter(is_freed).cloned().collect();
+    for claim in freed {
+        let claim = ResourceClaim { allocation: None, reserved_for: Arc::new([]), ..(*claim).clone() };
+        fork.apply(Change::ObjectSeen { object: Arc::new(claim) });
+    }
+}
+
+/// Changes a request of a claim.
+fn edit_request(fork: &mut Snapshot, of: &DevicesOf, change: impl Fn(&mut DeviceRequest)) {
+    let Some(claim) = fork.object::<ResourceClaim>(&of.namespace, &of.claim) else { return };
+    let mut claim = ResourceClaim::clone(claim);
+    let mut requests = claim.requests.to_vec();
+    for request in &mut requests {
+        if let Some(exactly) = request.exactly.as_mut().filter(|_| request.name == of.request) {
+            change(&mut exactly.device);
+        }
+        for alternative in &mut request.first_available {
+            if format!("{}/{}", request.name, alternative.name) == *of.request {
+                change(&mut alternative.device);
+            }
+        }
+    }
+    claim.requests = requests.into();
+    fork.apply(Change::ObjectSeen { object: Arc::new(claim) });
 }
 
 /// Labels with another value under a key, or without the key.

@@ -1,6 +1,7 @@
 //! [`Edit`]: a change of a pod or a node that may help against a refusal.
 
 use super::words;
+use bayplan_model::objects::devices::DeviceTaint;
 use bayplan_model::{HostPort, Symbol, Taint};
 use serde::Serialize;
 use std::fmt;
@@ -196,6 +197,22 @@ pub enum Edit {
         /// The value.
         value: Option<Arc<str>>,
     },
+    /// A request of a claim of the pod tolerates a taint of devices.
+    TolerateDevice {
+        /// The request.
+        of: DevicesOf,
+        /// The taint.
+        taint: DeviceTaint,
+    },
+    /// A request of a claim of the pod is for fewer devices.
+    DeviceCount {
+        /// The request.
+        of: DevicesOf,
+        /// How many devices it is for.
+        from: i64,
+        /// How many it is for after the edit.
+        to: i64,
+    },
     /// The node has this value under a label key, or no such label.
     NodeLabel {
         /// The key.
@@ -221,6 +238,23 @@ pub enum Edit {
         /// How much of it, in base units.
         amount: i64,
     },
+}
+
+/// Names a request of a claim.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct DevicesOf {
+    /// The namespace of the claim, which is that of the pod.
+    pub namespace: Symbol,
+    /// The claim.
+    pub claim: Symbol,
+    /// `request`, or `request/alternative`.
+    pub request: Symbol,
+}
+
+impl fmt::Display for DevicesOf {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "claim {}, request {}", self.claim, self.request)
+    }
 }
 
 /// What an exception is from: a policy, or one of its rules.
@@ -257,7 +291,9 @@ impl Edit {
             | Edit::MaxSkew { .. }
             | Edit::SpreadAnyway { .. }
             | Edit::PodLabel { .. }
-            | Edit::PodAnnotation { .. } => EditOwner::Pod,
+            | Edit::PodAnnotation { .. }
+            | Edit::TolerateDevice { .. }
+            | Edit::DeviceCount { .. } => EditOwner::Pod,
             Edit::NodeLabel { .. } | Edit::RemoveTaint(_) | Edit::Uncordon { .. } => EditOwner::Node,
             Edit::Except(_) => EditOwner::Policy,
             Edit::PodsEnd | Edit::ComesFree { .. } => EditOwner::Wait,
@@ -267,6 +303,11 @@ impl Edit {
     /// Whether it changes the node under evaluation.
     pub fn changes_node(&self) -> bool {
         self.owner() == EditOwner::Node || *self == Edit::PodsEnd
+    }
+
+    /// Whether it changes a claim of the pod, and not the pod itself.
+    pub fn changes_claim(&self) -> bool {
+        matches!(self, Edit::TolerateDevice { .. } | Edit::DeviceCount { .. })
     }
 
     /// Whether it happens while the pod waits.
@@ -282,6 +323,7 @@ impl Edit {
             Edit::MaxSkew { topology_key, from, .. } => {
                 Edit::MaxSkew { topology_key: topology_key.clone(), from: *from, to: 0 }
             }
+            Edit::DeviceCount { of, from, .. } => Edit::DeviceCount { of: of.clone(), from: *from, to: 0 },
             Edit::NodeLabel { key, .. } => Edit::NodeLabel { key: key.clone(), value: None },
             Edit::Uncordon { .. } => Edit::Uncordon { tainted: false },
             other => other.clone(),
@@ -290,7 +332,7 @@ impl Edit {
 
     /// Whether it has an amount that differs from node to node.
     pub fn has_amount(&self) -> bool {
-        matches!(self, Edit::Request { .. } | Edit::MaxSkew { .. })
+        matches!(self, Edit::Request { .. } | Edit::MaxSkew { .. } | Edit::DeviceCount { .. })
     }
 
     /// What the pod is excepted from.

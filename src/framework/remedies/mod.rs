@@ -12,5 +12,7 @@ mod json;
 mod patch;
 mod words;
 
-pub use edit::{CONDITION_TAINTS, CORDONED, Edit, EditOwner, Exempted, describes_machine, is_of_lifecycle};
+pub use edit::{
+    CONDITION_TAINTS, CORDONED, DevicesOf, Edit, EditOwner, Exempted, describes_machine, is_of_lifecycle,
+};
 pub use patch::Patch;

@@ -1,7 +1,7 @@
 //! The [`Patch`] that makes edits: a strategic merge patch of the pod, and kubectl commands.
 
-use super::{CORDONED, Edit, words};
-use bayplan_model::{Container, PodInfo, Symbol, amount};
+use super::{CORDONED, DevicesOf, Edit, words};
+use bayplan_model::{ClaimSource, Container, PodInfo, Symbol, amount};
 use serde_json::{Map, Value, json};
 
 /// How edits are made with kubectl.
@@ -15,6 +15,8 @@ pub struct Patch {
     pub commands: Vec<String>,
     /// What no patch can say: changes of fields that must be found in the manifest.
     pub by_hand: Vec<String>,
+    /// What to do in a claim or the template of one.
+    pub claims: Vec<String>,
 }
 
 impl Patch {
@@ -59,6 +61,15 @@ impl Patch {
                 Edit::PodAnnotation { key, value } => {
                     patch.commands.push(of_pod("annotate", pod, key, value.as_deref()));
                 }
+                Edit::TolerateDevice { of, taint } => {
+                    let value = match taint.value.is_empty() {
+                        true => String::from("operator: Exists"),
+                        false => format!("value: {:?}", taint.value.as_str()),
+                    };
+                    let entry = format!("{{key: {}, {value}, effect: {}}}", taint.key, taint.effect);
+                    patch.claim(pod, of, &format!("add the toleration `{entry}`"));
+                }
+                Edit::DeviceCount { of, to, .. } => patch.claim(pod, of, &format!("set `count: {to}`")),
                 Edit::NodeLabel { .. } | Edit::RemoveTaint(_) | Edit::Uncordon { .. } => {
                     patch.commands.extend(of_node(edit, node.unwrap_or("NODE")));
                 }
@@ -76,6 +87,22 @@ impl Patch {
         }
         patch.manifest = (!spec.is_empty()).then(|| json!({"spec": spec}));
         patch
+    }
+
+    /// What to do in a request of a claim. The spec of a claim that exists cannot be changed.
+    fn claim(&mut self, pod: &PodInfo, of: &DevicesOf, what: &str) {
+        let DevicesOf { claim, request, .. } = of;
+        let made = pod.generated_claims().0.iter().find(|(_, name)| name.as_ref() == Some(claim));
+        let entries = pod.devices().map_or(&[][..], |devices| &devices.claims);
+        let entry = made.and_then(|(entry, _)| entries.iter().find(|of| of.name == *entry));
+        self.claims.push(match entry.map(|entry| &entry.source) {
+            Some(ClaimSource::Template(template)) => {
+                format!("In the request {request} of ResourceClaimTemplate {template}, {what}")
+            }
+            _ => format!(
+                "In the request {request} of ResourceClaim {claim}, {what}, and create the claim again"
+            ),
+        });
     }
 
     fn drop_required(&mut self, kind: &str, spec: &mut Map<String, Value>) {

@@ -35,6 +35,11 @@ impl Edit {
             Edit::PodLabel { key, value: None } => format!("remove the label {key}"),
             Edit::PodAnnotation { key, value: Some(value) } => format!("set the annotation {key}={value}"),
             Edit::PodAnnotation { key, value: None } => format!("remove the annotation {key}"),
+            Edit::TolerateDevice { of, taint } => format!("tolerate {taint} of devices ({of})"),
+            Edit::DeviceCount { of, from, to } => {
+                let devices = if *to == 1 { "device" } else { "devices" };
+                format!("request {to} {devices} instead of {from} ({of})")
+            }
             Edit::NodeLabel { key, value: Some(value) } => format!("label {which} {key}={value}"),
             Edit::NodeLabel { key, value: None } => format!("remove the label {key} from {which}"),
             Edit::RemoveTaint(of) => format!("remove the taint {} from {which}", taint(of)),

@@ -36,8 +36,8 @@ mod tests;
 
 use args::Args;
 use bayplan_devices::DeviceSelectors;
-use bayplan_framework::{ArgsError, Features, Handle, Need, Plugin, Reads, Status, Tree};
-use bayplan_model::{DeviceIndex, Index, IndexKey, Kind, Kinds};
+use bayplan_framework::{ArgsError, Edit, Features, Handle, Need, Plugin, Reads, Status, Tree};
+use bayplan_model::{DeviceIndex, Index, IndexKey, Kind, Kinds, NodeInfo};
 use gates::Gates;
 use std::sync::Arc;
 
@@ -83,6 +83,9 @@ impl Plugin for DynamicResources {
     }
     fn indexes(&self) -> Vec<(IndexKey, Box<dyn Index>)> {
         vec![(DeviceIndex::key(), Box::new(DeviceIndex::default()))]
+    }
+    fn remedies(&self, h: &Handle, node: Option<NodeInfo>) -> Vec<Edit> {
+        node.map_or_else(Vec::new, |node| self.edits_for(h, node))
     }
     bayplan_framework::serves!(
         PreEnqueue,

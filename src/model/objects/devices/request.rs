@@ -141,6 +141,11 @@ impl DeviceRequest {
         Self { device_class_name: class, count: Some(count), ..Self::default() }
     }
 
+    /// Requests so many devices; of the mode `ExactCount`.
+    pub fn set_count(&mut self, count: i64) {
+        self.count = Some(count);
+    }
+
     /// How many devices it takes.
     pub fn mode(&self) -> AllocationMode {
         match self.allocation_mode.as_str() {

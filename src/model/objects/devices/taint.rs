@@ -3,9 +3,10 @@
 use super::super::read::or_default;
 use crate::symbol::Symbol;
 use serde::{Deserialize, Serialize};
+use std::fmt;
 
 /// A taint of a device.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Deserialize)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct DeviceTaint {
     /// `key`.
@@ -60,5 +61,16 @@ impl DeviceToleration {
                 "Exists" => true,
                 _ => false,
             }
+    }
+}
+
+/// `key=value:effect`
+impl fmt::Display for DeviceTaint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { key, value, effect } = self;
+        match value.is_empty() {
+            true => write!(f, "{key}:{effect}"),
+            false => write!(f, "{key}={value}:{effect}"),
+        }
     }
 }

@@ -16,6 +16,7 @@ pub(super) struct Asked {
     /// The position among the claims that are to be allocated.
     pub(super) claim_at: usize,
     claim: String,
+    claim_name: Symbol,
     /// `request`, or `request/alternative`.
     pub(super) request: Symbol,
     /// The extended resource for which the claim is made, if it is one of these.
@@ -58,6 +59,11 @@ impl Asked {
             AllocationMode::All => format!("all devices of class {class}"),
             AllocationMode::Unknown(mode) => format!("devices of class {class} ({mode})"),
         }
+    }
+
+    /// The name of the claim, if a person wrote what it requests.
+    pub(super) fn written_claim(&self) -> Option<&Symbol> {
+        self.resource.is_none().then_some(&self.claim_name)
     }
 
     /// How many devices are offered to the node.
@@ -113,6 +119,7 @@ pub(super) fn of(
                 asked.push(Asked {
                     claim_at,
                     claim: full_name(claim),
+                    claim_name: claim.metadata.name.clone(),
                     resource: mapping.map(|mapping| mapping.resource.clone()),
                     device: device.clone(),
                     constraints: claim.constraints.clone(),

@@ -3,11 +3,14 @@
 //!
 //! - `asked.rs`: each request with the devices that serve it and those that do not
 //! - `words.rs`: why devices do not serve a request, in words; `values.rs`: the values that a selector reads
-//! - `unavailable.rs`: allocated claims
+//! - `unavailable.rs`: allocated claims; `remedies.rs`: what may help
 //!
 //! Nothing here decides.
 
 mod asked;
+mod remedies;
+#[cfg(test)]
+mod tests;
 mod unavailable;
 mod values;
 mod words;

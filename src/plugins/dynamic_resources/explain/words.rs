@@ -4,7 +4,7 @@ use super::asked::Asked;
 use super::unavailable::users;
 use super::values::{Read, read};
 use bayplan_devices::{Refusal, RefusedDevice};
-use bayplan_model::objects::devices::{Device, DeviceId, DeviceTaint};
+use bayplan_model::objects::devices::{Device, DeviceId};
 use bayplan_model::{DeviceIndex, Holder, ResourceClaim, Snapshot};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ fn key(of: &Refusal) -> Key {
         Refusal::Picked => (1, String::new()),
         Refusal::Class { selector, .. } => (2, selector.to_string()),
         Refusal::Selector { selector, .. } => (3, selector.to_string()),
-        Refusal::Taint(taint) => (4, shown(taint)),
+        Refusal::Taint(taint) => (4, taint.to_string()),
         Refusal::Constraint(attribute) => (5, attribute.to_string()),
         Refusal::Capacity { name, .. } => (6, name.to_string()),
         Refusal::NoCapacity(name) => (7, name.to_string()),
@@ -44,7 +44,7 @@ fn key(of: &Refusal) -> Key {
 }
 
 impl Words<'_> {
-    /// `1 of 8 devices fits, 2 are taken by claim a/b (pod p), 5 do not match …`
+    /// `1 of 8 devices (5 do not match …; 2 are taken by claim a/b for pod p)`
     pub(super) fn of_all(&self, asked: &Asked) -> String {
         let mut groups: BTreeMap<Key, Vec<&RefusedDevice>> = BTreeMap::new();
         for of in &asked.refused {
@@ -52,31 +52,21 @@ impl Words<'_> {
         }
         let mut groups: Vec<Vec<&RefusedDevice>> = groups.into_values().collect();
         groups.sort_by_key(|group| std::cmp::Reverse(group.len()));
-        let mut counted: Vec<(usize, String)> = Vec::new();
-        match asked.fitting.len() {
-            0 => {}
-            1 => counted.push((1, String::from("fits"))),
-            many => counted.push((many, String::from("fit"))),
-        }
-        counted.extend(groups.iter().map(|group| (group.len(), self.group(asked, group))));
-        let total = asked.total();
-        let mut parts: Vec<String> = Vec::new();
-        for (at, (count, words)) in counted.into_iter().enumerate() {
-            parts.push(match at {
-                0 if total > 1 => format!("{count} of {total} devices {words}"),
-                0 => format!("the only device {words}"),
-                _ => format!("{count} {words}"),
-            });
-        }
-        if total == 0 {
-            parts.push(String::from("no device is offered"));
-        }
-        parts.extend(asked.incomplete.iter().map(|pool| format!("slices of pool {pool} are missing")));
-        parts.extend(asked.invalid.iter().map(|pool| format!("slices of pool {pool} contradict each other")));
-        parts.join(", ")
+        let counted = groups.iter().map(|group| format!("{} {}", group.len(), self.group(asked, group)));
+        let mut why: Vec<String> = counted.collect();
+        why.extend(asked.incomplete.iter().map(|pool| format!("slices of pool {pool} are missing")));
+        why.extend(asked.invalid.iter().map(|pool| format!("slices of pool {pool} contradict each other")));
+        let fit = match (asked.fitting.len(), asked.total()) {
+            (_, 0) => String::from("none"),
+            (0, 1) => String::from("none of 1 device"),
+            (0, total) => format!("none of {total} devices"),
+            (fit, 1) => format!("{fit} of 1 device"),
+            (fit, total) => format!("{fit} of {total} devices"),
+        };
+        if why.is_empty() { fit } else { format!("{fit} ({})", why.join("; ")) }
     }
 
-    /// `is taken by claim a/b (pod p)`
+    /// `is taken by claim a/b for pod p`
     pub(super) fn of_one(&self, asked: &Asked, of: &RefusedDevice) -> String {
         self.group(asked, &[of])
     }
@@ -103,7 +93,7 @@ impl Words<'_> {
                 let words = self.selector(expression.as_ref(), group);
                 format!("{} not match {words}", verb("does", "do"))
             }
-            Refusal::Taint(taint) => format!("{} the taint {}", verb("has", "have"), shown(taint)),
+            Refusal::Taint(taint) => format!("{} the taint {}", verb("has", "have"), taint),
             Refusal::Constraint(attribute) => {
                 let mut distinct = asked.constraints.iter().filter_map(|of| of.distinct_attribute.as_ref());
                 let (verb, than) = match distinct.any(|of| of == attribute) {
@@ -133,7 +123,7 @@ impl Words<'_> {
         }
     }
 
-    /// `claims a/b (pod p), c/d and 2 others`
+    /// `claims a/b for pod p, c/d and 2 others`
     fn holders(&self, group: &[&RefusedDevice]) -> String {
         let mut holders: Vec<&Holder> = Vec::new();
         for of in group {
@@ -153,7 +143,7 @@ impl Words<'_> {
     fn holder(&self, of: &Holder) -> String {
         let claim = self.snapshot.object::<ResourceClaim>(&of.namespace, &of.name);
         let users = claim.map(|claim| users(claim)).unwrap_or_default();
-        let users = if users.is_empty() { users } else { format!(" ({users})") };
+        let users = if users.is_empty() { users } else { format!(" for {users}") };
         format!("{}/{}{users}", of.namespace, of.name)
     }
 
@@ -170,7 +160,7 @@ impl Words<'_> {
         format!("{text}{}", self.values(&read(expression), group))
     }
 
-    /// ` (model is "y" on 4, "z" on 2)`
+    /// `, where model is "y" on 4, "z" on 2`
     fn values(&self, reads: &[Read], group: &[&RefusedDevice]) -> String {
         let mut parts = Vec::new();
         for read in reads {
@@ -196,7 +186,7 @@ impl Words<'_> {
             };
             parts.push(format!("{} is {values}", read.id));
         }
-        if parts.is_empty() { String::new() } else { format!(" ({})", parts.join("; ")) }
+        if parts.is_empty() { String::new() } else { format!(", where {}", parts.join(" and ")) }
     }
 
     fn device(&self, id: &DeviceId) -> Option<&Device> {
@@ -210,11 +200,4 @@ impl Words<'_> {
         }
         newest.map(|(_, device)| device)
     }
-}
-
-/// `k=v:NoSchedule`
-pub(super) fn shown(taint: &DeviceTaint) -> String {
-    let DeviceTaint { key, value, effect } = taint;
-    let value: String = if value.is_empty() { String::new() } else { format!("={value}") };
-    format!("{key}{value}:{effect}")
 }
