@@ -159,7 +159,8 @@ fn allocations(
             "claim": if special { EXTENDED.to_owned() } else { format!("{}/{name}", pod.namespace) },
             "allocation": allocation,
         });
-        if special {
+        // One without requests is of a node that serves all resources itself.
+        if special && !claim.requests.is_empty() {
             let requests = claim.requests.iter().map(|request| {
                 let exactly = request.exactly.as_ref().unwrap();
                 let bayplan::model::objects::devices::AllocationMode::ExactCount(count) =
