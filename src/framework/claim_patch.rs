@@ -92,3 +92,50 @@ impl ClaimPatch {
         Some(Object::Other(Arc::new(self.of(claim))))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::calls::ObjectPart;
+    use crate::{ApiCall, PatchBody};
+    use bayplan_model::{Kind, ObjectKey};
+
+    fn json(patch: ClaimPatch) -> Value {
+        let (kind, namespace) = (Kind::ResourceClaim, "ns".into());
+        let of = ObjectKey { kind, namespace, name: "x".into(), uid: "u".into() };
+        let body = PatchBody::Claim(patch);
+        assert!(!body.is_merge_patch() && !body.is_of_policy());
+        let call = ApiCall::Patch { of, part: ObjectPart::Status, version: None, body: body.clone() };
+        body.json(call.object(), Some("7"), "")
+    }
+
+    #[test]
+    fn patches_name_what_changes_and_nothing_else() {
+        let metadata = json!({"uid": "u", "resourceVersion": "7"});
+        let with = |more: Value| {
+            let mut metadata = metadata.clone();
+            metadata.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            json!({"metadata": metadata})
+        };
+        assert_eq!(json(ClaimPatch::Protected(true)), with(json!({"finalizers": [DELETE_PROTECTION]})));
+        let deletes = json!({"$deleteFromPrimitiveList/finalizers": [DELETE_PROTECTION]});
+        assert_eq!(json(ClaimPatch::Protected(false)), with(deletes));
+        let status = |patch: ClaimPatch| {
+            let json = json(patch);
+            assert_eq!(json["metadata"], metadata);
+            json["status"].clone()
+        };
+        let consumer = Consumer::pod(&"p".into(), &"u-p".into());
+        let pod = json!({"resource": "pods", "name": "p", "uid": "u-p"});
+        let reserved = ClaimPatch::Reserved { allocation: None, consumer: consumer.clone() };
+        assert_eq!(status(reserved), json!({"reservedFor": [pod]}));
+        let allocation = Allocation { allocation_timestamp: Some("t".into()), ..Allocation::default() };
+        let allocated = ClaimPatch::Reserved { allocation: Some(Arc::new(allocation)), consumer };
+        let expected = json!({"devices": {}, "allocationTimestamp": "t"});
+        assert_eq!(status(allocated), json!({"reservedFor": [pod], "allocation": expected}));
+        let none = json!({"allocation": null, "reservedFor": null, "devices": null});
+        assert_eq!(status(ClaimPatch::Deallocated), none);
+        let released = json!({"reservedFor": [{"$patch": "delete", "uid": "u-p"}]});
+        assert_eq!(status(ClaimPatch::Released("u-p".into())), released);
+    }
+}

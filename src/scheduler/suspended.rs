@@ -292,8 +292,8 @@ impl Scheduler {
             self.suspended = None;
             return self.queue.done(&key);
         }
-        let late = |attempt: &&Box<Attempt>| attempt.alarm().is_some_and(|at| at <= now);
-        while let Some(attempt) = self.suspended.as_ref().filter(late) {
+        let late = |attempt: &Attempt| attempt.alarm().is_some_and(|at| at <= now);
+        while let Some(attempt) = self.suspended.as_deref().filter(|attempt| late(attempt)) {
             let Some(ticket) = attempt.open.keys().next().copied() else { return };
             let error = CallError::Unknown(String::from("the extender did not answer"));
             self.extender_answered(ticket, Err(error), now, out);

@@ -111,6 +111,9 @@ fn by_spec(row: VersionRow, pod: &PodInfo) -> bool {
         | VersionRow::CounterSlicesOfNode
         | VersionRow::NewDeviceFields
         | VersionRow::ConfigOnce
+        | VersionRow::SkipNodeOperations
+        | VersionRow::SelectorAttributes
+        | VersionRow::SelectorCosts
         | VersionRow::DeviceLimitText
         | VersionRow::SelectorDeviceText => may_have_devices(pod),
         _ => false,

@@ -8,7 +8,7 @@
 //! - `claims.rs`: PreEnqueue, and the claims of a pod; `state.rs`: what an attempt knows of them
 //! - `pre_filter.rs`, `filter.rs`, `post_filter.rs`, `score.rs`: the extension points of these names
 //! - `extended.rs`: the claim of a pod's extended resources; `requests.rs`: what it requests
-//! - `reserve.rs`: assumptions; `bind.rs`: what is written; `conditions.rs`: devices that are prepared before the binding
+//! - `reserve.rs`: assumptions; `bind`: what is written; `conditions.rs`: devices that are prepared before the binding
 //! - `hints.rs`: which events may help
 //!
 //! These faults of upstream are not copied: consumed capacity that counts twice while a pod is being bound (1.37), a

@@ -3,32 +3,26 @@
 //! A claim that another client wrote meanwhile is read and written again. What was written stays: the next attempt finds
 //! the claim allocated.
 //!
-//! Source: `pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go`, `PreBind`, `bindClaim`;
-//! `extendeddynamicresources.go`, `createExtendedResourceClaimInAPI`, `patchPodExtendedResourceClaimStatus`.
+//! Source: `pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go`, `PreBind`, `bindClaim`.
 
-use super::claims::{self, full_name, key_of};
+mod prepare;
+mod special;
+
+use super::DynamicResources;
+use super::claims::full_name;
 use super::reserve::assumed;
 use super::state::{PodClaim, State};
-use super::{DynamicResources, conditions, extended};
-use bayplan_framework::Handle;
 use bayplan_framework::{
-    Actor, Answer, ApiCall, BindTask, CallError, ClaimPatch, EventType, ObjectPart, PatchBody, PluginEvent,
-    PreBind, PreFlight, Status, TaskPoll, Wake,
+    Actor, Answer, ApiCall, BindTask, CallError, ClaimPatch, Handle, ObjectPart, PatchBody, PreBind,
+    PreFlight, Status, TaskPoll, Wake,
 };
 use bayplan_model::objects::devices::{Allocation, Consumer};
-use bayplan_model::{ApiObject, Duration, NodeId, Object, ObjectKey, ResourceClaim, Symbol, Time, downcast};
+use bayplan_model::{ApiObject, Duration, NodeId, Object, ResourceClaim, Symbol, Time, downcast};
 use std::sync::Arc;
 
 /// How often a claim is written that others write too, and the pause before it is read again.
 const TRIES: u32 = 5;
 const PAUSE: Duration = Duration::from_millis(10);
-
-/// The pauses before the status of the pod is written again.
-const POD_PAUSES: [Duration; 3] =
-    [Duration::from_millis(10), Duration::from_millis(50), Duration::from_millis(250)];
-
-/// How often upstream looks at claims whose devices are being prepared; here watches show most changes earlier.
-const POLL: Duration = Duration::from_seconds(5);
 
 impl PreBind for DynamicResources {
     fn pre_flight(&self, h: &Handle, _: NodeId) -> Result<PreFlight, Status> {
@@ -191,50 +185,6 @@ impl Binding {
         }
     }
 
-    /// Creates the claim of extended resources.
-    fn create(&mut self, a: &mut Actor) -> Result<TaskPoll, Status> {
-        let pod = a.pod.clone();
-        let Some(state) = self.state(a) else { return Ok(TaskPoll::Done) };
-        let (Some(name), Some(requests)) = (state.made_name.clone(), state.requests.clone()) else {
-            return Err(failed(format!("extended resource claim not found for node {}", self.node)));
-        };
-        state.may_be_made = true;
-        self.step = Step::Create;
-        let object = Arc::new(extended::object(&pod, &name, &requests));
-        a.call(ApiCall::Create { of: key_of(&pod.namespace, &name), object });
-        Ok(PENDING)
-    }
-
-    fn created(&mut self, a: &mut Actor, answer: &Result<Answer, CallError>) -> Result<TaskPoll, Status> {
-        let (pod, at) = (a.pod.clone(), self.at);
-        let (uid, version) = match answer {
-            Ok(Answer::Created { uid, version }) => (uid, version),
-            Ok(_) => return Err(Status::error("the API server did not answer with the object")),
-            Err(error) => {
-                if let (CallError::Refused { .. }, Some(state)) = (error, self.state(a)) {
-                    state.may_be_made = false;
-                }
-                let namespace = &pod.namespace;
-                let text = error.message();
-                return Err(failed(format!("create claim for extended resources {namespace}/: {text}")));
-            }
-        };
-        let Some(state) = self.state(a) else { return Ok(TaskPoll::Done) };
-        let (Some(name), Some(requests)) = (&state.made_name, &state.requests) else {
-            return Ok(TaskPoll::Done);
-        };
-        let made = extended::read(extended::object(&pod, name, requests));
-        let Some(mut made) = made else { return Err(Status::error("the claim cannot be read")) };
-        (made.metadata.uid, made.metadata.version) = (uid.clone(), version.clone());
-        let made = Arc::new(made);
-        if let Some(of) = state.claims.get_mut(at) {
-            of.claim = made.clone();
-        }
-        self.claim = Some(made);
-        self.assume(a);
-        self.write(a)
-    }
-
     /// What the pod allocates to the claim.
     fn allocated(&self, a: &mut Actor) -> Option<Arc<Allocation>> {
         self.of(a)?.allocated
@@ -341,96 +291,5 @@ impl Binding {
         self.claim = Some(Arc::new(claim.clone()));
         self.assume(a);
         self.write(a)
-    }
-
-    /// Writes which claim has the devices of the extended resources of the pod.
-    fn write_pod(&mut self, a: &mut Actor) -> Result<TaskPoll, Status> {
-        let pod = a.pod.clone();
-        let requests = self.state(a).and_then(|state| state.requests.clone());
-        let mappings = requests.map(|requests| requests.mappings.clone()).unwrap_or_default();
-        if mappings.is_empty() {
-            let pod = pod.full_name();
-            return Err(failed(format!(
-                "nil or empty request mappings, no update of pod {pod} ExtendedResourceClaimStatus"
-            )));
-        }
-        let claim = self.claim.as_ref().map(|claim| claim.metadata.name.clone()).unwrap_or_default();
-        self.step = Step::Pod;
-        self.tries += 1;
-        a.call(ApiCall::Patch {
-            of: Object::Pod(pod).key(),
-            part: ObjectPart::Status,
-            version: None,
-            body: PatchBody::ExtendedClaim { claim, mappings },
-        });
-        Ok(PENDING)
-    }
-
-    fn pod_failed(&mut self, a: &mut Actor, error: &CallError) -> Result<TaskPoll, Status> {
-        let again = matches!(error, CallError::Unknown(_) | CallError::Refused { code: 409, .. });
-        let pauses = POD_PAUSES.get((self.tries as usize).saturating_sub(1));
-        match pauses.filter(|_| again) {
-            Some(wait) => {
-                self.step = Step::PodPause;
-                Ok(pause(a.now + *wait))
-            }
-            None => {
-                let (pod, text) = (a.pod.full_name(), error.message());
-                Err(failed(format!("update pod {pod} ExtendedResourceClaimStatus: {text}")))
-            }
-        }
-    }
-
-    /// Waits for devices that are prepared before the binding, if the pod has some.
-    fn begin_to_prepare(&mut self, a: &mut Actor) -> Result<TaskPoll, Status> {
-        let waits =
-            self.state(a).is_some_and(|state| state.claims.iter().any(|of| conditions::has_any(&of.claim)));
-        if !self.conditions || !waits {
-            return Ok(TaskPoll::Done);
-        }
-        let of = Object::Pod(a.pod.clone()).key();
-        a.event(PluginEvent {
-            of,
-            kind: EventType::Normal,
-            reason: Symbol::new("BindingConditionsPending"),
-            action: "Scheduling",
-            note: format!("waiting for binding conditions for device on node {}", self.node),
-        });
-        (self.step, self.until) = (Step::Prepare, Some(a.now + self.timeout));
-        self.prepare(a)
-    }
-
-    /// Looks at the claims in order, as the watch shows them, up to the first that is not ready.
-    fn prepare(&mut self, a: &mut Actor) -> Result<TaskPoll, Status> {
-        let (Some(mut state), Some(until)) = (self.state(a).cloned(), self.until) else {
-            return Ok(TaskPoll::Done);
-        };
-        let looked_at = self.look(&a.handle(), &mut state);
-        let watch: Vec<ObjectKey> = state.claims.iter().map(|of| of.claim.key()).collect();
-        a.slot().put(state);
-        match looked_at {
-            Err(text) => Err(failed(text)),
-            Ok(true) => Ok(TaskPoll::Done),
-            Ok(false) if a.now >= until => {
-                Err(failed(String::from("device binding timeout: context deadline exceeded")))
-            }
-            Ok(false) => Ok(TaskPoll::Pending { until: Some(until.min(a.now + POLL)), watch }),
-        }
-    }
-
-    fn look(&self, h: &Handle, state: &mut State) -> Result<bool, String> {
-        let now = h.snapshot.wall_clock(h.now);
-        for of in &mut state.claims {
-            let (namespace, name) = (&of.claim.metadata.namespace, &of.claim.metadata.name);
-            let claim = claims::claim(h.snapshot, namespace, name)
-                .ok_or_else(|| format!("could not find ResourceClaim {:?}", format!("{namespace}/{name}")))?;
-            of.claim = claim;
-            if !conditions::ready(&of.claim)? {
-                let name = &of.claim.metadata.name;
-                let late = conditions::is_late(&of.claim, self.timeout, now) && self.until > Some(h.now);
-                return if late { Err(format!("device binding timeout: claim={name}")) } else { Ok(false) };
-            }
-        }
-        Ok(true)
     }
 }
