@@ -14,6 +14,8 @@ mod plugins;
 mod checks;
 #[path = "simulation/controllers.rs"]
 mod controllers;
+#[path = "simulation/devices.rs"]
+mod devices;
 #[path = "simulation/endings.rs"]
 mod endings;
 #[path = "simulation/extenders.rs"]
@@ -131,14 +133,34 @@ fn invariants_hold_whatever_goes_wrong() {
             volumes: !policies && seed % 10 > 3,
             ..Options::default()
         };
-        if let Err(broken) = run(&moves(&options), &options) {
-            // The search below takes minutes where the world does not come to rest.
-            eprintln!("seed {seed}: {broken}");
-            let shortest = shortest(moves(&options), &options);
-            let last = run(&shortest, &options).unwrap_err();
-            let log: Vec<String> = shortest.iter().map(|one| format!("  {one:?}")).collect();
-            panic!("seed {seed}: {broken}\nshortest log, {} moves:\n{}\n{last}", log.len(), log.join("\n"));
-        }
+        report(&options);
+    }
+}
+
+/// Runs a seed; panics with the shortest log of moves that breaks an invariant.
+fn report(options: &Options) {
+    let Err(broken) = run(&moves(options), options) else { return };
+    let seed = options.seed;
+    // The search below takes minutes where the world does not come to rest.
+    eprintln!("seed {seed}: {broken}");
+    let shortest = shortest(moves(options), options);
+    let last = run(&shortest, options).unwrap_err();
+    let log: Vec<String> = shortest.iter().map(|one| format!("  {one:?}")).collect();
+    panic!("seed {seed}: {broken}\nshortest log, {} moves:\n{}\n{last}", log.len(), log.join("\n"));
+}
+
+#[test]
+fn no_device_is_given_twice() {
+    for seed in seeds() {
+        let options = Options {
+            seed,
+            devices: true,
+            twin: seed % 8 < 2,
+            preempts: seed % 3 == 1,
+            names: seed % 4 == 3,
+            ..Options::default()
+        };
+        report(&options);
     }
 }
 

@@ -2,7 +2,7 @@
 //! those of the server.
 
 use crate::moves::What;
-use crate::volumes;
+use crate::{devices, volumes};
 use crate::world::World;
 use bayplan::framework::{
     Actor, Answer, ApiCall, BindTask, Handle, Plugin, PreBind, PreFlight, Reads, Reserve, Status, TaskPoll,
@@ -61,7 +61,8 @@ fn draw(row: &KindRow, name: &str, uid: &str, with: u64) -> Object {
 impl World {
     /// Whether the scheduler watches a kind besides.
     pub(crate) fn watches(&self, kind: &Kind) -> bool {
-        self.options.objects || self.options.volumes && volumes::KINDS.contains(kind)
+        let devices = self.options.devices && devices::KINDS.contains(kind);
+        devices || self.options.objects || self.options.volumes && volumes::KINDS.contains(kind)
     }
 
     /// The kinds that the scheduler watches.

@@ -215,13 +215,11 @@ impl Binding {
                 return Ok(self.send(a, Step::Protect, ObjectPart::Object, ClaimPatch::Protected(true)));
             }
         }
+        if allocation.is_none() && claim.allocation.is_none() {
+            // The API server refuses the reservation of a claim that is not allocated.
+            return Err(failed(format!("claim {} got deallocated elsewhere in the meantime", self.name())));
+        }
         if self.conditions {
-            if allocation.is_none() && claim.allocation.is_none() {
-                return Err(failed(format!(
-                    "claim {} got deallocated elsewhere in the meantime",
-                    self.name()
-                )));
-            }
             // What is allocated already cannot be changed.
             if let Some(new) = allocation.as_mut().filter(|new| new.allocation_timestamp.is_none()) {
                 let now = a.handle().snapshot.wall_clock(a.now).to_rfc3339();
@@ -234,6 +232,10 @@ impl Binding {
     }
 
     fn send(&mut self, a: &mut Actor, step: Step, part: ObjectPart, patch: ClaimPatch) -> TaskPoll {
+        let at = self.at;
+        if let Some(of) = self.state(a).and_then(|state| state.claims.get_mut(at)) {
+            of.reserves = step == Step::Reserve;
+        }
         let Some(claim) = &self.claim else { return PENDING };
         let version = Some(claim.metadata.version.clone()).filter(|version| !version.is_empty());
         a.call(ApiCall::Patch { of: claim.key(), part, version, body: PatchBody::Claim(patch.clone()) });
