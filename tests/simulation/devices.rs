@@ -122,6 +122,18 @@ impl World {
         }));
     }
 
+    /// All classes are there, and pools are whole: a claim for all devices fails while a pool is being updated, and its pod is
+    /// tried again and again.
+    pub(crate) fn settle_devices(&mut self) {
+        (0..3).for_each(|at| self.put_device_class(at * 2 + 1));
+        for at in 0..5 {
+            let of = |part: &str| key(Kind::ResourceSlice, "", &format!("n{at}-{part}"));
+            if self.api.get(&of("counters")).is_some() != self.api.get(&of("devices")).is_some() {
+                self.put_slice(at);
+            }
+        }
+    }
+
     /// The devices of a node: some are left out.
     pub(crate) fn put_slice(&mut self, with: u64) {
         let node = format!("n{}", with % 5);
@@ -379,7 +391,8 @@ impl World {
                 let owner = claim.metadata.owners.iter().find(|owner| owner.controller);
                 let pod = owner.and_then(|owner| self.api.pods().find(|pod| pod.uid == owner.uid));
                 let Some(pod) = pod else { return Err(format!("26: {name} is left without its pod")) };
-                if pod.node_name.is_none() {
+                // That of a pod that is being deleted goes with it.
+                if pod.node_name.is_none() && !pod.is_terminating() {
                     return Err(format!("26: {} is not bound and has {name}", pod.name));
                 }
                 if let Some(other) = special.insert(pod.uid.clone(), name.clone()) {

@@ -10,7 +10,7 @@ use bayplan::framework::{
 };
 use bayplan::model::objects::projection::Projection;
 use bayplan::model::{
-    KINDS, Kind, KindName, KindRow, Labels, LookedUp, NodeId, Object, ObjectKey, Service, Snapshot, Symbol,
+    KINDS, Kind, KindName, KindRow, Labels, LookedUp, NodeId, Object, ObjectKey, ResourceClaim, Service, Snapshot, Symbol,
 };
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -141,6 +141,18 @@ impl World {
                     if assumption.written.is_none() && !s.is_binding(&assumption.by) {
                         return Err(format!("19: {:?} assumes {object:?}", assumption.by));
                     }
+                }
+            }
+        }
+        // Claims of extended resources are assumed before they are seen.
+        for claim in s.snapshot().objects::<ResourceClaim>() {
+            let key = bayplan::model::ApiObject::key(&**claim);
+            if s.snapshot().any_object_seen(&key).is_none() {
+                objects += 1;
+                let assumed = s.snapshot().assumptions(&key);
+                assumptions += assumed.len();
+                if let Some(of) = assumed.iter().find(|of| of.written.is_none() && !s.is_binding(&of.by)) {
+                    return Err(format!("19: {:?} assumes {key:?}", of.by));
                 }
             }
         }

@@ -454,7 +454,7 @@ impl World {
             self.api.put(node("n0").cpu("1").object());
         }
         if self.options.devices {
-            (0..3).for_each(|at| self.put_device_class(at * 2 + 1));
+            self.settle_devices();
         }
         self.rest()?;
         // A last change of one kind alone, so that nothing else wakes those whom it helps.
