@@ -110,7 +110,8 @@ impl World {
     /// A class comes, or goes.
     pub(crate) fn put_device_class(&mut self, with: u64) {
         let name = ["gpu", "shared", "part"][(with / 2 % 3) as usize];
-        if with.is_multiple_of(2) && (with / 8).is_multiple_of(3) {
+        // Without its class a plain Fit would serve the extended resource.
+        if name != "gpu" && with.is_multiple_of(2) && (with / 8).is_multiple_of(3) {
             self.api.delete(&key(Kind::DeviceClass, "", name));
             return;
         }
