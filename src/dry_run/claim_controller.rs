@@ -91,7 +91,8 @@ impl ClaimController {
                 api.pod(&claim.metadata.namespace, name).is_some_and(|pod| pod.uid == *uid)
             };
             let owners = claim.metadata.owners.iter().filter(|owner| owner.controller);
-            let gone = claim.reserved_for.iter().filter(|pod| !lives(&pod.name, &pod.uid)).map(|pod| &pod.uid);
+            let gone =
+                claim.reserved_for.iter().filter(|pod| !lives(&pod.name, &pod.uid)).map(|pod| &pod.uid);
             let gone = owners.filter(|pod| !lives(&pod.name, &pod.uid)).map(|pod| &pod.uid).chain(gone);
             let gone: BTreeSet<Symbol> = gone.cloned().collect();
             gone.iter().for_each(|uid| take_back(api, uid));

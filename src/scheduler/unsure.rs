@@ -71,7 +71,14 @@ impl Scheduler {
                 let timeout = self.options.request_timeout;
                 let until = now + timeout + timeout;
                 if let Some(mut binding) = self.bindings.take(pod) {
-                    binding.unsure.push(Unsure { object: key, version, creates, until, next: now, read: None });
+                    binding.unsure.push(Unsure {
+                        object: key,
+                        version,
+                        creates,
+                        until,
+                        next: now,
+                        read: None,
+                    });
                     self.bindings.put(binding);
                 }
             }

@@ -796,7 +796,8 @@ spec: {resourceClaims: [{name: gpu, resourceClaimTemplateName: one}], containers
     let path = file("devices.yaml", cluster.as_bytes());
     let ended = bayplan(&["dry-run", "--cluster", text(&path)]);
     assert_eq!(ended.status, 0, "{}{}", ended.out, ended.err);
-    let line = |pod: &str| ended.out.lines().find(|line| line.starts_with(pod)).unwrap_or_default().to_owned();
+    let line =
+        |pod: &str| ended.out.lines().find(|line| line.starts_with(pod)).unwrap_or_default().to_owned();
     assert!(line("first").starts_with("first   b"), "{}", ended.out);
     assert!(line("second").contains("cannot allocate all claims"), "{}", ended.out);
 }

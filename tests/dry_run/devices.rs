@@ -139,7 +139,8 @@ fn claims_by_name_and_from_templates_are_allocated() {
 
 #[test]
 fn devices_are_prepared_and_their_pods_bound() {
-    let prepared = json!([{"name": "d1", "bindingConditions": ["ready"], "bindingFailureConditions": ["broken"]}]);
+    let prepared =
+        json!([{"name": "d1", "bindingConditions": ["ready"], "bindingFailureConditions": ["broken"]}]);
     let objects = [node("n1"), class(json!(null)), slice("n1", prepared), claim("x"), pod("a", &["=x"])];
     let report = run(&objects);
     assert_eq!(ends(&report)["a"], "n1");
@@ -170,7 +171,8 @@ fn extended_resources_of_a_class_get_a_claim() {
 #[test]
 fn a_pod_that_is_evicted_gives_its_claims_back() {
     // It has the device through a claim of its own, and leaves the one that it shares to the other pod.
-    let owners = json!([{"apiVersion": "v1", "kind": "Pod", "name": "low", "uid": "low", "controller": true}]);
+    let owners =
+        json!([{"apiVersion": "v1", "kind": "Pod", "name": "low", "uid": "low", "controller": true}]);
     let allocated = |mut claim: Value, device: &str, pods: &[&str]| {
         let consumers = pods.iter().map(|pod| json!({"resource": "pods", "name": pod, "uid": pod}));
         let results = json!([{"request": "r", "driver": "d.ex", "pool": "n1", "device": device}]);
@@ -241,18 +243,22 @@ fn bad_input_about_devices_stops_nothing() {
     of_foreign["status"] =
         json!({"resourceClaimStatuses": [{"name": "e0", "resourceClaimName": "foreign-e0"}]});
     let slices = [
-        slice("n1", json!([
-            {"name": "negative", "consumesCounters": [{"counterSet": "cs", "counters": {"c": {"value": "-7"}}}]},
-            {"name": "typed", "attributes": {"kind": {"bool": true}, "size": {"version": "1.2.3"}}},
-            {"name": "typed", "attributes": {"kind": {"int": 7}}},
-            {"name": "empty", "attributes": {"kind": {}}, "capacity": {"mem": {"value": "-1Gi"}}},
-        ])),
+        slice(
+            "n1",
+            json!([
+                {"name": "negative", "consumesCounters": [{"counterSet": "cs", "counters": {"c": {"value": "-7"}}}]},
+                {"name": "typed", "attributes": {"kind": {"bool": true}, "size": {"version": "1.2.3"}}},
+                {"name": "typed", "attributes": {"kind": {"int": 7}}},
+                {"name": "empty", "attributes": {"kind": {}}, "capacity": {"mem": {"value": "-1Gi"}}},
+            ]),
+        ),
         foreign,
     ];
     let mut counter_slice = slice("n1", json!([]));
     counter_slice["metadata"]["name"] = json!("counters");
     counter_slice["spec"]["sharedCounters"] = counters;
-    let mut objects = vec![node("n1"), node("n2"), class(json!(null)), template(), counter_slice, own, of_foreign];
+    let mut objects =
+        vec![node("n1"), node("n2"), class(json!(null)), template(), counter_slice, own, of_foreign];
     objects.extend(slices);
     objects.extend([
         selects("typed", "device.attributes[\"d.ex\"].kind == \"x\""),

@@ -144,9 +144,7 @@ impl World {
             device.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
             device
         };
-        let consumes = |amount: i64| {
-            json!({"consumesCounters": [{"counterSet": "cs", "counters": {"c": {"value": amount.to_string()}}}]})
-        };
+        let consumes = |amount: i64| json!({"consumesCounters": [{"counterSet": "cs", "counters": {"c": {"value": amount.to_string()}}}]});
         let prepared = json!({"bindingConditions": ["ready"], "bindingFailureConditions": ["broken"]});
         let shared = json!({
             "allowMultipleAllocations": true, "capacity": {"mem": {"value": CAPACITY}},
@@ -181,7 +179,9 @@ impl World {
         let mut random = Random(with ^ 0xdead);
         let count = [0, 1, 1, 1, 2][random.below(5)];
         let entry = |at: usize, random: &mut Random| match random.below(3) {
-            0 => json!({"name": format!("e{at}"), "resourceClaimTemplateName": format!("t{}", random.below(3))}),
+            0 => {
+                json!({"name": format!("e{at}"), "resourceClaimTemplateName": format!("t{}", random.below(3))})
+            }
             _ => {
                 let claim = random.next() % CLAIMS;
                 json!({"name": format!("e{at}"), "resourceClaimName": format!("r{claim}")})
@@ -333,7 +333,10 @@ impl World {
                 let sum = counted.entry(&result.pool).or_default();
                 *sum += counters;
                 if *sum > COUNTER {
-                    return Err(format!("24: {sum} of the counter of {} are consumed, at last by {name}", result.pool));
+                    return Err(format!(
+                        "24: {sum} of the counter of {} are consumed, at last by {name}",
+                        result.pool
+                    ));
                 }
             }
         }
@@ -374,7 +377,8 @@ impl World {
                 let allocation = claim.allocation.as_ref();
                 let nodes = allocation.and_then(|allocation| allocation.node_selector.as_ref());
                 let labels = Labels::default();
-                let reaches = nodes.is_none_or(|nodes| nodes.selector.matches(node, &labels).unwrap_or(false));
+                let reaches =
+                    nodes.is_none_or(|nodes| nodes.selector.matches(node, &labels).unwrap_or(false));
                 if allocation.is_none() || !claim.is_reserved_for(&pod.uid) || !reaches {
                     return Err(format!("25: {} is bound to {node} with {claim:?}", pod.name));
                 }

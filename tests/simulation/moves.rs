@@ -357,8 +357,11 @@ impl World {
             What::ForeignBind => {
                 let (pod, node) = (self.pick(&Kind::Pod, with), self.pick(&Kind::Node, with / 64));
                 if let (Some(pod), Some(node)) = (pod, node) {
-                    let call =
-                        ApiCall::Bind { pod: pod.clone(), node: node.name.clone(), marks: Default::default() };
+                    let call = ApiCall::Bind {
+                        pod: pod.clone(),
+                        node: node.name.clone(),
+                        marks: Default::default(),
+                    };
                     if self.api.answer(&call, self.now, None).is_ok() {
                         self.bound_by_others(&pod);
                         self.not_ours_alone.insert(node.name);

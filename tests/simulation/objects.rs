@@ -2,15 +2,16 @@
 //! those of the server.
 
 use crate::moves::What;
-use crate::{devices, volumes};
 use crate::world::World;
+use crate::{devices, volumes};
 use bayplan::framework::{
     Actor, Answer, ApiCall, BindTask, Handle, Plugin, PreBind, PreFlight, Reads, Reserve, Status, TaskPoll,
     Wake,
 };
 use bayplan::model::objects::projection::Projection;
 use bayplan::model::{
-    KINDS, Kind, KindName, KindRow, Labels, LookedUp, NodeId, Object, ObjectKey, ResourceClaim, Service, Snapshot, Symbol,
+    KINDS, Kind, KindName, KindRow, Labels, LookedUp, NodeId, Object, ObjectKey, ResourceClaim, Service,
+    Snapshot, Symbol,
 };
 use serde_json::json;
 use std::collections::BTreeMap;

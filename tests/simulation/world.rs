@@ -1,6 +1,7 @@
 //! The world around the scheduler: server, watches, calls on their way, users, other schedulers, time. What happens in it
 //! is in `moves.rs`.
 
+use crate::devices::{self, Devices};
 use crate::endings::{Endings, ThrottledBind};
 use crate::evictions::{self, Chosen};
 use crate::extenders;
@@ -11,7 +12,6 @@ use crate::plugins::{Fragile, Gang, Labelled, Reader, Reserver, Slow, basics, fr
 use crate::rules::Rules;
 use crate::trials::END_OF_EXCEPTIONS;
 use crate::trials::{Trials, without_trials};
-use crate::devices::{self, Devices};
 use crate::volumes::{self, Disks};
 use bayplan::dry_run::{Api, DisruptionController, WatchEvent};
 use bayplan::framework::{

@@ -127,11 +127,12 @@ impl Binding {
         self.state(a)?.claims.get(self.at).cloned()
     }
 
-    /// Begins with the next claim that does not list the pod; after the last one devices are prepared.
+    /// Begins with the next claim; after the last one devices are prepared. A claim that lists the pod already is written
+    /// too: the call of an earlier attempt may be under way that takes the reservation back.
     fn next(&mut self, a: &mut Actor) -> Result<TaskPoll, Status> {
         while let Some(of) = self.of(a) {
             let idle = of.special && of.allocated.is_none() && of.claim.requests.is_empty();
-            if idle || of.claim.is_reserved_for(&a.pod.uid) {
+            if idle || of.special && of.claim.is_reserved_for(&a.pod.uid) {
                 self.at += 1;
                 continue;
             }
