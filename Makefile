@@ -20,10 +20,11 @@ test-core: ## Runs the tests that need no cluster
 test-page: ## Tests the page in Chromium, or says how many tests did not run
 	@tests/page/test.sh
 
-deep: ## Compares 100,000 random pairs of conditions (BAYPLAN_PAIRS) in each language with a brute force and with z3
+deep: ## Compares 100,000 random pairs of conditions (BAYPLAN_PAIRS) with a brute force and z3; plays 5000 worlds of devices (BAYPLAN_SEEDS)
 	BAYPLAN_PAIRS=$${BAYPLAN_PAIRS:-100000} cargo test --release -p bayplan-compare -- random_conditions
 	BAYPLAN_SMT=$${CARGO_TARGET_DIR:-target}/pairs.smt BAYPLAN_PAIRS=$${BAYPLAN_PAIRS:-100000} cargo test --release -p bayplan-compare -- --ignored --exact smt::random_pairs_are_written
 	tools/z3.sh $${CARGO_TARGET_DIR:-target}/pairs.smt
+	BAYPLAN_SEEDS=$${BAYPLAN_SEEDS:-5000} cargo test --release --test simulation -- --exact no_device_is_given_twice
 
 test-cluster: ## Runs the tests against a real kube-apiserver and etcd, or says how many did not run
 	@tests/control-plane/test.sh

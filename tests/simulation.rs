@@ -14,6 +14,8 @@ mod plugins;
 mod checks;
 #[path = "simulation/controllers.rs"]
 mod controllers;
+#[path = "simulation/devices.rs"]
+mod devices;
 #[path = "simulation/endings.rs"]
 mod endings;
 #[path = "simulation/extenders.rs"]
@@ -131,14 +133,37 @@ fn invariants_hold_whatever_goes_wrong() {
             volumes: !policies && seed % 10 > 3,
             ..Options::default()
         };
-        if let Err(broken) = run(&moves(&options), &options) {
-            // The search below takes minutes where the world does not come to rest.
-            eprintln!("seed {seed}: {broken}");
-            let shortest = shortest(moves(&options), &options);
-            let last = run(&shortest, &options).unwrap_err();
-            let log: Vec<String> = shortest.iter().map(|one| format!("  {one:?}")).collect();
-            panic!("seed {seed}: {broken}\nshortest log, {} moves:\n{}\n{last}", log.len(), log.join("\n"));
-        }
+        report(&options);
+    }
+}
+
+/// Runs a seed; panics with the shortest log of moves that breaks an invariant.
+fn report(options: &Options) {
+    let Err(broken) = run(&moves(options), options) else { return };
+    let seed = options.seed;
+    // The search below takes minutes where the world does not come to rest.
+    eprintln!("seed {seed}: {broken}");
+    if std::env::var("BAYPLAN_TRACE").is_ok() || std::env::var("BAYPLAN_LONG").is_ok() {
+        panic!("{broken}");
+    }
+    let shortest = shortest(moves(options), options);
+    let last = run(&shortest, options).unwrap_err();
+    let log: Vec<String> = shortest.iter().map(|one| format!("  {one:?}")).collect();
+    panic!("seed {seed}: {broken}\nshortest log, {} moves:\n{}\n{last}", log.len(), log.join("\n"));
+}
+
+#[test]
+fn no_device_is_given_twice() {
+    for seed in seeds() {
+        let options = Options {
+            seed,
+            devices: true,
+            twin: seed % 8 < 2,
+            preempts: seed % 3 == 1,
+            names: seed % 4 == 3,
+            ..Options::default()
+        };
+        report(&options);
     }
 }
 
@@ -447,6 +472,30 @@ fn a_pod_that_does_not_assume_its_volumes_is_caught() {
 #[test]
 fn a_pod_that_keeps_the_volumes_it_did_not_get_is_caught() {
     catches(Options { mutant: Some(Mutant::KeepAssumptions), volumes: true, ..Options::default() });
+}
+
+fn catches_devices(mutant: Mutant) {
+    catches(Options { mutant: Some(mutant), devices: true, ..Options::default() });
+}
+
+#[test]
+fn a_pod_that_does_not_assume_its_devices_is_caught() {
+    catches_devices(Mutant::AssumeNothing);
+}
+
+#[test]
+fn a_pod_that_keeps_the_devices_it_did_not_get_is_caught() {
+    catches_devices(Mutant::KeepAssumptions);
+}
+
+#[test]
+fn a_pod_that_gives_written_devices_away_too_early_is_caught() {
+    catches_devices(Mutant::DropWritten);
+}
+
+#[test]
+fn a_driver_that_takes_an_unknown_write_of_devices_for_a_refused_one_is_caught() {
+    catches_devices(Mutant::ForgetUnknown);
 }
 
 #[test]

@@ -6,8 +6,8 @@
 use super::managed::Managed;
 use bayplan_framework::{Answer, ApiCall, CallError, ConditionPatch, ObjectPart, PatchBody, merged};
 use bayplan_model::{
-    Duration, Kind, Namespace, Object, ObjectKey, PodInfo, PodMarks, ScheduledCondition, Symbol, Time,
-    looked_up,
+    ApiObject, Duration, Kind, Namespace, Object, ObjectKey, PodInfo, PodMarks, ResourceClaim,
+    ScheduledCondition, Symbol, Time, downcast, looked_up,
 };
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -294,8 +294,13 @@ impl Api {
         }
     }
 
-    /// A pod on a node goes when its kubelet has ended it, one with a finalizer when nothing keeps it, any other object
-    /// at once.
+    /// Whether a finalizer keeps the object.
+    fn is_kept(&self, object: &dyn ApiObject) -> bool {
+        downcast::<ResourceClaim>(object).is_some_and(|claim| !claim.finalizers.is_empty())
+    }
+
+    /// A pod on a node goes when its kubelet has ended it, a pod or a claim of devices with a finalizer when nothing keeps
+    /// it, any other object at once.
     fn delete_gracefully(&mut self, key: &ObjectKey, now: Time) -> Result<Answer, CallError> {
         let object = self.meant(key)?;
         match object {
@@ -304,6 +309,13 @@ impl Api {
                     self.put(Object::Pod(Arc::new(PodInfo { deleted: Some(now), ..(*pod).clone() })));
                 }
                 self.ending.insert(place(key));
+            }
+            Object::Other(object) if self.is_kept(object.as_ref()) => {
+                if let Some(claim) = downcast::<ResourceClaim>(object.as_ref()) {
+                    let mut claim = claim.clone();
+                    claim.metadata.deleted.get_or_insert(now);
+                    self.put(Object::Other(Arc::new(claim)));
+                }
             }
             _ => {
                 self.delete(key);
@@ -334,7 +346,19 @@ impl Api {
             return Err(refused(422, "Invalid", text));
         };
         self.managed = kept.unwrap_or_else(|| std::mem::take(&mut self.managed));
+        let claim = match &patched {
+            Object::Other(object) => downcast::<ResourceClaim>(object.as_ref()),
+            _ => None,
+        };
+        if claim.is_some_and(|claim| claim.allocation.is_none() && !claim.reserved_for.is_empty()) {
+            let text = "status.reservedFor: Forbidden: may not be specified when `allocated` is not set";
+            return Err(refused(422, "Invalid", text.to_owned()));
+        }
+        let goes = claim.is_some_and(|claim| claim.metadata.deleted.is_some() && claim.finalizers.is_empty());
         self.put(patched);
+        if goes {
+            self.delete(key);
+        }
         Ok(Answer::Written { version: self.version.to_string().into_boxed_str() })
     }
 

@@ -66,6 +66,10 @@ impl ClaimController {
                     WatchEvent::Upserted(Object::Other(object)) => {
                         if let Some(claim) = downcast::<ResourceClaim>(object.as_ref()) {
                             self.claim_seen(api, claim);
+                        } else if let Some(of) = downcast::<ResourceClaimTemplate>(object.as_ref()) {
+                            // Pods may have waited for it.
+                            let pods: Vec<_> = api.pods_in(&of.metadata.namespace).cloned().collect();
+                            pods.iter().for_each(|pod| make_claims(api, pod));
                         }
                     }
                     WatchEvent::Deleted(key) if key.kind == Kind::Pod => take_back(api, &key.uid),
@@ -80,10 +84,30 @@ impl ClaimController {
         &self.unprepared
     }
 
+    /// Takes back what was written for pods after they had gone: a scheduler may be late.
+    pub fn collect(&self, api: &mut Api) {
+        for claim in claims(api) {
+            let lives = |name: &Symbol, uid: &Symbol| {
+                api.pod(&claim.metadata.namespace, name).is_some_and(|pod| pod.uid == *uid)
+            };
+            let owners = claim.metadata.owners.iter().filter(|owner| owner.controller);
+            let gone =
+                claim.reserved_for.iter().filter(|pod| !lives(&pod.name, &pod.uid)).map(|pod| &pod.uid);
+            let gone = owners.filter(|pod| !lives(&pod.name, &pod.uid)).map(|pod| &pod.uid).chain(gone);
+            let gone: BTreeSet<Symbol> = gone.cloned().collect();
+            gone.iter().for_each(|uid| take_back(api, uid));
+        }
+    }
+
     fn claim_seen(&mut self, api: &mut Api, claim: &ResourceClaim) {
         let key = name_only(claim);
-        if claim.metadata.deleted.is_some() && claim.allocation.is_none() {
-            api.delete(&key);
+        // The claim of the event may be older than the one that the server has.
+        let now = find::<ResourceClaim>(api, &key.namespace, &key.name);
+        if let Some(claim) = now.filter(|now| now.metadata.deleted.is_some() && now.reserved_for.is_empty()) {
+            match claim.allocation {
+                None => drop(api.delete(&key)),
+                Some(_) => put(api, ResourceClaim { allocation: None, devices: Arc::from([]), ..claim }),
+            }
         }
         let waits = claim.allocation.as_ref().is_some_and(|allocation| {
             allocation.devices.results.iter().any(|result| {
@@ -104,6 +128,14 @@ fn name_only(claim: &ResourceClaim) -> ObjectKey {
 
 fn is_of(status: &DeviceStatus, result: &AllocatedDevice) -> bool {
     (&status.driver, &status.pool, &status.device) == (&result.driver, &result.pool, &result.device)
+}
+
+fn claims(api: &Api) -> Vec<ResourceClaim> {
+    let claims = api.list(&Kind::ResourceClaim).into_iter().filter_map(|object| match object {
+        Object::Other(object) => downcast::<ResourceClaim>(object.as_ref()).cloned(),
+        _ => None,
+    });
+    claims.collect()
 }
 
 fn put(api: &mut Api, claim: ResourceClaim) {
@@ -144,11 +176,7 @@ fn take_back(api: &mut Api, uid: &Symbol) {
     if uid.is_empty() {
         return;
     }
-    let claims = api.list(&Kind::ResourceClaim).into_iter().filter_map(|object| match object {
-        Object::Other(object) => downcast::<ResourceClaim>(object.as_ref()).cloned(),
-        _ => None,
-    });
-    for claim in claims.collect::<Vec<_>>() {
+    for claim in claims(api) {
         let owned = claim.metadata.owners.iter().any(|owner| owner.controller && owner.uid == *uid);
         if owned {
             api.delete(&name_only(&claim));
@@ -165,6 +193,9 @@ fn take_back(api: &mut Api, uid: &Symbol) {
 
 /// Makes the claims of a pod that templates describe and that do not exist, and names them in the status of the pod.
 fn make_claims(api: &mut Api, pod: &Arc<PodInfo>) {
+    // The pod of the event may be older than the one that the server has.
+    let now = api.pod(&pod.namespace, &pod.name).filter(|now| now.key == pod.key).cloned();
+    let Some(pod) = now.filter(|now| !now.is_finished()) else { return };
     let Some(devices) = pod.devices().filter(|_| !pod.is_terminating()) else { return };
     let mut made = Vec::new();
     for entry in &devices.claims {
@@ -173,7 +204,7 @@ fn make_claims(api: &mut Api, pod: &Arc<PodInfo>) {
         // A pod whose template does not exist waits for it.
         let template = find::<ResourceClaimTemplate>(api, &pod.namespace, template).filter(|_| !known);
         let Some(template) = template else { continue };
-        if let Some(name) = make_claim(api, pod, &entry.name, &template) {
+        if let Some(name) = make_claim(api, &pod, &entry.name, &template) {
             made.push((entry.name.clone(), Some(name)));
         }
     }
@@ -184,11 +215,8 @@ fn make_claims(api: &mut Api, pod: &Arc<PodInfo>) {
     if let Some(devices) = &mut constraints.devices {
         devices.claim_statuses = devices.claim_statuses.iter().cloned().chain(made).collect();
     }
-    // The pod of the event may be older than the one that the server has.
     let constraints = Some(constraints.into());
-    if let Some(now) = api.pod(&pod.namespace, &pod.name).filter(|now| now.key == pod.key).cloned() {
-        api.put(Object::Pod(Arc::new(PodInfo { constraints, ..(*now).clone() })));
-    }
+    api.put(Object::Pod(Arc::new(PodInfo { constraints, ..(*pod).clone() })));
 }
 
 /// Makes a claim; its name. A template that cannot be read makes none, and the pod goes on waiting for it.

@@ -6,7 +6,7 @@
 //!   │            │                                     ▼
 //!   │            │                                   Resolve ──► bound here: PostBind
 //!   ▼            ▼                                     ▼ bound elsewhere, gone, or unbound to the end
-//!   └──────► Leaving: open calls are answered ► Unreserve (all, reverse) ► forget ► requeue
+//!   └──────► Leaving: open calls are answered, writes are told from those that did not happen ► Unreserve (all, reverse) ► forget ► requeue
 //! ```
 //!
 //! A binding keeps the framework it began with. Its stages are in `binding_cycle.rs`; here is the work before the bind.
@@ -257,6 +257,7 @@ impl Scheduler {
             BindingStage::Resolve { .. } => self.read_answered(binding, answer, now, out),
             BindingStage::Leaving { open, .. } => {
                 open.retain(|other| *other != ticket);
+                self.write_was_read(&mut binding, ticket, answer, now);
                 self.leave(binding, now, out);
             }
             BindingStage::Permit(_) => self.bindings.put(binding),
@@ -300,7 +301,8 @@ impl Scheduler {
                 self.poll_tasks(binding, concerns, now, out);
             }
             BindingStage::Resolve { .. } => self.resolve(binding, None, now, out),
-            _ => self.bindings.put(binding),
+            BindingStage::Leaving { .. } => self.leave(binding, now, out),
+            BindingStage::Bind(_) => self.bindings.put(binding),
         }
         true
     }

@@ -4,6 +4,7 @@ use super::permit_wait::Wait;
 use super::permit_wait::WaitClass;
 use super::queue::Queued;
 use super::refusal::{EndedBy, Refusal};
+use super::unsure::Unsure;
 use bayplan_framework::{BindTask, Cycle, Mark, PluginId, Ticket};
 use bayplan_model::{NodeId, ObjectKey, PodKey, Symbol, Time};
 use std::collections::VecDeque;
@@ -26,6 +27,8 @@ pub(super) struct BindingCycle {
     pub(super) after_bind: Vec<Symbol>,
     /// What ends the attempt, once it fails.
     pub(super) ended_by: EndedBy,
+    /// Its writes of which nothing tells whether they happened.
+    pub(super) unsure: Vec<Unsure>,
 }
 
 /// How far a binding has come.
@@ -101,6 +104,7 @@ impl BindingCycle {
             since: None,
             after_bind: Vec::new(),
             ended_by: EndedBy::Itself,
+            unsure: Vec::new(),
         }
     }
 
@@ -116,6 +120,9 @@ impl BindingCycle {
                 tasks.iter().filter(|task| !task.done).filter_map(|task| task.until).min()
             }
             BindingStage::Resolve { next, read: None, .. } => Some(*next),
+            BindingStage::Leaving { open, .. } if open.is_empty() => {
+                self.unsure.iter().filter_map(Unsure::alarm).min()
+            }
             _ => None,
         }
     }

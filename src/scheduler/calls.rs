@@ -231,9 +231,10 @@ impl Outbox {
         true
     }
 
-    /// The object of a call that has no reply yet.
-    pub(super) fn object_of(&self, ticket: Ticket) -> Option<&ObjectKey> {
-        self.owners.get(&ticket).map(|owned| &owned.object)
+    /// A call that was sent and has no reply yet, unless it is a status patch.
+    pub(super) fn sent(&self, ticket: Ticket) -> Option<&ApiCall> {
+        let line = self.lines.get(&self.owners.get(&ticket)?.object)?;
+        line.sent.as_ref().filter(|_| line.open == Some(ticket))
     }
 
     /// Handles a reply and returns the owner of the call; `Owner::Nobody` for an unknown ticket, and for a call that

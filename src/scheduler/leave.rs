@@ -1,4 +1,4 @@
-//! The end of a binding without success: its open calls are answered, its steps are undone in reverse order, and the pod
+//! The end of a binding without success: its open calls are answered, what they wrote is found out, its steps are undone in reverse order, and the pod
 //! is requeued when it still needs a node.
 //!
 //! Source: `pkg/scheduler/schedule_one.go`, `handleBindingCycleError`; `pkg/scheduler/eventhandlers.go`,
@@ -11,8 +11,8 @@ use super::io::Effect;
 use super::queue::Scope;
 use super::refusal::Refusal;
 use super::{Deferred, Scheduler};
-use bayplan_framework::{Answer, CallError, Code, Diagnosis, Status, Ticket, TimedPoint};
-use bayplan_model::{Change, ObjectKey, PodInfo, PodKey, Time};
+use bayplan_framework::{Code, Diagnosis, Status, Ticket, TimedPoint};
+use bayplan_model::{PodInfo, PodKey, Time};
 use std::sync::Arc;
 
 impl Scheduler {
@@ -82,9 +82,13 @@ impl Scheduler {
     /// Ends a binding that did not succeed: undoes all steps in reverse order. While calls are open, only the room of a
     /// pod that is being deleted is given back.
     pub(super) fn leave(&mut self, mut binding: BindingCycle, now: Time, out: &mut Vec<Effect>) {
-        let BindingStage::Leaving { open, refusal } = &mut binding.stage else { return };
+        let waits = match &binding.stage {
+            BindingStage::Leaving { open, .. } => !open.is_empty() || self.is_unsure(&mut binding, now),
+            _ => return,
+        };
+        let BindingStage::Leaving { refusal, .. } = &mut binding.stage else { return };
         let key = binding.cycle.pod.key.clone();
-        if !open.is_empty() {
+        if waits {
             if self.ends(&key) && self.cache.state(&key).is_some_and(PodState::is_assumed) {
                 self.give_room_back(&binding, now);
             }
@@ -117,22 +121,6 @@ impl Scheduler {
                     self.after_failure(&mut binding.cycle, binding.ended_by, now);
                 }
             }
-        }
-    }
-
-    /// What a binding wrote for an assumption stays assumed until a watch shows it. A plugin is not told when the binding
-    /// ended meanwhile.
-    pub(super) fn write_of_a_binding(
-        &mut self,
-        pod: &PodKey,
-        object: Option<ObjectKey>,
-        answer: &Result<Answer, CallError>,
-    ) {
-        if let (Some(key), Ok(Answer::Written { version } | Answer::Created { version, .. })) =
-            (object, answer)
-        {
-            let (by, version) = (pod.clone(), version.clone());
-            self.cache.snapshot.apply(Change::AssumedWritten { key, by, version });
         }
     }
 

@@ -54,6 +54,7 @@ mod refusal;
 mod reload;
 mod surroundings;
 mod suspended;
+mod unsure;
 mod verify;
 mod view;
 mod wants;

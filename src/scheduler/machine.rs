@@ -134,10 +134,10 @@ impl Scheduler {
                 self.extender_answered(ticket, answer, now, out);
             }
             Input::Reply(ticket, answer) => {
-                let object = self.outbox.object_of(ticket).cloned();
+                let sent = self.outbox.sent(ticket).cloned();
                 match self.outbox.answered(ticket, &answer, now) {
                     Owner::Binding(pod) => {
-                        self.write_of_a_binding(&pod, object, &answer);
+                        self.write_of_a_binding(&pod, sent.as_ref(), &answer, now);
                         self.binding_answered(&pod, ticket, answer, now, out);
                     }
                     Owner::Eviction(preemptor) => {

@@ -59,7 +59,8 @@ impl Decider for Verified {
         if found != defined {
             return Err(differ("the feasible nodes", &found, &defined));
         }
-        if statuses(c) != statuses(&other) {
+        // An error ends the attempt, on whichever node it comes first.
+        if found.is_ok() && statuses(c) != statuses(&other) {
             return Err(differ("refusals", &statuses(c), &statuses(&other)));
         }
         self.other = Some(other);

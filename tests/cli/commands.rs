@@ -750,3 +750,54 @@ fn a_dry_run_says_that_a_rule_which_counts_would_have_spared_pods() {
         assert_eq!(shown.contains("evicted fewer for them"), effect.is_some(), "{shown}");
     }
 }
+
+#[test]
+fn a_dry_run_gives_devices_to_claims() {
+    let cluster = "\
+apiVersion: v1
+kind: Node
+metadata: {name: a}
+status: {allocatable: {cpu: '4', memory: 8Gi, pods: '10'}}
+---
+apiVersion: v1
+kind: Node
+metadata: {name: b}
+status: {allocatable: {cpu: '4', memory: 8Gi, pods: '10'}}
+---
+apiVersion: resource.k8s.io/v1
+kind: DeviceClass
+metadata: {name: gpu}
+spec: {selectors: [{cel: {expression: 'device.driver == \"d.example.com\"'}}]}
+---
+apiVersion: resource.k8s.io/v1
+kind: ResourceSlice
+metadata: {name: of-b}
+spec:
+  driver: d.example.com
+  nodeName: b
+  pool: {name: b, generation: 1, resourceSliceCount: 1}
+  devices: [{name: gpu-0}]
+---
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaimTemplate
+metadata: {name: one}
+spec: {spec: {devices: {requests: [{name: r, exactly: {deviceClassName: gpu}}]}}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: first}
+spec: {resourceClaims: [{name: gpu, resourceClaimTemplateName: one}], containers: [{name: main}]}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: second}
+spec: {resourceClaims: [{name: gpu, resourceClaimTemplateName: one}], containers: [{name: main}]}
+";
+    let path = file("devices.yaml", cluster.as_bytes());
+    let ended = bayplan(&["dry-run", "--cluster", text(&path)]);
+    assert_eq!(ended.status, 0, "{}{}", ended.out, ended.err);
+    let line =
+        |pod: &str| ended.out.lines().find(|line| line.starts_with(pod)).unwrap_or_default().to_owned();
+    assert!(line("first").starts_with("first   b"), "{}", ended.out);
+    assert!(line("second").contains("cannot allocate all claims"), "{}", ended.out);
+}

@@ -1,5 +1,6 @@
-//! The cluster in memory: files of policy tests, and PodDisruptionBudgets.
+//! The cluster in memory: files of policy tests, PodDisruptionBudgets, and devices.
 
 mod budgets;
+mod devices;
 mod memory;
 mod test_files;

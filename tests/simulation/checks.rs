@@ -78,6 +78,9 @@ impl World {
         if self.options.volumes {
             self.check_volumes()?;
         }
+        if self.options.devices {
+            self.check_devices()?;
+        }
         if self.options.policies {
             self.waits_are_known()?;
             self.indexes_are_what_a_rebuild_makes()?;
@@ -411,6 +414,9 @@ impl World {
         hold!(s.bindings().is_empty(), "10: {:?} are being bound", s.bindings());
         hold!(s.suspended().is_none(), "10: an attempt waits for extenders");
         self.objects_are_those_of_the_server()?;
+        if self.options.devices {
+            self.no_claim_is_left()?;
+        }
         if self.options.policies {
             self.everything_is_written()?;
         }

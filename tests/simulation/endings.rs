@@ -48,7 +48,11 @@ impl Endings {
     pub(crate) fn sent(&self, call: &ApiCall, open: &[Open]) -> Result<(), String> {
         // Questions to extenders change nothing.
         let writes = |call: &ApiCall| !matches!(call, ApiCall::Extender { .. }) || bound_by(call).is_some();
-        let same = |other: &&Open| writes(&other.call) && other.call.object().uid == call.object().uid;
+        let about = |other: &ApiCall| match call.object().uid.as_str() {
+            "" => other.object() == call.object(),
+            uid => other.object().uid == *uid,
+        };
+        let same = |other: &&Open| writes(&other.call) && about(&other.call);
         if let Some(other) = open.iter().find(same).filter(|_| writes(call)) {
             return Err(format!("11: {call:?} was sent while {other:?} was open"));
         }

@@ -58,7 +58,7 @@ impl Chosen {
     /// A call is sent.
     pub(crate) fn sent(&self, call: &ApiCall) -> Result<(), String> {
         let evicts = match call {
-            ApiCall::Delete { .. } => true,
+            ApiCall::Delete { of } => of.kind == Kind::Pod,
             ApiCall::Patch { body, .. } => matches!(body, PatchBody::DisruptionTarget { .. }),
             _ => false,
         };

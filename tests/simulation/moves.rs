@@ -2,7 +2,7 @@
 //! moves can be left out of a log.
 
 use crate::world::{Late, Options, TIMEOUT, World};
-use crate::{objects, tenants, volumes};
+use crate::{devices, objects, tenants, volumes};
 use bayplan::dry_run::Fault;
 use bayplan::framework::{ApiCall, CallError};
 use bayplan::model::{
@@ -66,6 +66,13 @@ pub(crate) enum What {
     Miscontrol,
     LimitNode,
     PutCapacity,
+    PutSlice,
+    DeleteSlice,
+    PutDeviceClass,
+    PutDeviceClaim,
+    DeleteDeviceClaim,
+    ControlClaims,
+    ForeignAllocate,
     ChangeDesk,
     PollMetrics,
 }
@@ -126,7 +133,8 @@ impl Move {
         let preempts = || PREEMPTION.iter().filter(|_| options.preempts);
         let weights = || WEIGHTS.iter().chain(more()).chain(steps()).chain(names()).chain(others());
         let volumes = || volumes::VOLUMES.iter().filter(|_| options.volumes);
-        let weights = || weights().chain(preempts()).chain(volumes());
+        let devices = || devices::DEVICES.iter().filter(|_| options.devices);
+        let weights = || weights().chain(preempts()).chain(volumes()).chain(devices());
         let all: u64 = weights().map(|(_, weight)| weight).sum();
         let mut at = what % all;
         for (what, weight) in weights() {
@@ -191,6 +199,14 @@ impl World {
             && let Some(volumes) = Self::claims_of_pod(with)
         {
             maker = maker.set("spec.volumes", volumes);
+        }
+        if self.options.devices {
+            if let Some(claims) = Self::devices_of_pod(with) {
+                maker = maker.set("spec.resourceClaims", claims);
+            }
+            if let Some(gpus) = Self::gpus_of_pod(with) {
+                maker = maker.request("e.ex/gpu", gpus);
+            }
         }
         if self.options.policies {
             maker = maker.created("2001-09-09T01:46:40Z");
@@ -341,8 +357,13 @@ impl World {
             What::ForeignBind => {
                 let (pod, node) = (self.pick(&Kind::Pod, with), self.pick(&Kind::Node, with / 64));
                 if let (Some(pod), Some(node)) = (pod, node) {
-                    let call = ApiCall::Bind { pod, node: node.name.clone(), marks: Default::default() };
+                    let call = ApiCall::Bind {
+                        pod: pod.clone(),
+                        node: node.name.clone(),
+                        marks: Default::default(),
+                    };
                     if self.api.answer(&call, self.now, None).is_ok() {
+                        self.bound_by_others(&pod);
                         self.not_ours_alone.insert(node.name);
                     }
                 }
@@ -438,6 +459,13 @@ impl World {
             What::Miscontrol => self.miscontrol(with),
             What::LimitNode => self.limit_node(with),
             What::PutCapacity => self.put_capacity(with),
+            What::PutSlice => self.put_slice(with),
+            What::DeleteSlice => self.delete_one(&Kind::ResourceSlice, with),
+            What::PutDeviceClass => self.put_device_class(with),
+            What::PutDeviceClaim => self.put_device_claim(with),
+            What::DeleteDeviceClaim => self.delete_device_claim(with),
+            What::ControlClaims => self.control_claims(with),
+            What::ForeignAllocate => self.foreign_allocate(with),
             What::Reload => {
                 let profiles = self.profiles(with);
                 self.step(Input::Profiles(profiles));

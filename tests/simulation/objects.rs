@@ -2,15 +2,16 @@
 //! those of the server.
 
 use crate::moves::What;
-use crate::volumes;
 use crate::world::World;
+use crate::{devices, volumes};
 use bayplan::framework::{
     Actor, Answer, ApiCall, BindTask, Handle, Plugin, PreBind, PreFlight, Reads, Reserve, Status, TaskPoll,
     Wake,
 };
 use bayplan::model::objects::projection::Projection;
 use bayplan::model::{
-    KINDS, Kind, KindName, KindRow, Labels, LookedUp, NodeId, Object, ObjectKey, Service, Snapshot, Symbol,
+    KINDS, Kind, KindName, KindRow, Labels, LookedUp, NodeId, Object, ObjectKey, ResourceClaim, Service,
+    Snapshot, Symbol,
 };
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -61,7 +62,8 @@ fn draw(row: &KindRow, name: &str, uid: &str, with: u64) -> Object {
 impl World {
     /// Whether the scheduler watches a kind besides.
     pub(crate) fn watches(&self, kind: &Kind) -> bool {
-        self.options.objects || self.options.volumes && volumes::KINDS.contains(kind)
+        let devices = self.options.devices && devices::KINDS.contains(kind);
+        devices || self.options.objects || self.options.volumes && volumes::KINDS.contains(kind)
     }
 
     /// The kinds that the scheduler watches.
@@ -140,6 +142,18 @@ impl World {
                     if assumption.written.is_none() && !s.is_binding(&assumption.by) {
                         return Err(format!("19: {:?} assumes {object:?}", assumption.by));
                     }
+                }
+            }
+        }
+        // Claims of extended resources are assumed before they are seen.
+        for claim in s.snapshot().objects::<ResourceClaim>() {
+            let key = bayplan::model::ApiObject::key(&**claim);
+            if s.snapshot().any_object_seen(&key).is_none() {
+                objects += 1;
+                let assumed = s.snapshot().assumptions(&key);
+                assumptions += assumed.len();
+                if let Some(of) = assumed.iter().find(|of| of.written.is_none() && !s.is_binding(&of.by)) {
+                    return Err(format!("19: {:?} assumes {key:?}", of.by));
                 }
             }
         }

@@ -1,6 +1,7 @@
 //! The world around the scheduler: server, watches, calls on their way, users, other schedulers, time. What happens in it
 //! is in `moves.rs`.
 
+use crate::devices::{self, Devices};
 use crate::endings::{Endings, ThrottledBind};
 use crate::evictions::{self, Chosen};
 use crate::extenders;
@@ -49,6 +50,8 @@ pub(crate) struct Options {
     pub extenders: bool,
     /// Pods have claims.
     pub volumes: bool,
+    /// Pods have claims of devices.
+    pub devices: bool,
     /// Rules that do not decide.
     pub trials: Trials,
     /// The effects of every step are kept.
@@ -104,6 +107,8 @@ pub(crate) struct World {
     honest: RefCell<Vec<Arc<Framework>>>,
     /// The controller of volumes.
     pub disks: Disks,
+    /// The controllers of claims of devices.
+    pub devices: Devices,
     /// The controller of PodDisruptionBudgets.
     pub budgets: DisruptionController,
     /// What holds with policies.
@@ -145,6 +150,7 @@ impl World {
             extenders: extenders::extenders(),
             honest: RefCell::default(),
             disks: Disks::default(),
+            devices: Devices::default(),
             budgets: DisruptionController::default(),
             rules: Rules::default(),
             pods_made: 0,
@@ -163,6 +169,10 @@ impl World {
         if options.volumes {
             world.others.extend(volumes::plugins());
             world.put_classes();
+        }
+        if options.devices {
+            world.others.push(devices::plugin());
+            world.begin_devices();
         }
         if options.fragile {
             world.others.push(Arc::new(Fragile));
@@ -443,6 +453,9 @@ impl World {
             // Without any node pods are tried for ever.
             self.api.put(node("n0").cpu("1").object());
         }
+        if self.options.devices {
+            self.settle_devices();
+        }
         self.rest()?;
         // A last change of one kind alone, so that nothing else wakes those whom it helps.
         for object in self.api.list(&Kind::Node) {
@@ -514,6 +527,7 @@ impl World {
                 self.give_up_a_crew();
             }
             self.control_all();
+            self.control_all_claims();
             self.control_budgets();
             self.deliver_all();
             // Runs that are compared pass this instant at the same move, with exceptions and without.

@@ -9,7 +9,7 @@ use super::state::{PodClaim, State};
 use super::{DynamicResources, extended};
 use bayplan_framework::{Actor, ApiCall, ClaimPatch, Handle, ObjectPart, PatchBody, Reserve, Status};
 use bayplan_model::objects::devices::{Allocation, Consumer};
-use bayplan_model::{ApiObject, NodeId, ResourceClaim, Symbol, downcast};
+use bayplan_model::{ApiObject, NodeId, ObjectKey, ResourceClaim, Symbol, downcast};
 use std::sync::Arc;
 
 /// What Reserve allocates.
@@ -89,35 +89,43 @@ impl Reserve for DynamicResources {
 
     fn unreserve(&self, a: &mut Actor, _: NodeId) {
         let Some(state) = a.slot().get::<State>().cloned() else { return };
-        let pod = a.pod.clone();
         for of in state.claims.iter().filter(|of| !of.special) {
-            take_back(a, &of.claim);
-            if of.claim.allocation.is_some() && of.claim.is_reserved_for(&pod.uid) {
-                a.call(ApiCall::Patch {
-                    of: of.claim.key(),
-                    part: ObjectPart::Status,
-                    version: None,
-                    body: PatchBody::Claim(ClaimPatch::Released(pod.uid.clone())),
-                });
-            }
+            take_back(a, of);
         }
         self.take_special_back(a, &state);
     }
 }
 
-/// Ends what the pod assumes about a claim. What was written stays assumed until the watch shows it: its devices are
-/// taken. Only the reservation goes.
-fn take_back(a: &mut Actor, claim: &ResourceClaim) {
-    let key = claim.key();
+/// The version of the write of what the pod assumes about a claim, and the claim after it; `None`: nothing was written, or
+/// the watch has shown it.
+fn written(a: &mut Actor, key: &ObjectKey) -> Option<(Box<str>, ResourceClaim)> {
     let h = a.handle();
-    let Some(own) = h.snapshot.assumptions(&key).iter().find(|of| of.by == h.pod.key) else { return };
-    let Some(version) = own.written.clone() else { return a.unassume(&key) };
-    let written = downcast::<ResourceClaim>(own.object().as_ref());
-    let released = ClaimPatch::Released(h.pod.uid.clone());
-    if let Some(left) = written.map(|claim| released.of(claim)) {
-        a.assume(Arc::new(left));
+    let own = h.snapshot.assumptions(key).iter().find(|of| of.by == h.pod.key)?;
+    let claim = downcast::<ResourceClaim>(own.object().as_ref())?;
+    Some((own.written.clone()?, claim.clone()))
+}
+
+/// Ends what the pod assumes about a claim, and its reservation. What was written stays assumed until the watch shows it:
+/// its devices are taken. Only the reservation goes.
+fn take_back(a: &mut Actor, of: &PodClaim) {
+    let key = of.claim.key();
+    let own = written(a, &key).filter(|_| of.reserves);
+    if own.is_none() {
+        a.unassume(&key);
+    }
+    let is_open = own.is_some();
+    let (version, claim) = own.unwrap_or_else(|| (of.claim.metadata.version.clone(), (*of.claim).clone()));
+    if claim.allocation.is_none() || !claim.is_reserved_for(&a.pod.uid) {
+        return;
+    }
+    let released = ClaimPatch::Released(a.pod.uid.clone());
+    if is_open {
+        a.assume(Arc::new(released.of(&claim)));
         a.written(&key, &version);
     }
+    // At this version: a call that is late must not take away what a later attempt reserves.
+    let version = Some(version).filter(|version| !version.is_empty());
+    a.call(ApiCall::Patch { of: key, part: ObjectPart::Status, version, body: PatchBody::Claim(released) });
 }
 
 impl DynamicResources {
@@ -125,7 +133,10 @@ impl DynamicResources {
     fn take_special_back(&self, a: &mut Actor, state: &State) {
         let Some(special) = state.special() else { return };
         let name = state.made_name.as_ref().unwrap_or(&special.claim.metadata.name);
-        a.unassume(&key_of(&special.claim.metadata.namespace, name));
+        let key = key_of(&special.claim.metadata.namespace, name);
+        if written(a, &key).is_none() {
+            a.unassume(&key);
+        }
         if special.is_not_made() && !state.may_be_made {
             return;
         }

@@ -17,6 +17,8 @@ pub(super) struct PodClaim {
     pub(super) special: bool,
     /// What Reserve allocated to it.
     pub(super) allocated: Option<Arc<Allocation>>,
+    /// Whether the last write of it that was sent is the one of allocation and reservation.
+    pub(super) reserves: bool,
 }
 
 /// The claims of a pod during an attempt. Without claims: PreFilter found none, or refused the pod.
@@ -34,7 +36,7 @@ pub(super) struct State {
 
 impl PodClaim {
     pub(super) fn new(claim: Arc<ResourceClaim>, special: bool) -> Self {
-        Self { claim, special, allocated: None }
+        Self { claim, special, allocated: None, reserves: false }
     }
 
     /// Whether it is the claim for extended resources, which does not exist.

@@ -127,11 +127,12 @@ impl Binding {
         self.state(a)?.claims.get(self.at).cloned()
     }
 
-    /// Begins with the next claim that does not list the pod; after the last one devices are prepared.
+    /// Begins with the next claim; after the last one devices are prepared. A claim that lists the pod already is written
+    /// too: the call of an earlier attempt may be under way that takes the reservation back.
     fn next(&mut self, a: &mut Actor) -> Result<TaskPoll, Status> {
         while let Some(of) = self.of(a) {
             let idle = of.special && of.allocated.is_none() && of.claim.requests.is_empty();
-            if idle || of.claim.is_reserved_for(&a.pod.uid) {
+            if idle || of.special && of.claim.is_reserved_for(&a.pod.uid) {
                 self.at += 1;
                 continue;
             }
@@ -215,13 +216,11 @@ impl Binding {
                 return Ok(self.send(a, Step::Protect, ObjectPart::Object, ClaimPatch::Protected(true)));
             }
         }
+        if allocation.is_none() && claim.allocation.is_none() {
+            // The API server refuses the reservation of a claim that is not allocated.
+            return Err(failed(format!("claim {} got deallocated elsewhere in the meantime", self.name())));
+        }
         if self.conditions {
-            if allocation.is_none() && claim.allocation.is_none() {
-                return Err(failed(format!(
-                    "claim {} got deallocated elsewhere in the meantime",
-                    self.name()
-                )));
-            }
             // What is allocated already cannot be changed.
             if let Some(new) = allocation.as_mut().filter(|new| new.allocation_timestamp.is_none()) {
                 let now = a.handle().snapshot.wall_clock(a.now).to_rfc3339();
@@ -234,6 +233,10 @@ impl Binding {
     }
 
     fn send(&mut self, a: &mut Actor, step: Step, part: ObjectPart, patch: ClaimPatch) -> TaskPoll {
+        let at = self.at;
+        if let Some(of) = self.state(a).and_then(|state| state.claims.get_mut(at)) {
+            of.reserves = step == Step::Reserve;
+        }
         let Some(claim) = &self.claim else { return PENDING };
         let version = Some(claim.metadata.version.clone()).filter(|version| !version.is_empty());
         a.call(ApiCall::Patch { of: claim.key(), part, version, body: PatchBody::Claim(patch.clone()) });
