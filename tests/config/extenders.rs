@@ -112,6 +112,9 @@ fn resources_that_extenders_manage_replace_those_that_the_plugin_ignores() {
         let made =
             config.frameworks(&plugins::registry(), SourceId(0)).unwrap_or_else(|all| panic!("{all:?}"));
         let mut snapshot = Snapshot::default();
+        for (key, index) in made.frameworks[0].plugins().iter().flat_map(|plugin| plugin.indexes()) {
+            snapshot.add_index(key, index);
+        }
         snapshot.apply(Change::NodeUpserted { node: node("n1").cpu("1").build() });
         let pod = pod("p").request(resource, "1").limit(resource, "1").build();
         let mut cycle = Cycle::new(pod, made.frameworks[0].clone(), Time(0));
