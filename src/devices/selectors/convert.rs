@@ -23,7 +23,7 @@ pub(super) fn device(
         value(attribute, knows_lists).map_err(|why| format!("attribute {name}: {why}"))
     })?;
     let capacity = by_domain(driver, &device.capacity, |_, capacity| {
-        Ok(Value::Quantity(Arc::new(ExactQuantity::of(capacity.value.clone()))))
+        Ok(Value::Quantity(Arc::new(ExactQuantity::of(capacity.value))))
     })?;
     let is_shared = knows_sharing && device.allow_multiple_allocations;
     Ok(cel::device(driver, is_shared, attributes, capacity))
