@@ -1,4 +1,4 @@
-//! What is said of requests that find too few devices, and what is proposed.
+//! The words for requests that find too few devices, and what is proposed.
 
 use crate::trial::{Trial, object};
 use bayplan_framework::Edit;
@@ -59,7 +59,7 @@ fn with_claim() -> Arc<PodInfo> {
     pod("p").uid("p").set("spec.resourceClaims", claims).build()
 }
 
-/// What is said of a claim with this spec on a node with these objects.
+/// The words for a claim with this spec on a node with these objects.
 fn said(mut objects: Vec<Object>, spec: Value) -> Vec<String> {
     objects.extend([node("n").object(), class(json!({})), claim("x", spec, json!({}))]);
     Trial::of("DynamicResources", objects).violation_texts(&with_claim(), "n")
