@@ -77,3 +77,54 @@ impl<'s> Devices<'s> {
         (all, used)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Devices;
+    use bayplan_model::testing::{node, object_of, pod};
+    use bayplan_model::{Change, DeviceIndex, Object, Snapshot, Symbol};
+    use serde_json::{Value, json};
+
+    fn see(snapshot: &mut Snapshot, kind: &str, mut value: Value) {
+        value["apiVersion"] = json!("resource.k8s.io/v1");
+        value["kind"] = json!(kind);
+        match object_of(value) {
+            Object::Other(object) => drop(snapshot.apply(Change::ObjectSeen { object })),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn devices_of_one_node_are_counted_by_driver_node_and_pod() {
+        let mut snapshot = Snapshot::default();
+        snapshot.add_index(DeviceIndex::key(), Box::new(DeviceIndex::default()));
+        snapshot.apply(Change::NodeUpserted { node: node("n").build() });
+        for (name, driver, nodes) in
+            [("a", "gpu", json!({"nodeName": "n"})), ("b", "nic", json!({"allNodes": true}))]
+        {
+            let mut spec = json!({
+                "driver": driver, "pool": {"name": "p", "generation": 1, "resourceSliceCount": 1},
+                "devices": [{"name": "0"}, {"name": "1"}, {"name": "2"}],
+            });
+            spec.as_object_mut().unwrap().extend(nodes.as_object().unwrap().clone());
+            see(&mut snapshot, "ResourceSlice", json!({"metadata": {"name": name}, "spec": spec}));
+        }
+        let result = |driver: &str, device: &str, admin: bool| json!({"request": "r", "driver": driver, "pool": "p", "device": device, "adminAccess": admin});
+        let results = [
+            result("gpu", "0", false),
+            result("gpu", "2", false),
+            result("gpu", "1", true),
+            result("nic", "0", false),
+        ];
+        let users = json!([{"resource": "pods", "name": "x", "uid": "x"}, {"resource": "pods", "name": "y", "uid": "y"}]);
+        let status = json!({"reservedFor": users, "allocation": {"devices": {"results": results}}});
+        let metadata = json!({"name": "c", "namespace": "default"});
+        see(&mut snapshot, "ResourceClaim", json!({"metadata": metadata, "spec": {}, "status": status}));
+        let devices = Devices::of(&snapshot);
+        assert_eq!(devices.names().collect::<Vec<_>>(), [Symbol::new("gpu")]);
+        assert_eq!(devices.of_node(&node("n").build()), (vec![3], vec![2]));
+        assert_eq!(devices.of_pod(&pod("x").uid("x").build()), [2]);
+        assert_eq!(devices.of_pod(&pod("y").uid("y").build()), [0]);
+        assert_eq!(Devices::of(&Snapshot::default()).of_node(&node("n").build()), (vec![], vec![]));
+    }
+}
