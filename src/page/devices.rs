@@ -89,7 +89,7 @@ mod tests {
         value["apiVersion"] = json!("resource.k8s.io/v1");
         value["kind"] = json!(kind);
         match object_of(value) {
-            Object::Other(object) => drop(snapshot.apply(Change::ObjectSeen { object })),
+            Object::Other(object) => snapshot.apply(Change::ObjectSeen { object }),
             other => panic!("{other:?}"),
         }
     }

@@ -129,7 +129,7 @@ impl Scheduler {
                 self.cache.snapshot.apply(Change::Assumed { key: key.clone(), with, by: by.clone() });
                 self.cache.snapshot.apply(Change::AssumedWritten { key, by, version });
             }
-            _ => drop(self.cache.snapshot.apply(Change::Unassumed { key, by })),
+            _ => self.cache.snapshot.apply(Change::Unassumed { key, by }),
         }
         binding.unsure.remove(at);
     }
