@@ -479,8 +479,17 @@ fn a_pod_that_keeps_the_volumes_it_did_not_get_is_caught() {
     catches(Options { mutant: Some(Mutant::KeepAssumptions), volumes: true, ..Options::default() });
 }
 
+/// A mistake is caught by what must hold of devices (24 to 26), in a world that has nothing wrong without it.
 fn catches_devices(mutant: Mutant) {
-    catches(Options { mutant: Some(mutant), devices: true, ..Options::default() });
+    let with = |seed, mutant| Options { seed, mutant: Some(mutant), devices: true, ..Options::default() };
+    let caught = (0..200).find_map(|seed| {
+        let broken = run(&moves(&with(seed, mutant)), &with(seed, mutant)).err()?;
+        ["24: ", "25: ", "26: "].iter().any(|number| broken.contains(number)).then_some((seed, broken))
+    });
+    let (seed, broken) = caught.unwrap_or_else(|| panic!("no seed of 200 noticed {mutant:?}"));
+    eprintln!("{mutant:?}, seed {seed}: {broken}");
+    let harmless = with(seed, Mutant::Harmless);
+    assert_eq!(run(&moves(&harmless), &harmless).err(), None, "seed {seed}");
 }
 
 #[test]

@@ -61,8 +61,6 @@ pub(crate) enum Mutant {
     AssumeNothing,
     /// Unreserve says that what the pod assumes was written, at a version that never comes.
     KeepAssumptions,
-    /// Unreserve also takes back what the pod wrote and the watch has not shown.
-    DropWritten,
     /// InterPodAffinity allows every node.
     BlindAffinity,
     /// No event wakes a pod that InterPodAffinity refused.
@@ -429,10 +427,6 @@ impl Reserve for Mutated {
         }
         if self.mutant != Mutant::SkipUnreserve {
             self.inner.reserve().unwrap().unreserve(a, node);
-        }
-        if self.mutant == Mutant::DropWritten {
-            let assumed = a.handle().snapshot.assumed_by(&a.pod.key);
-            assumed.iter().for_each(|object| a.unassume(object));
         }
     }
 }
