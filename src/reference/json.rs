@@ -844,6 +844,9 @@ shapes! {
         "terms" "int" "elements of a list or map below `spec`, `status` and `metadata`"
         "objects" "int" "objects of a kind that policies look up"
         "nominated" "int" "pods that preemption has promised a node"
+        "claims" "int" "claims of devices of a pod"
+        "requests" "int" "requests of a claim"
+        "devices" "int" "devices that a node reaches"
     }
     RulePlan {
         "name" "string" "the rule"

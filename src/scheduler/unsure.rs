@@ -15,11 +15,11 @@ const READ_AGAIN: Duration = Duration::from_seconds(1);
 #[derive(Clone, Debug)]
 pub(super) struct Unsure {
     object: ObjectKey,
-    /// The version that the write needs: at another one it has happened, or it does not happen any more.
+    /// The version that the write needs: at another one it has happened, or cannot happen.
     version: Option<Box<str>>,
     /// Whether the write creates the object.
     creates: bool,
-    /// When the write cannot happen any more.
+    /// From when on the write cannot happen.
     until: Time,
     /// When the object is read.
     next: Time,
@@ -32,7 +32,7 @@ impl Unsure {
         self.read.is_none().then_some(self.next)
     }
 
-    /// Whether the object, as it was read, tells that the write has happened or does not happen any more.
+    /// Whether the object, as it was read, tells that the write has happened or cannot happen.
     fn is_decided(&self, found: Option<&Object>, now: Time) -> bool {
         match found {
             _ if now >= self.until => true,

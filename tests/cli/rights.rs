@@ -50,6 +50,7 @@ fn kind_of(right: &Right) -> (String, bool) {
         "serviceaccounts" => ("v1/ServiceAccount", true),
         "pods/binding" => ("v1/Binding", true),
         "pods/status" => ("v1/Pod", true),
+        "resourceclaims/status" | "resourceclaims/binding" => ("resource.k8s.io/v1/ResourceClaim", true),
         "leases" => ("coordination.k8s.io/v1/Lease", true),
         "events" => ("events.k8s.io/v1/Event", true),
         "tokenreviews" => ("authentication.k8s.io/v1/TokenReview", false),

@@ -242,7 +242,10 @@ fn an_empty_configuration_has_upstreams_defaults() {
     assert_eq!(scorers(framework), weights);
     assert_eq!(names(framework, &points.queue_sort), ["PrioritySort"]);
     assert_eq!(names(framework, &points.bind), ["DefaultBinder"]);
-    assert_eq!(names(framework, &points.pre_enqueue), ["SchedulingGates", "DynamicResources", "DefaultPreemption"]);
+    assert_eq!(
+        names(framework, &points.pre_enqueue),
+        ["SchedulingGates", "DynamicResources", "DefaultPreemption"]
+    );
     assert_eq!(names(framework, &points.post_filter), ["DynamicResources", "DefaultPreemption"]);
 }
 

@@ -172,12 +172,12 @@ impl AllocatedDevices {
         self.device(device).into_iter().flat_map(DeviceUse::holders)
     }
 
-    /// Takes note of a claim. Returns whether its allocation changed.
-    pub(super) fn change(&mut self, before: Option<&ResourceClaim>, after: Option<&ResourceClaim>) -> bool {
+    /// Takes note of a claim.
+    pub(super) fn change(&mut self, before: Option<&ResourceClaim>, after: Option<&ResourceClaim>) {
         let of = |claim: Option<&ResourceClaim>| claim.and_then(|claim| claim.allocation.clone());
         let (was, is) = (of(before), of(after));
         if was == is {
-            return false;
+            return;
         }
         if let Some((claim, allocation)) = before.zip(was) {
             self.edit(&Holder::of(claim), &allocation, false);
@@ -185,7 +185,6 @@ impl AllocatedDevices {
         if let Some((claim, allocation)) = after.zip(is) {
             self.edit(&Holder::of(claim), &allocation, true);
         }
-        true
     }
 
     /// Adds or removes the results of an allocation.

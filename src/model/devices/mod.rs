@@ -16,7 +16,7 @@ use crate::changes::{Delta, Moves};
 use crate::index::{Feeds, Index, IndexKey};
 use crate::labels::Labels;
 use crate::objects::devices::{Device, DeviceId, DeviceTaint, PoolId};
-use crate::objects::{ApiObject, DeviceClass, DeviceTaintRule, ResourceClaim, ResourceSlice, Typed, Unread};
+use crate::objects::{ApiObject, DeviceClass, DeviceTaintRule, ResourceClaim, ResourceSlice, Typed};
 use crate::snapshot::Snapshot;
 use crate::symbol::Symbol;
 use std::sync::Arc;
@@ -32,22 +32,7 @@ pub struct DeviceIndex {
     allocated: AllocatedDevices,
     classes: classes::Classes,
     special: special::SpecialClaims,
-    slices_revision: Unread<Revision>,
-    allocated_revision: Unread<Revision>,
 }
-
-/// Names a state of a part of an index, in all forks: what was derived from it counts as long as the revision is the same.
-/// A new one differs from all others that are kept.
-#[derive(Clone, Debug, Default)]
-pub struct Revision(Arc<()>);
-
-impl PartialEq for Revision {
-    fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
-    }
-}
-
-impl Eq for Revision {}
 
 impl DeviceIndex {
     /// Its key. All profiles share it.
@@ -119,29 +104,14 @@ impl DeviceIndex {
         self.special.of(uid, pod)
     }
 
-    /// Changes with every change of slices and of rules that taint devices. Two indexes with one revision have equal slices
-    /// and rules, forks included.
-    pub fn slices_revision(&self) -> &Revision {
-        &self.slices_revision.0
-    }
-
-    /// Changes with every change of what is allocated, as [`DeviceIndex::slices_revision`] does.
-    pub fn allocated_revision(&self) -> &Revision {
-        &self.allocated_revision.0
-    }
-
     fn change(&mut self, before: Option<&Arc<dyn ApiObject>>, after: Option<&Arc<dyn ApiObject>>) {
         if let Some((before, after)) = both::<ResourceClaim>(before, after) {
-            if self.allocated.change(before.as_deref(), after.as_deref()) {
-                self.allocated_revision = Unread::default();
-            }
+            self.allocated.change(before.as_deref(), after.as_deref());
             self.special.change(before.as_deref(), after.as_deref());
         } else if let Some((before, after)) = both::<ResourceSlice>(before, after) {
             self.slices.change(before.as_deref(), after);
-            self.slices_revision = Unread::default();
         } else if let Some((before, after)) = both::<DeviceTaintRule>(before, after) {
             self.rules.change(before.as_deref(), after);
-            self.slices_revision = Unread::default();
         } else if let Some((before, after)) = both::<DeviceClass>(before, after) {
             self.classes.change(before.as_deref(), after);
         }
