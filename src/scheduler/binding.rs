@@ -6,7 +6,7 @@
 //!   │            │                                     ▼
 //!   │            │                                   Resolve ──► bound here: PostBind
 //!   ▼            ▼                                     ▼ bound elsewhere, gone, or unbound to the end
-//!   └──────► Leaving: open calls are answered, writes and those that did not happen are told apart ► Unreserve (all, reverse) ► forget ► requeue
+//!   └──────► Leaving: open calls are answered, writes are distinguished from those that did not happen ► Unreserve (all, reverse) ► forget ► requeue
 //! ```
 //!
 //! A binding keeps the framework it began with. Its stages are in `binding_cycle.rs`; here is the work before the bind.

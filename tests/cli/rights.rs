@@ -88,7 +88,9 @@ fn each_right_of_the_scheduler_is_refused_to_policies_or_printed() {
         let (kind, namespaced) = kind_of(&right);
         let of = if namespaced { "pod.namespace, pod.name" } else { "pod.name" };
         let look_up = format!("  let o = lookup(\"{kind}\", {of}) missing skip\n");
-        let resources = format!("resources: [\"{resource}\"]");
+        // Labels and annotations need the right to the object itself.
+        let object = if kind.ends_with("/ResourceClaim") { "resourceclaims" } else { resource };
+        let resources = format!("resources: [\"{object}\"]");
         let what = format!("{verb} {resource}");
         match verb.as_str() {
             "list" | "watch" | "get" => {

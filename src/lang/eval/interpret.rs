@@ -259,7 +259,7 @@ impl<'p, 'a> Evaluator<'p, 'a> {
                 if self.raised.is_some() {
                     return Value::Absent;
                 }
-                if let Some(fault) = missing_key(operation, parts, &args) {
+                if let Some(fault) = self.missing_key(operation, parts, &args) {
                     return fault;
                 }
                 operations::operate(operation, args)
@@ -529,6 +529,27 @@ impl<'p, 'a> Evaluator<'p, 'a> {
         }
         text
     }
+
+    /// The fault of a key that is demanded and absent, with the key: of an expression that is no part of a policy, where
+    /// the place of the fault names it.
+    fn missing_key(
+        &mut self,
+        operation: &Operation,
+        parts: &[Expr],
+        args: &[Value<'a>],
+    ) -> Option<Value<'a>> {
+        let (Operation::Demand(FaultKind::NoSuchKey), [part], [Value::Absent]) = (operation, parts, args)
+        else {
+            return None;
+        };
+        let ExprKind::Index(_, key) = &part.kind else { return None };
+        if self.fuse == u64::MAX {
+            return None;
+        }
+        let key = self.value(key);
+        let key = key.as_str()?;
+        Some(Value::fault(FaultKind::NoSuchKey, format!("no such key: {key}")))
+    }
 }
 
 /// A fault with its place: the innermost expression that is one.
@@ -537,17 +558,6 @@ fn placed(fault: &Arc<Fault>, expr: &Expr) -> Arc<Fault> {
         return fault.clone();
     }
     Arc::new(Fault { span: expr.span, ..Fault::clone(fault) })
-}
-
-/// The fault of a key that is demanded and absent, with the key where it is constant.
-fn missing_key<'a>(operation: &Operation, parts: &[Expr], args: &[Value<'a>]) -> Option<Value<'a>> {
-    let (Operation::Demand(FaultKind::NoSuchKey), [part], [Value::Absent]) = (operation, parts, args) else {
-        return None;
-    };
-    let ExprKind::Index(_, key) = &part.kind else { return None };
-    let ExprKind::Constant(key) = &key.kind else { return None };
-    let key = key.as_str()?;
-    Some(Value::fault(FaultKind::NoSuchKey, format!("no such key: {key}")))
 }
 
 /// A text as a symbol.

@@ -320,7 +320,7 @@ fn select<'a>(object: &Value<'a>, key: &Value<'_>, optional: bool) -> Value<'a> 
         map if map.entries().is_some() => (cel::entry(map, key), FaultKind::NoSuchKey),
         // A value without parts has none, as in cel-go.
         _ if optional => return Value::Optional(None),
-        other => return no_overload(std::slice::from_ref(other)),
+        _ => return no_such_key(&key.as_str().map_or_else(|| key.to_string(), str::to_owned)),
     };
     match (value, optional) {
         (value, true) => Value::Optional(value.map(Arc::new)),
