@@ -172,6 +172,12 @@ fn no_device_is_given_twice() {
     }
 }
 
+/// The claim of the pod is allocated when its node is chosen, and anew for another node before it is reserved.
+#[test]
+fn a_claim_that_moved_to_another_node_is_not_reserved() {
+    report(&Options { seed: 83, mutant: Some(Mutant::Harmless), devices: true, ..Options::default() });
+}
+
 #[test]
 fn the_queue_follows_sums_whatever_goes_wrong() {
     for seed in 0..24 {

@@ -12,7 +12,8 @@
 //! - `hints.rs`: which events may help; `explain`: explanations
 //!
 //! These faults of upstream are not copied: consumed capacity that counts twice while a pod is being bound (1.37), a
-//! written allocation that looks free until the watch shows it (1.37), amounts that change in place (1.36).
+//! written allocation that looks free until the watch shows it (1.37), amounts that change in place (1.36), a shared claim
+//! that is reserved although it was allocated anew for another node.
 //!
 //! Source: `pkg/scheduler/framework/plugins/dynamicresources`.
 

@@ -216,8 +216,8 @@ impl Binding {
                 return Ok(self.send(a, Step::Protect, ObjectPart::Object, ClaimPatch::Protected(true)));
             }
         }
-        if allocation.is_none() && claim.allocation.is_none() {
-            // The API server refuses the reservation of a claim that is not allocated.
+        // What Filter saw may be deallocated, and allocated anew for another node. Upstream reserves that, too.
+        if allocation.is_none() && !self.of(a).is_some_and(|of| of.claim.allocation == claim.allocation) {
             return Err(failed(format!("claim {} got deallocated elsewhere in the meantime", self.name())));
         }
         if self.conditions {
