@@ -530,7 +530,7 @@ impl<'p, 'a> Evaluator<'p, 'a> {
         text
     }
 
-    /// The fault of a key that is demanded and absent, with the key: of an expression that is no part of a policy, where
+    /// The fault of a key that is demanded and absent, with the key: of an expression that is not part of a policy, where
     /// the place of the fault names it.
     fn missing_key(
         &mut self,
