@@ -470,7 +470,7 @@ fn missing_rights_come_with_the_rule_to_add() {
     assert!(ended.out.contains("waits: none of 4 nodes fits"), "{}", ended.out);
     assert_eq!(ended.err.matches("continuing without namespaces").count(), 1, "{}", ended.err);
     assert!(ended.err.contains("resources: [\"namespaces\", \"persistentvolumes\", "), "{}", ended.err);
-    assert_eq!(ended.err.matches("continuing without").count(), 4, "{}", ended.err);
+    assert_eq!(ended.err.matches("continuing without").count(), 5, "{}", ended.err);
 
     // Without ConfigMaps the answer would be a guess, unless `--policies` gives the policies.
     let few = someone(&plane, "few", "list", "pods,nodes,namespaces");

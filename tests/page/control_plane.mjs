@@ -34,7 +34,7 @@ const READER = [
   { apiGroups: ["apps"], resources: ["replicasets", "statefulsets", "daemonsets"], verbs },
   { apiGroups: ["policy"], resources: ["poddisruptionbudgets"], verbs },
   { apiGroups: ["storage.k8s.io"], resources: ["storageclasses", "csinodes", "csidrivers", "csistoragecapacities", "volumeattachments"], verbs },
-  { apiGroups: ["resource.k8s.io"], resources: ["deviceclasses", "resourceslices", "devicetaintrules", "resourceclaims"], verbs },
+  { apiGroups: ["resource.k8s.io"], resources: ["deviceclasses", "resourceslices", "devicetaintrules", "resourceclaimtemplates", "resourceclaims"], verbs },
 ];
 const POLICIES = [{ apiGroups: [""], resources: ["configmaps"], verbs }];
 
