@@ -97,7 +97,9 @@ mod tests {
     fn what_is_written_is_read_and_other_documents_are_refused() {
         let memory = Memory { leads: true, next_start: 7, ..Memory::default() };
         let text = serde_json::to_string(&Document::of(memory.clone())).unwrap();
-        assert_eq!(Document::read(text.as_bytes()), Ok(memory));
+        let read = Document::read(text.as_bytes()).unwrap();
+        assert!(read.program.starts_with("bayplan "), "{read:?}");
+        assert_eq!(Memory { program: String::new(), ..read }, memory);
         let said = |bytes: &[u8]| Document::read(bytes).unwrap_err();
         for end in [0, 1, text.len() / 2, text.len() - 1] {
             assert!(said(&text.as_bytes()[..end]).starts_with("it is not JSON"));
