@@ -4,6 +4,7 @@
 use super::conformance::{
     Count, NOW, cluster, compare_decision, frameworks, hints, requests_ousted_class, reserve, upsert,
 };
+use super::device_writes;
 use crate::support::{recorded, vectors_of, version_of};
 use bayplan::engine::{Decider, Plain, Scan};
 use bayplan::framework::{Answer, ApiCall, ClaimPatch, Cycle, Framework, PatchBody, Silent};
@@ -56,12 +57,7 @@ fn compare(case: &Value, decider: &mut dyn Decider, count: &mut Count) {
             let theirs = (names(&decision["deallocated"]), names(&decision["deletedClaims"]));
             count.same(|| format!("{place} taken back"), &ours, &theirs);
         }
-        // A claim that is named twice is searched for twice, and the pod can never be bound: the first one counts.
-        let recorded = decision["allocations"].as_object().filter(|_| !names_a_claim_twice(pod));
-        for (node, expected) in recorded.into_iter().flatten() {
-            let ours = allocations(&frameworks, &snapshot, pod, node);
-            count.same(|| format!("{place} allocations on {node}"), &ours, &Ok(expected_of(expected)));
-        }
+        compare_allocations(&place, pod, decision, &frameworks, &snapshot, count);
         if let Some(chosen) = decision["chosen"].as_str() {
             let reserved = reserve(&frameworks, &mut snapshot, pod, chosen);
             count.same(|| format!("{place} reserve"), &reserved.map_err(|status| status.message()), &Ok(()));
@@ -72,6 +68,23 @@ fn compare(case: &Value, decider: &mut dyn Decider, count: &mut Count) {
     }
 }
 
+/// Compares what the claims of a pod get on each node.
+pub(super) fn compare_allocations(
+    place: &str,
+    pod: &Value,
+    decision: &Value,
+    frameworks: &[Arc<Framework>],
+    snapshot: &Snapshot,
+    count: &mut Count,
+) {
+    // A claim that is named twice is searched for twice, and the pod can never be bound: the first one counts.
+    let recorded = decision["allocations"].as_object().filter(|_| !names_a_claim_twice(pod));
+    for (node, expected) in recorded.into_iter().flatten() {
+        let ours = allocations(frameworks, snapshot, pod, node);
+        count.same(|| format!("{place} allocations on {node}"), &ours, &Ok(expected_of(expected)));
+    }
+}
+
 fn names_a_claim_twice(pod: &Value) -> bool {
     let entries = pod["spec"]["resourceClaims"].as_array();
     let names = entries.into_iter().flatten().filter_map(|entry| entry["resourceClaimName"].as_str());
@@ -79,14 +92,14 @@ fn names_a_claim_twice(pod: &Value) -> bool {
     names.iter().enumerate().any(|(at, name)| names[..at].contains(name))
 }
 
-fn of(frameworks: &[Arc<Framework>], pod: &Value) -> (Arc<PodInfo>, Arc<Framework>) {
+pub(super) fn of(frameworks: &[Arc<Framework>], pod: &Value) -> (Arc<PodInfo>, Arc<Framework>) {
     let pod = Arc::new(PodInfo::from_value(Arc::new(pod.clone())).unwrap());
     let framework = frameworks.iter().find(|f| f.scheduler_name == pod.scheduler_name).unwrap().clone();
     (pod, framework)
 }
 
 /// Why the pod is kept out of the queue.
-fn gated(frameworks: &[Arc<Framework>], snapshot: &Snapshot, pod: &Value) -> Value {
+pub(super) fn gated(frameworks: &[Arc<Framework>], snapshot: &Snapshot, pod: &Value) -> Value {
     let (pod, framework) = of(frameworks, pod);
     let cycle = Cycle::new(pod, framework.clone(), NOW);
     match framework.run_pre_enqueue(cycle.handle(snapshot)) {
@@ -262,6 +275,7 @@ fn further_devices_agree() {
         } else {
             all.add(family::<Plain>(&format!("{name} plain"), &cases));
             all.add(family::<Scan>(&format!("{name} scan"), &cases));
+            all.add(device_writes::family::<Plain>(&name, &cases));
         }
     }
     all.tell("all");

@@ -3,6 +3,7 @@
 mod affinity;
 pub(crate) mod conformance;
 mod deciders;
+mod device_writes;
 mod devices;
 #[cfg(feature = "cluster")]
 mod extenders;
