@@ -235,7 +235,8 @@ impl<'a> Search<'a> {
         if own.is_some() || !self.allocator.features.taint_rules || !index.has_taint_rules() {
             return own.cloned();
         }
-        index.taints_of(&device.id()).find(stands).cloned()
+        let all = !self.allocator.features.has(VersionRow::DeviceTaintRules);
+        index.taints_of(&device.id(), all).find(stands).cloned()
     }
 
     /// Adds a device to all constraints of a claim. Returns the attribute of the one that refuses it; none has it then.

@@ -3,6 +3,7 @@
 use super::calls::{ApiCall, EventType, Ticket};
 use super::cycle_state::{CycleState, StateSlot};
 use super::plugin_id::PluginId;
+use super::probe::Counted;
 use super::status::{RuleFault, Status};
 use bayplan_model::{
     ApiObject, Change, Index, IndexKey, Moves, ObjectKey, PodInfo, PodKey, PodMarks, Snapshot, Symbol, Time,
@@ -73,6 +74,8 @@ pub enum Act {
     Wake(PodKey),
     /// Records an event, for this pod.
     Event(PodKey, PluginEvent),
+    /// Counts something for metrics.
+    Counted(Counted),
 }
 
 /// An event that a plugin records.
@@ -206,6 +209,11 @@ impl<'a> Actor<'a> {
     /// Records an event.
     pub fn event(&mut self, event: PluginEvent) {
         self.acts.push(Act::Event(self.pod.key.clone(), event));
+    }
+
+    /// Counts something for metrics.
+    pub fn counted(&mut self, what: Counted) {
+        self.acts.push(Act::Counted(what));
     }
 
     /// Moves an unschedulable pod as an event would that helps it: to the active queue, or to back-off while that runs.

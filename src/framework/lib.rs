@@ -70,7 +70,7 @@ pub use preconditions::Preconditions;
 pub use preemption::{
     AppliedRules, Judged, JudgedPods, PreemptionRules, RuleFaults, RuleNotes, TakeOffError, Verdict,
 };
-pub use probe::{Mark, Outcome, Probe, RuleTimes, Tally, TimedPoint};
+pub use probe::{Counted, Mark, Outcome, Probe, RuleTimes, Tally, TimedPoint};
 pub use profile::{Instances, Named, PluginConfig, Point, Profile, ProfileError, Selection};
 pub use queued::{Blame, QueuedPodInfo, SortKey, SortShare};
 pub use reads::{Interest, Need, Reads};

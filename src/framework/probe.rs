@@ -8,7 +8,7 @@ use super::events::{ClusterEvent, QueueingHint};
 use super::points::{
     BindOutcome, PermitOutcome, PostFilterOutcome, PreFilterOutcome, PreFlight, PreScoreOutcome,
 };
-use bayplan_model::Symbol;
+use bayplan_model::{Duration, Symbol};
 use std::sync::Arc;
 
 /// A timed step: upstream's names of extension points in metrics.
@@ -73,6 +73,27 @@ pub trait RuleTimes: Send + Sync {
     fn add(&self, policy: &str, rule: &Symbol, point: TimedPoint, since: Mark);
 }
 
+/// What a plugin counts, for metrics of its own.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Counted {
+    /// The creation of a claim for extended resources.
+    ClaimCreation {
+        /// Whether the API server created it.
+        done: bool,
+    },
+    /// The wait of a pod for devices that are prepared before the binding.
+    Preparation {
+        /// How it ended: `success`, `failure`, `timeout` or `error`.
+        status: &'static str,
+        /// How long it took.
+        took: Duration,
+        /// The driver of each device that the claims of the pod have.
+        devices: Vec<Symbol>,
+        /// The driver of each of those that are prepared.
+        prepared: Vec<Symbol>,
+    },
+}
+
 /// Receives durations and counts.
 pub trait Probe: Send + Sync {
     /// The present instant.
@@ -95,6 +116,8 @@ pub trait Probe: Send + Sync {
     fn event(&self, event: &ClusterEvent, since: Mark);
     /// The eviction of the victims of one preemptor has ended: `success` or `error`.
     fn evicted(&self, result: &'static str, since: Mark);
+    /// A plugin counted something, for a pod of this profile.
+    fn counted(&self, profile: &Symbol, what: &Counted);
     /// The counter of a plugin's evaluations at a point for the pods of a profile.
     fn evaluations(&self, profile: &Symbol, plugin: &str, point: TimedPoint) -> Arc<dyn Tally>;
 }

@@ -235,6 +235,10 @@ version_rows! {
         "`startsWith` and `endsWith` in selectors cost by the text that is searched, `matches(a, b)` and `includes` cost 1." =>
         "`startsWith` and `endsWith` in selectors cost by their argument, `matches(a, b)` and `includes` by the sizes of theirs.",
         "dynamic-resource-allocation/cel/compile.go, cel-go/interpreter/runtimecost.go";
+    DeviceTaintRules "device-taint-rules" Decision [DynamicResources] [DRADeviceTaintRules]
+        "No DeviceTaintRule is read. With the gate one without a selector taints every device." =>
+        "DeviceTaintRules taint devices; one without a selector taints none.",
+        "scheduler.go, KEP-5055";
     DeviceLimitText "device-limit-text" Text [DynamicResources] []
         "A claim of more than 32 devices is refused with their number." =>
         "The request with which a claim has more than 32 devices is named.",
@@ -287,6 +291,10 @@ version_rows! {
         "`scheduler_preemption_goroutines_duration_seconds` is served." =>
         "`scheduler_preemption_goroutines_duration_seconds` is deprecated and hidden.",
         "metrics/metrics.go";
+    ClaimCreations "claim-creations" Metric [DynamicResources] []
+        "`scheduler_resourceclaim_creates_total` counts claims that are created for extended resources." =>
+        "`dynamic_resource_allocation_resourceclaim_creates_total` counts them, by owner and access.",
+        "framework/plugins/dynamicresources/extendeddynamicresources.go";
     GroupPostFilter "group-post-filter" Configuration [] []
         "Profiles have no extension point `podGroupPostFilter`." =>
         "Profiles have the extension point `podGroupPostFilter`, for groups of pods.",

@@ -105,7 +105,7 @@ pub const SERVER_FEATURES: &[ServerFeature] = &[
     ServerFeature {
         since: TAINT_RULES_SINCE,
         what: "DeviceTaintRules",
-        without: "the API server has none in `resource.k8s.io/v1`: no rule taints a device",
+        without: "the API server has none in `resource.k8s.io/v1`: rules taint devices if it serves `v1beta2`",
         gate: "",
     },
 ];

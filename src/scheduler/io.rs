@@ -62,6 +62,8 @@ pub enum Input {
     Deleted(ObjectKey),
     /// All objects of a kind, after a watch broke.
     Relisted(Kind, Vec<Object>),
+    /// The API server has no such kind, until it is listed: it is older than the kind.
+    NotServed(Kind),
     /// The metrics API was polled: what it said of the nodes, nothing when it did not answer.
     Metrics(Arc<[Reading]>),
     /// Every kind has been listed once.

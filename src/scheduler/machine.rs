@@ -113,6 +113,7 @@ impl Scheduler {
             Input::Upserted(object) => self.upserted(object, now),
             Input::Deleted(key) => self.deleted(&key, now),
             Input::Relisted(kind, all) => self.relisted(&kind, all, now),
+            Input::NotServed(kind) => self.not_served(&kind, now),
             Input::Metrics(readings) => self.metrics_polled(readings, now),
             Input::Synced => self.readiness.synced = true,
             Input::Stale(stale) => self.readiness.stale = stale,
@@ -329,6 +330,7 @@ impl Scheduler {
                     };
                     self.deferred.push_back(Deferred::Event(Box::new(record)));
                 }
+                Act::Counted(what) => framework.counted(&what),
                 Act::Allow(pod, plugin) => {
                     let by = Symbol::new(framework.plugin_name(plugin));
                     self.deferred.push_back(Deferred::Allow(pod, by));

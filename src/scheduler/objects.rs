@@ -77,8 +77,19 @@ impl Scheduler {
         }
     }
 
+    /// The API server lacks a kind: pods that a gate holds for want of its objects are asked again.
+    pub(super) fn not_served(&mut self, kind: &Kind, now: Time) {
+        self.cache.snapshot.set_served(kind, false);
+        for pod in self.queue.all() {
+            if self.queue.is_gated(&pod) {
+                self.queue.activate(&pod, &self.cache.snapshot, now);
+            }
+        }
+    }
+
     /// Handles a relist after a broken watch: deletes the objects that the list does not have.
     pub(super) fn relisted(&mut self, kind: &Kind, all: Vec<Object>, now: Time) {
+        self.cache.snapshot.set_served(kind, true);
         match kind {
             Kind::Pod => {
                 let listed: FxHashSet<&PodKey> = all

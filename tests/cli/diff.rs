@@ -211,6 +211,26 @@ fn a_node_without_the_driver_of_a_volume() {
 }
 
 #[test]
+fn rules_that_taint_devices() {
+    let v1 = "resource.k8s.io/v1";
+    let rule = json!({"apiVersion": v1, "kind": "DeviceTaintRule", "metadata": {"name": "r"},
+        "spec": {"deviceSelector": {"pool": "n1"}, "taint": {"key": "k", "effect": "NoSchedule"}}});
+    let class = json!({"apiVersion": v1, "kind": "DeviceClass", "metadata": {"name": "c"}, "spec": {}});
+    let slice = json!({"apiVersion": v1, "kind": "ResourceSlice", "metadata": {"name": "s"}, "spec": {
+        "driver": "d.ex", "pool": {"name": "n1", "generation": 1, "resourceSliceCount": 1}, "nodeName": "n1",
+        "devices": [{"name": "d1"}]}});
+    let claim = json!({"apiVersion": v1, "kind": "ResourceClaim", "metadata": {"name": "x", "namespace": "default"},
+        "spec": {"devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": "c"}}]}}});
+    let claims = json!([{"name": "x", "resourceClaimName": "x"}]);
+    let pod = with(pod("p", "1m"), "/spec/resourceClaims", claims);
+    let objects = [node("n1", "1"), class, slice, claim, rule, pod];
+    assert_eq!(
+        one(&objects),
+        ("decision".into(), json!("n1"), Value::Null, vec!["device-taint-rules".into()])
+    );
+}
+
+#[test]
 fn budgets_in_their_order() {
     let budget = |name: &str, apps: Value, allowed: i64| {
         json!({"apiVersion": "policy/v1", "kind": "PodDisruptionBudget",

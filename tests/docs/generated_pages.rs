@@ -258,7 +258,6 @@ fn the_page_of_feature_gates_is_what_the_table_says() {
             Built::Both => "has its meaning".to_owned(),
             Built::Same(why) => format!("accepted: {why}"),
             Built::Fixed(why) => format!("refused: {why}"),
-            Built::Since(since, why) => format!("has its meaning since {since}; refused before: {why}"),
             Built::Locked => "refused: locked in Kubernetes".to_owned(),
         };
         let [older, newer] = KubernetesVersion::ALL.map(|version| state(row, version));

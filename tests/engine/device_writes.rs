@@ -4,8 +4,8 @@
 //!
 //! kube-scheduler writes whole objects, the plugin patches: what a patch makes of the claim is compared with the object. Left
 //! out, as `docs/behaviour.md` has it: the name of a claim for extended resources, a time for an allocation that has none, and
-//! the second try to take its finalizer from a claim, which a patch does not need. A reservation that the claim has already is
-//! written again, and changes nothing.
+//! calls that only find out that the claim has changed. A reservation that the claim has already is written again, and changes
+//! nothing.
 
 use super::conformance::{Count, NOW, cluster, compare_decision, frameworks, requests_ousted_class, upsert};
 use super::devices::{compare_allocations, gated, of};
@@ -225,6 +225,11 @@ fn expected(decision: &Value, claims: &BTreeMap<String, Value>) -> Vec<Write> {
         let path = call.strip_prefix("PUT resourceclaims/");
         let is_object = path.is_some_and(|path| !path.ends_with("/status"));
         if is_object && writes.last().is_some_and(|(last, _)| *last == call) {
+            continue;
+        }
+        // The second allocation of a claim that the pod names twice, which is refused as too old.
+        let is_protected = body["metadata"]["finalizers"][0] == "resource.kubernetes.io/delete-protection";
+        if is_object && is_protected && writes.iter().any(|(known, _)| *known == call) {
             continue;
         }
         let before = path.and_then(|path| claims.get(path.trim_end_matches("/status")));

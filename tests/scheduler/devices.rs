@@ -4,7 +4,7 @@
 use super::steps::Steps;
 use bayplan::config;
 use bayplan::diag::SourceMap;
-use bayplan::framework::{Answer, ApiCall, CallError, ClaimPatch, PatchBody};
+use bayplan::framework::{Answer, ApiCall, CallError, ClaimPatch, Framework, PatchBody};
 use bayplan::model::{Duration, Kind, KindRow, Object, ObjectKey, ResourceClaim, downcast};
 use bayplan::plugins;
 use bayplan::scheduler::Profiles;
@@ -16,6 +16,10 @@ const V1: &str = "resource.k8s.io/v1";
 
 /// The default profile.
 fn profiles() -> Arc<Profiles> {
+    Arc::new(Profiles { frameworks: frameworks(), revision: 1 })
+}
+
+pub(super) fn frameworks() -> Vec<Arc<Framework>> {
     let config = json!({
         "apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration", "profiles": [{}],
     });
@@ -23,8 +27,7 @@ fn profiles() -> Arc<Profiles> {
     let id = sources.add("config.json", config.to_string());
     let (config, complaints) = config::read(sources.get(id).unwrap());
     assert!(complaints.is_empty(), "{complaints:#?}");
-    let frameworks = config.frameworks(&plugins::registry(), id).unwrap().frameworks;
-    Arc::new(Profiles { frameworks, revision: 1 })
+    config.frameworks(&plugins::registry(), id).unwrap().frameworks
 }
 
 fn object(value: Value) -> Object {
@@ -33,14 +36,14 @@ fn object(value: Value) -> Object {
     (row.from_value)(Arc::new(value)).unwrap()
 }
 
-fn class(resource: Option<&str>) -> Object {
+pub(super) fn class(resource: Option<&str>) -> Object {
     object(json!({
         "apiVersion": V1, "kind": "DeviceClass", "metadata": {"name": "c"},
         "spec": {"extendedResourceName": resource},
     }))
 }
 
-fn slice(devices: Value) -> Object {
+pub(super) fn slice(devices: Value) -> Object {
     object(json!({
         "apiVersion": V1, "kind": "ResourceSlice", "metadata": {"name": "s"},
         "spec": {"driver": "d.ex", "pool": {"name": "n1", "generation": 1, "resourceSliceCount": 1},
@@ -48,7 +51,7 @@ fn slice(devices: Value) -> Object {
     }))
 }
 
-fn claim(name: &str) -> Object {
+pub(super) fn claim(name: &str) -> Object {
     object(json!({
         "apiVersion": V1, "kind": "ResourceClaim",
         "metadata": {"name": name, "namespace": "default", "uid": name},
@@ -56,12 +59,12 @@ fn claim(name: &str) -> Object {
     }))
 }
 
-fn with_claim(name: &str, claim: &str) -> Object {
+pub(super) fn with_claim(name: &str, claim: &str) -> Object {
     let claims = json!([{"name": "n", "resourceClaimName": claim}]);
     pod(name).uid(name).set("spec.resourceClaims", claims).object()
 }
 
-fn n1() -> Object {
+pub(super) fn n1() -> Object {
     node("n1").cpu("8").memory("8Gi").object()
 }
 
@@ -77,13 +80,13 @@ fn stored(steps: &Steps, name: &str) -> Option<ResourceClaim> {
 }
 
 /// The device that a claim has, and how many consumers.
-fn device(steps: &Steps, name: &str) -> (String, usize) {
+pub(super) fn device(steps: &Steps, name: &str) -> (String, usize) {
     let claim = stored(steps, name).unwrap();
     let results = claim.allocation.iter().flat_map(|of| &of.devices.results);
     (results.map(|of| of.device.to_string()).collect(), claim.reserved_for.len())
 }
 
-fn conflict() -> Result<Answer, CallError> {
+pub(super) fn conflict() -> Result<Answer, CallError> {
     let (reason, message) = ("Conflict".to_owned(), "the object has been modified".to_owned());
     Err(CallError::Refused { code: 409, reason, message })
 }
@@ -198,7 +201,7 @@ fn devices_for_extended_resources_get_a_claim() {
     );
 }
 
-fn pod_of(name: &str) -> Object {
+pub(super) fn pod_of(name: &str) -> Object {
     pod(name).uid(name).request("e.ex/gpu", "1").object()
 }
 
@@ -271,12 +274,12 @@ fn node_with_label() -> Object {
 }
 
 /// A slice whose device is prepared before the binding.
-fn prepared() -> Object {
+pub(super) fn prepared() -> Object {
     slice(json!([{"name": "d1", "bindingConditions": ["ready"], "bindingFailureConditions": ["broken"]}]))
 }
 
 /// What the driver says of the device of a claim.
-fn say(steps: &mut Steps, condition: &str) {
+pub(super) fn say(steps: &mut Steps, condition: &str) {
     let mut claim = stored(steps, "x").unwrap();
     let condition = json!({"type": condition, "status": "True", "reason": "R", "message": "m"});
     let status = json!({"driver": "d.ex", "pool": "n1", "device": "d1", "conditions": [condition]});

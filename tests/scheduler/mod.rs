@@ -7,6 +7,7 @@ mod columns_and_rows;
 mod coscheduling;
 mod daemon_sets;
 mod decided;
+mod device_events;
 mod devices;
 mod events;
 mod exceptions;

@@ -79,12 +79,14 @@ impl Concerned {
             | VersionRow::SkipNodeOperations
             | VersionRow::SelectorAttributes
             | VersionRow::SelectorCosts
+            | VersionRow::DeviceTaintRules
             | VersionRow::DeviceLimitText
             | VersionRow::SelectorDeviceText => self.pending.contains(&row),
             VersionRow::BindRetries
             | VersionRow::EventLabels
             | VersionRow::QueuedEntities
             | VersionRow::HiddenDurations
+            | VersionRow::ClaimCreations
             | VersionRow::GroupPostFilter => false,
         }
     }
@@ -114,6 +116,7 @@ fn by_spec(row: VersionRow, pod: &PodInfo) -> bool {
         | VersionRow::SkipNodeOperations
         | VersionRow::SelectorAttributes
         | VersionRow::SelectorCosts
+        | VersionRow::DeviceTaintRules
         | VersionRow::DeviceLimitText
         | VersionRow::SelectorDeviceText => may_have_devices(pod),
         _ => false,

@@ -605,6 +605,10 @@ async fn deliver(
         }
         Err(trouble) => {
             const AS_IF: &str = "; decisions are made as if there were none";
+            let row = shared.watching.get(at).map(|of| of.row);
+            if let Some(row) = row.filter(|row| row.since.is_some() && trouble == Trouble::Absent) {
+                shared.mailbox.input(Input::NotServed(row.kind.clone()));
+            }
             match shared.watching.get(at) {
                 Some(Watching { row, by: NeededBy::IfServed }) if trouble == Trouble::Absent => {
                     tracing::info!(resource = row.plural, "not watched: {trouble}{AS_IF}");

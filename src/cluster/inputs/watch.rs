@@ -6,8 +6,8 @@
 use crate::api::backoff::{backoff, jitter};
 use crate::api::client::{Api, ApiError, Request, outcome};
 use backon::BackoffBuilder;
-use bayplan_model::KindName;
 use bayplan_model::objects::projection::Projection;
+use bayplan_model::{KINDS, KindName, KindRow};
 use futures::StreamExt;
 use kube::core::WatchEvent;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
@@ -173,11 +173,19 @@ pub(crate) async fn run_linked<T: Watched, F: Future<Output = bool> + Send>(
     let backoff = backoff(Duration::from_millis(200), Duration::from_secs(10));
     let mut waits = backoff.build();
     let mut last_trouble = None;
+    let newest = collection;
+    let mut collection = Cow::Borrowed(newest);
     loop {
-        let (items, mut version) = match list::<T>(api, collection).await {
+        let (items, mut version) = match list::<T>(api, &collection).await {
             Ok(listed) => listed,
             Err(error) => {
-                let trouble = trouble(collection, &error);
+                if let Some(older) = older(&collection, &error) {
+                    collection = Cow::Owned(older);
+                    continue;
+                }
+                // The server may be upgraded meanwhile.
+                collection = Cow::Borrowed(newest);
+                let trouble = trouble(&collection, &error);
                 link(Link::Down(trouble.to_string()));
                 let pause = pause_after(&trouble, waits.next());
                 if last_trouble.as_ref() != Some(&trouble) {
@@ -196,7 +204,7 @@ pub(crate) async fn run_linked<T: Watched, F: Future<Output = bool> + Send>(
         let mut failures = 0;
         // One watch follows the other until the server cannot continue from our resource version.
         loop {
-            let followed = follow(api, collection, &mut version, &mut report, &mut link).await;
+            let followed = follow(api, &collection, &mut version, &mut report, &mut link).await;
             if followed.events {
                 (failures, last_trouble, waits) = (0, None, backoff.build());
             }
@@ -205,7 +213,7 @@ pub(crate) async fn run_linked<T: Watched, F: Future<Output = bool> + Send>(
                 End::Closed => tokio::time::sleep(waits.next().unwrap_or_default()).await,
                 End::ReceiverGone => return,
                 End::Failed(error) => {
-                    link(Link::Down(trouble(collection, &error).to_string()));
+                    link(Link::Down(trouble(&collection, &error).to_string()));
                     failures += 1;
                     // Some API servers of kinds that policies look up send no bookmarks: a list shows that nothing changed.
                     let quiet = followed.silent && collection.looked_up.is_some();
@@ -213,7 +221,7 @@ pub(crate) async fn run_linked<T: Watched, F: Future<Output = bool> + Send>(
                         tracing::info!(resource = %collection.resource, %error, "watch failed, listing again");
                         break;
                     }
-                    let trouble = trouble(collection, &error);
+                    let trouble = trouble(&collection, &error);
                     tracing::info!(resource = %collection.resource, %error, "watch broken, opening it again");
                     let pause = pause_after(&trouble, waits.next());
                     if !matches!(trouble, Trouble::Passing(_)) && last_trouble.as_ref() != Some(&trouble) {
@@ -256,7 +264,7 @@ pub async fn list<T: Watched>(api: &Api, collection: &Collection) -> Result<(Vec
     let mut items = Vec::new();
     let mut next = String::new();
     loop {
-        let page: Page<T> = page(api, collection, PAGE, &next).await?;
+        let page: Page<T> = page_at(api, collection, PAGE, &next).await?;
         items.extend(page.items.into_iter().flatten().map(|mut item| {
             item.arrived(collection);
             item
@@ -268,8 +276,32 @@ pub async fn list<T: Watched>(api: &Api, collection: &Collection) -> Result<(Vec
     }
 }
 
-/// One page of at most `limit` objects; `next` is where it begins, empty for the first one.
+/// The collection that an older API server has in the place of one that it lacks.
+fn older(collection: &Collection, error: &ApiError) -> Option<Collection> {
+    let is_it = |row: &&KindRow| row.older.is_some() && row.path() == collection.path;
+    let row = KINDS.iter().find(is_it).filter(|_| error.code() == Some(404))?;
+    Some(Collection { path: row.older_path()?, ..collection.clone() })
+}
+
+/// One page of at most `limit` objects; `next` is where it begins, empty for the first one. Of an API server that has the
+/// kind in an older version, too.
 pub(crate) async fn page<T: DeserializeOwned>(
+    api: &Api,
+    collection: &Collection,
+    limit: usize,
+    next: &str,
+) -> Result<Page<T>, ApiError> {
+    let error = match page_at(api, collection, limit, next).await {
+        Err(error) => error,
+        found => return found,
+    };
+    match older(collection, &error) {
+        Some(older) => page_at(api, &older, limit, next).await,
+        None => Err(error),
+    }
+}
+
+async fn page_at<T: DeserializeOwned>(
     api: &Api,
     collection: &Collection,
     limit: usize,

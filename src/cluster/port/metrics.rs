@@ -300,8 +300,14 @@ metrics! {
         "Always 0: pods are not batched" from_10_us_doubling;
     binder_cache_requests: Counters<1> = "scheduler_volume_binder_cache_requests_total" ["operation"] Alpha
         "Always 0: upstream declares this counter and never counts";
-    volume_errors: Counters<1> = "scheduler_volume_scheduling_stage_error_total" ["operation"] Alpha
-        "Volume scheduling stage error count";
+    claim_creations: Counters<1> = "scheduler_resourceclaim_creates_total" ["status"] Alpha
+        "Number of ResourceClaims creation requests within scheduler; in Kubernetes 1.36";
+    claim_creations_by_owner: Counters<4> = "dynamic_resource_allocation_resourceclaim_creates_total" ["status", "admin_access", "owner_api_group", "owner_api_kind"] Alpha
+        "Number of ResourceClaims creation requests, categorized by creation status, admin access, and owning API group and kind; since Kubernetes 1.37, and each owner is a pod: groups of pods are not built";
+    device_waits: Histograms<3> = "scheduler_dra_bindingconditions_wait_duration_seconds" ["profile", "driver", "status"] Alpha
+        "Time in seconds spent waiting for BindingConditions to be satisfied during PreBind; a sample for each device of the pod" from_100_ms;
+    device_preparations: Counters<3> = "scheduler_dra_bindingconditions_allocations_total" ["profile", "driver", "status"] Alpha
+        "Number of allocations using devices with BindingConditions, counted per driver per scheduling attempt";
     cache_size: Gauges<1> = "scheduler_cache_size" ["type"] Alpha
         "Number of nodes, pods, and assumed (bound) pods in the scheduler cache";
     goroutines: Gauges<1> = "scheduler_goroutines" ["operation"] Beta
@@ -415,6 +421,10 @@ fn from_1_ms() -> Histogram {
 
 fn from_10_ms() -> Histogram {
     Histogram::new(exponential_buckets(0.01, 2.0, 20))
+}
+
+fn from_100_ms() -> Histogram {
+    Histogram::new(exponential_buckets(0.1, 2.0, 14))
 }
 
 fn from_100_us() -> Histogram {

@@ -11,7 +11,7 @@ use super::leader::{self, Election};
 use super::mark_key;
 use super::published::Publication;
 use super::rights_watch::Rights;
-use super::stopwatch::Stopwatch;
+use super::stopwatch::{ByVersion, Stopwatch};
 use super::supervisor::{self, Supervisor, Task, TaskEnded};
 use super::term::Term;
 use crate::admission;
@@ -110,9 +110,12 @@ pub struct Options {
 }
 
 impl Options {
-    /// Whether the durations of evictions are hidden.
-    fn hides_durations(&self) -> bool {
-        self.version.has(VersionRow::HiddenDurations) && !self.hidden_metrics
+    /// What the version decides about metrics.
+    fn by_version(&self) -> ByVersion {
+        ByVersion {
+            hides_durations: self.version.has(VersionRow::HiddenDurations) && !self.hidden_metrics,
+            counts_owners: self.version.has(VersionRow::ClaimCreations),
+        }
     }
 
     /// What commands read about this scheduler; nothing without a namespace where they look for it.
@@ -499,7 +502,7 @@ impl Parts {
         for (name, stage, on) in &options.gates {
             metrics.feature_enabled.with([name, stage]).set(i64::from(*on));
         }
-        let stopwatch = Arc::new(Stopwatch::new(Arc::clone(&metrics), options.hides_durations()));
+        let stopwatch = Arc::new(Stopwatch::new(Arc::clone(&metrics), options.by_version()));
         let limits = Limits::new(options.qps, options.burst);
         let api =
             Api::new(&options.target).await?.limited_by(limits).observed_by(Arc::clone(&stopwatch) as Arc<_>);

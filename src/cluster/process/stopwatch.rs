@@ -5,7 +5,7 @@
 use crate::api::client::Observer;
 use crate::port::metrics::Metrics;
 use bayplan_framework::{
-    ActionType, ClusterEvent, EventResource, Mark, Probe, QueueingHint, RuleTimes, Tally, TimedPoint,
+    ActionType, ClusterEvent, Counted, EventResource, Mark, Probe, QueueingHint, RuleTimes, Tally, TimedPoint,
 };
 use bayplan_model::Symbol;
 use http::Method;
@@ -31,13 +31,21 @@ const VOLUME_STAGES: [(TimedPoint, &str); 3] =
 /// Measures durations and writes them into metrics.
 pub(crate) struct Stopwatch {
     metrics: Arc<Metrics>,
-    /// The durations of evictions are hidden.
-    hides_durations: bool,
+    by_version: ByVersion,
     base: Instant,
     attempts: AtomicU64,
     /// Making the labels of a sample costs more than the sample, so each sample is looked up once.
     samples: Mutex<Samples>,
     rules: Arc<RuleSamples>,
+}
+
+/// What the version decides.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct ByVersion {
+    /// The durations of evictions are hidden.
+    pub(crate) hides_durations: bool,
+    /// Creations of claims are counted by their owner.
+    pub(crate) counts_owners: bool,
 }
 
 /// A policy, its rule and the point at which it is evaluated.
@@ -120,11 +128,11 @@ impl Tally for Count {
 }
 
 impl Stopwatch {
-    /// A probe that writes into these metrics. `hides_durations`: not those of evictions, which a version hides.
-    pub(crate) fn new(metrics: Arc<Metrics>, hides_durations: bool) -> Self {
+    /// A probe that writes into these metrics.
+    pub(crate) fn new(metrics: Arc<Metrics>, by_version: ByVersion) -> Self {
         let base = Instant::now();
         let rules = Arc::new(RuleSamples { metrics: Arc::clone(&metrics), base, samples: Mutex::default() });
-        Self { metrics, hides_durations, base, attempts: AtomicU64::new(0), samples: Mutex::default(), rules }
+        Self { metrics, by_version, base, attempts: AtomicU64::new(0), samples: Mutex::default(), rules }
     }
 
     /// Brings the counters of evaluations up to date, before the metrics are encoded.
@@ -222,10 +230,31 @@ impl Probe for Stopwatch {
     }
 
     fn evicted(&self, result: &'static str, since: Mark) {
-        if !self.hides_durations {
+        if !self.by_version.hides_durations {
             self.metrics.eviction_duration.with([result]).observe(self.seconds(since));
         }
         self.metrics.evictions.with([result]).inc();
+    }
+
+    fn counted(&self, profile: &Symbol, what: &Counted) {
+        match what {
+            Counted::ClaimCreation { done } => {
+                let status = if *done { "success" } else { "failure" };
+                match self.by_version.counts_owners {
+                    true => self.metrics.claim_creations_by_owner.with([status, "false", "", "Pod"]).inc(),
+                    false => self.metrics.claim_creations.with([status]).inc(),
+                };
+            }
+            Counted::Preparation { status, took, devices, prepared } => {
+                for driver in devices {
+                    let seconds = took.0 as f64 / 1e6;
+                    self.metrics.device_waits.with([profile, driver, status]).observe(seconds);
+                }
+                for driver in prepared {
+                    self.metrics.device_preparations.with([profile, driver, status]).inc();
+                }
+            }
+        }
     }
 
     fn evaluations(&self, profile: &Symbol, plugin: &str, point: TimedPoint) -> Arc<dyn Tally> {
@@ -266,7 +295,7 @@ mod tests {
     #[test]
     fn durations_and_counts_have_the_names_of_upstream() {
         let metrics = Arc::new(Metrics::new());
-        let watch = Stopwatch::new(Arc::clone(&metrics), true);
+        let watch = Stopwatch::new(Arc::clone(&metrics), ByVersion::default());
         let profile = Symbol::new("p");
         let since = watch.mark();
         watch.point(&profile, TimedPoint::PreFilter, "Success", since);
@@ -313,7 +342,8 @@ mod tests {
     fn durations_of_evictions_may_be_hidden() {
         for hides in [false, true] {
             let metrics = Arc::new(Metrics::new());
-            let watch = Stopwatch::new(Arc::clone(&metrics), hides);
+            let by_version = ByVersion { hides_durations: hides, ..ByVersion::default() };
+            let watch = Stopwatch::new(Arc::clone(&metrics), by_version);
             watch.evicted("success", watch.mark());
             let text = metrics.encode();
             assert!(text.contains(r#"scheduler_preemption_goroutines_execution_total{result="success"} 1"#));
@@ -325,9 +355,44 @@ mod tests {
     }
 
     #[test]
+    fn what_is_counted_about_claims_has_the_names_of_each_version() {
+        let driver = Symbol::new("d.ex");
+        let prepared = Counted::Preparation {
+            status: "timeout",
+            took: bayplan_model::Duration::from_millis(300),
+            devices: vec![driver.clone(), driver.clone()],
+            prepared: vec![driver],
+        };
+        for (counts_owners, creations) in [
+            (false, r#"scheduler_resourceclaim_creates_total{status="failure"} 1"#),
+            (
+                true,
+                r#"dynamic_resource_allocation_resourceclaim_creates_total{status="failure",admin_access="false",owner_api_group="",owner_api_kind="Pod"} 1"#,
+            ),
+        ] {
+            let metrics = Arc::new(Metrics::new());
+            let by_version = ByVersion { counts_owners, ..ByVersion::default() };
+            let watch = Stopwatch::new(Arc::clone(&metrics), by_version);
+            watch.counted(&Symbol::new("p"), &Counted::ClaimCreation { done: false });
+            watch.counted(&Symbol::new("p"), &prepared);
+            let text = metrics.encode();
+            for line in [
+                creations,
+                r#"scheduler_dra_bindingconditions_allocations_total{profile="p",driver="d.ex",status="timeout"} 1"#,
+                r#"scheduler_dra_bindingconditions_wait_duration_seconds_count{profile="p",driver="d.ex",status="timeout"} 2"#,
+                r#"scheduler_dra_bindingconditions_wait_duration_seconds_bucket{le="0.4",profile="p",driver="d.ex",status="timeout"} 2"#,
+                r#"scheduler_dra_bindingconditions_wait_duration_seconds_bucket{le="819.2",profile="p",driver="d.ex",status="timeout"} 2"#,
+            ] {
+                assert!(text.lines().any(|it| it == line), "{line}\nis not in\n{text}");
+            }
+            assert_eq!(text.matches("resourceclaim_creates_total{").count(), 1, "{text}");
+        }
+    }
+
+    #[test]
     fn an_attempt_is_one_sample_of_each_of_its_rules_until_they_go_out_of_service() {
         let metrics = Arc::new(Metrics::new());
-        let watch = Stopwatch::new(Arc::clone(&metrics), true);
+        let watch = Stopwatch::new(Arc::clone(&metrics), ByVersion::default());
         let times = watch.rule_times();
         let hot = Symbol::new("hot");
         let since = times.mark();

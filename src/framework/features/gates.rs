@@ -2,7 +2,6 @@
 //! where a version does not have the gate. To add a gate, add a row.
 
 use super::{Built::*, GateRow, GateState, Stage::*};
-use bayplan_model::KubernetesVersion;
 
 /// Makes the enum of gates and the table.
 macro_rules! gates {
@@ -143,7 +142,7 @@ gates! {
         Both;
     /// Rules that taint devices. Source: KEP-5055.
     DRADeviceTaintRules [Beta off free] [Ga on free] ["DRADeviceTaints"]
-        Since(KubernetesVersion::V1_37, "only `resource.k8s.io/v1` is read, which has no DeviceTaintRules before 1.37");
+        Both;
     /// Devices in parts. Source: KEP-4815.
     DRAPartitionableDevices [Beta on free] [Beta on free] ["DynamicResourceAllocation"]
         Both;

@@ -47,8 +47,6 @@ pub enum Built {
     Same(&'static str),
     /// The default, for this reason; the other value is refused.
     Fixed(&'static str),
-    /// Both since this version of the binary; before it the default, for this reason.
-    Since(KubernetesVersion, &'static str),
     /// The default, because Kubernetes has locked it.
     Locked,
 }
@@ -312,7 +310,6 @@ impl FeatureGates {
         let refused = known.filter(|(row, default)| self.value(row) != *default);
         let refused = refused.filter_map(|(row, default)| match row.built {
             Built::Fixed(why) => Some((row.name, default, why)),
-            Built::Since(since, why) if self.of.binary < since => Some((row.name, default, why)),
             _ => None,
         });
         let refused: Vec<String> = refused
@@ -363,7 +360,7 @@ fn elsewhere(name: &str, version: KubernetesVersion) -> String {
 /// The gates that a user may set, for the help of `--feature-gates`.
 pub fn help() -> String {
     let version = KubernetesVersion::default();
-    let free = GATES.iter().filter(|row| matches!(row.built, Built::Both | Built::Since(..)));
+    let free = GATES.iter().filter(|row| row.built == Built::Both);
     let free = free.filter_map(|row| Some((row.name, row.state(version).filter(|state| !state.locked)?)));
     let line = |(name, state): (&str, GateState)| {
         format!("  {name}=true|false ({} - default={})", state.stage.word(), state.default)
@@ -435,11 +432,7 @@ mod tests {
         let [of_older, of_newer] = [parse("").unwrap().features(), newer("").unwrap().features()];
         assert!(!of_older.on(Gate::DRADeviceTaintRules) && of_newer.on(Gate::DRADeviceTaintRules));
         assert!(of_older.on(Gate::DRAConsumableCapacity) && !of_newer.on(Gate::DRAFractionalCapacityRange));
-        assert_eq!(
-            parse("DRADeviceTaintRules=true").unwrap_err(),
-            "feature gate `DRADeviceTaintRules` cannot be turned on: only `resource.k8s.io/v1` is read, which has no \
-             DeviceTaintRules before 1.37; leave it out or write `DRADeviceTaintRules=false`"
-        );
+        assert!(parse("DRADeviceTaintRules=true").unwrap().features().on(Gate::DRADeviceTaintRules));
         assert!(!newer("DRADeviceTaintRules=false").unwrap().features().on(Gate::DRADeviceTaintRules));
         assert!(!parse("DRADeviceTaints=false").unwrap().features().on(Gate::DRADeviceTaints));
         assert_eq!(

@@ -3,7 +3,7 @@
 use super::Framework;
 use crate::events::{ClusterEvent, QueueingHint};
 use crate::plugin_id::PluginId;
-use crate::probe::{Mark, Outcome, Probe, RuleTimes, Tally, TimedPoint};
+use crate::probe::{Counted, Mark, Outcome, Probe, RuleTimes, Tally, TimedPoint};
 use crate::status::Status;
 use std::sync::Arc;
 
@@ -112,6 +112,13 @@ impl Framework {
         }
     }
 
+    /// Reports what a plugin counts for metrics of its own.
+    pub fn counted(&self, what: &Counted) {
+        if let Some(watch) = &self.watch {
+            watch.probe.counted(&self.scheduler_name, what);
+        }
+    }
+
     /// Counts evaluations of a plugin.
     pub fn evaluated(&self, id: PluginId, point: TimedPoint, times: usize) {
         let Some(counters) = self.watch.as_ref().and_then(|watch| watch.evaluations.get(id.index())) else {
@@ -192,6 +199,9 @@ mod tests {
         }
         fn evicted(&self, result: &'static str, _: Mark) {
             self.0.send(format!("evicted {result}")).unwrap();
+        }
+        fn counted(&self, profile: &Symbol, what: &Counted) {
+            self.0.send(format!("{profile} {what:?}")).unwrap();
         }
         fn evaluations(&self, _: &Symbol, _: &str, _: TimedPoint) -> Arc<dyn Tally> {
             Arc::new(Nobody)

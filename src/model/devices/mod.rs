@@ -73,11 +73,12 @@ impl DeviceIndex {
     }
 
     /// The taints that rules add to those of the device itself: first of the rules that select by less than driver and
-    /// pool, by name of the rule. The feature gate of rules decides whether they count.
+    /// pool, by name of the rule. The feature gate of rules decides whether they count. `all`: those without a selector
+    /// taint every device.
     ///
     /// Source: `dynamic-resource-allocation/resourceslice/tracker`.
-    pub fn taints_of<'i>(&'i self, device: &DeviceId) -> impl Iterator<Item = &'i DeviceTaint> {
-        self.rules.taints_of(device)
+    pub fn taints_of<'i>(&'i self, device: &DeviceId, all: bool) -> impl Iterator<Item = &'i DeviceTaint> {
+        self.rules.taints_of(device, all)
     }
 
     /// Whether there are rules at all.

@@ -23,13 +23,17 @@ impl TaintRules {
         self.0.is_empty()
     }
 
-    pub(super) fn taints_of<'r>(&'r self, device: &DeviceId) -> impl Iterator<Item = &'r DeviceTaint> {
+    pub(super) fn taints_of<'r>(
+        &'r self,
+        device: &DeviceId,
+        all: bool,
+    ) -> impl Iterator<Item = &'r DeviceTaint> {
         let groups = match self.0.is_empty() {
             true => [None, None],
             false => [self.0.get(&None), self.0.get(&Some(device.pool.clone()))],
         };
         let rules = groups.into_iter().flatten().flat_map(BTreeMap::values);
-        rules.filter(move |rule| rule.taints(device)).map(|rule| &rule.taint)
+        rules.filter(move |rule| rule.taints(device, all)).map(|rule| &rule.taint)
     }
 
     pub(super) fn change(&mut self, before: Option<&DeviceTaintRule>, after: Option<Arc<DeviceTaintRule>>) {

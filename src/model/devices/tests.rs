@@ -147,9 +147,11 @@ fn rules_taint_devices() {
     ] {
         see(&mut s, "DeviceTaintRule", rule(name, selector));
     }
-    let keys = |s: &Snapshot, name: &str| -> Vec<String> {
-        index(s).taints_of(&device(name)).map(|taint| taint.key.to_string()).collect()
+    let keys_in = |s: &Snapshot, name: &str, all: bool| -> Vec<String> {
+        index(s).taints_of(&device(name), all).map(|taint| taint.key.to_string()).collect()
     };
+    let keys = |s: &Snapshot, name: &str| keys_in(s, name, false);
+    assert_eq!(keys_in(&s, "d2", true), ["all", "driver", "none"]);
     assert_eq!(keys(&s, "d1"), ["all", "driver", "device"]);
     assert_eq!(keys(&s, "d2"), ["all", "driver"]);
     see(&mut s, "DeviceTaintRule", rule("device", json!({"device": "d2"})));

@@ -93,6 +93,8 @@ pub struct KindRow {
     pub group: &'static str,
     /// The version in its group.
     pub version: &'static str,
+    /// The version that API servers may have which lack that one.
+    pub older: Option<&'static str>,
     /// The name of the resource: `persistentvolumes`.
     pub plural: &'static str,
     /// Whether objects are in namespaces.
@@ -117,6 +119,7 @@ pub static KINDS: &[KindRow] = &[
         name: "Pod",
         group: "",
         version: "v1",
+        older: None,
         plural: "pods",
         namespaced: true,
         since: None,
@@ -132,6 +135,7 @@ pub static KINDS: &[KindRow] = &[
         name: "Node",
         group: "",
         version: "v1",
+        older: None,
         plural: "nodes",
         namespaced: false,
         since: None,
@@ -149,6 +153,7 @@ pub static KINDS: &[KindRow] = &[
         name: "Namespace",
         group: "",
         version: "v1",
+        older: None,
         plural: "namespaces",
         namespaced: false,
         since: None,
@@ -185,7 +190,8 @@ pub static KINDS: &[KindRow] = &[
     of::<ResourceSlice>("ResourceSlice", "resource.k8s.io", "resourceslices", false, Kinds::DEVICES)
         .since(DEVICES_SINCE),
     of::<DeviceTaintRule>("DeviceTaintRule", "resource.k8s.io", "devicetaintrules", false, Kinds::DEVICES)
-        .since(TAINT_RULES_SINCE),
+        .since(TAINT_RULES_SINCE)
+        .older("v1beta2"),
     of::<ResourceClaimTemplate>(
         "ResourceClaimTemplate",
         "resource.k8s.io",
@@ -211,6 +217,7 @@ const fn of<T: Typed + Clone>(
         name,
         group,
         version: "v1",
+        older: None,
         plural,
         namespaced,
         since: None,
@@ -254,6 +261,11 @@ impl KindRow {
         self
     }
 
+    const fn older(mut self, version: &'static str) -> Self {
+        self.older = Some(version);
+        self
+    }
+
     /// Reads an object of an API server that is held as a tree, as far as it can be read. Not for pods and nodes, which
     /// note their problems themselves (`PodInfo::read`, `Node::read`).
     pub fn seen(&self, object: Value) -> Result<Seen, ObjectError> {
@@ -273,7 +285,9 @@ impl KindRow {
 
     fn is_version(&self, api_version: &str) -> bool {
         match api_version.split_once('/') {
-            Some((group, version)) => (group, version) == (self.group, self.version),
+            Some((group, version)) => {
+                group == self.group && (version == self.version || self.older == Some(version))
+            }
             None => self.group.is_empty() && api_version == self.version,
         }
     }
@@ -289,6 +303,11 @@ impl KindRow {
     /// The path of the collection over all namespaces: `/apis/apps/v1/replicasets`.
     pub fn path(&self) -> String {
         format!("{}/{}", self.root(), self.plural)
+    }
+
+    /// The path of the collection in an older API server that lacks that one.
+    pub fn older_path(&self) -> Option<String> {
+        self.older.map(|version| format!("/apis/{}/{version}/{}", self.group, self.plural))
     }
 
     /// The path of an object; the namespace of a kind without namespaces is not looked at.
@@ -334,6 +353,11 @@ mod tests {
         assert_eq!(path(Kind::PersistentVolume), "/api/v1/persistentvolumes/a");
         assert_eq!(path(Kind::ReplicaSet), "/apis/apps/v1/namespaces/n/replicasets/a");
         assert_eq!(path(Kind::CsiNode), "/apis/storage.k8s.io/v1/csinodes/a");
+        let rules = Kind::DeviceTaintRule.row().unwrap();
+        let older = rules.older_path();
+        assert_eq!(older.as_deref(), Some("/apis/resource.k8s.io/v1beta2/devicetaintrules"));
+        assert!(KindRow::named("resource.k8s.io/v1beta2", "DeviceTaintRule").is_some());
+        assert!(KindRow::named("resource.k8s.io/v1beta2", "ResourceClaim").is_none());
         let budgets = Kind::PodDisruptionBudget.row().unwrap();
         assert_eq!(budgets.path(), "/apis/policy/v1/poddisruptionbudgets");
         assert!(

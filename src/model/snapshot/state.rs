@@ -12,7 +12,7 @@ use crate::metrics::{Metrics, Reading};
 use crate::node::Node;
 use crate::node_info::NodeInfo;
 use crate::node_set::NodeId;
-use crate::objects::Namespace;
+use crate::objects::{Kind, Namespace};
 use crate::pod::{PodInfo, PodKey};
 use crate::pod_counts::{PodCounts, labels_of};
 use crate::selector_index::SelectorIndex;
@@ -68,6 +68,8 @@ pub struct Snapshot {
     time: Time,
     /// See [`Snapshot::version_rows`].
     version_rows: VersionRows,
+    /// See [`Snapshot::is_served`].
+    not_served: BTreeSet<Kind>,
 }
 
 /// What a snapshot keeps, for checks that nothing is left behind.
@@ -146,6 +148,19 @@ impl Snapshot {
                 self.apply(Change::PodPlaced { pod, node, how });
             }
         }
+    }
+
+    /// Whether the API server has a kind of objects, as far as is known.
+    pub fn is_served(&self, kind: &Kind) -> bool {
+        !self.not_served.contains(kind)
+    }
+
+    /// The API server has a kind of objects, or is older than it.
+    pub fn set_served(&mut self, kind: &Kind, served: bool) {
+        match served {
+            true => self.not_served.remove(kind),
+            false => self.not_served.insert(kind.clone()),
+        };
     }
 
     /// How far the wall clock is ahead of the scheduler's monotonic time.

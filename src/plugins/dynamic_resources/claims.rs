@@ -13,8 +13,20 @@ use std::sync::Arc;
 
 impl PreEnqueue for DynamicResources {
     fn pre_enqueue(&self, h: &Handle) -> Result<(), Status> {
-        user_claims(h.pod, h.snapshot).map(|_| ()).map_err(Status::unresolvable)
+        match user_claims(h.pod, h.snapshot) {
+            // PreFilter says it, with an event.
+            Err(_) if !are_served(h.snapshot) => Ok(()),
+            found => found.map(|_| ()).map_err(Status::unresolvable),
+        }
     }
+}
+
+/// Why a pod with claims waits whose API server is older than claims.
+pub(super) const NOT_SERVED: &str = "the API server has no resource.k8s.io/v1, which Kubernetes has since 1.34: pods with resource claims wait";
+
+/// Whether the API server has claims.
+pub(super) fn are_served(snapshot: &Snapshot) -> bool {
+    snapshot.is_served(&Kind::ResourceClaim)
 }
 
 /// What names a claim whatever its UID.

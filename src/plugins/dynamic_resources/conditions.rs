@@ -7,7 +7,7 @@ use bayplan_model::objects::devices::{AllocatedDevice, DeviceStatus};
 use bayplan_model::{Duration, ResourceClaim, Symbol, Time};
 
 /// Devices of the claim that are prepared before the binding.
-fn prepared(claim: &ResourceClaim) -> impl Iterator<Item = &AllocatedDevice> {
+pub(super) fn prepared(claim: &ResourceClaim) -> impl Iterator<Item = &AllocatedDevice> {
     let results = claim.allocation.iter().flat_map(|allocation| &allocation.devices.results);
     results.filter(|result| !result.binding_conditions.is_empty())
 }

@@ -3,7 +3,7 @@
 //! Source: `pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go`, `PreFilter`.
 
 use super::DynamicResources;
-use super::claims::{full_name, is_in_flight, user_claims};
+use super::claims::{NOT_SERVED, are_served, full_name, is_in_flight, user_claims};
 use super::extended;
 use super::state::{PodClaim, State};
 use bayplan_framework::{Handle, PreFilter, PreFilterOutcome, StateSlot, Status};
@@ -26,7 +26,8 @@ impl PreFilter for DynamicResources {
 impl DynamicResources {
     /// The claims of the pod. Fails where PreFilter refuses it.
     pub(super) fn claims_of(&self, h: &Handle) -> Result<State, Status> {
-        let users = user_claims(h.pod, h.snapshot).map_err(Status::unresolvable)?;
+        let why = |text: String| if are_served(h.snapshot) { text } else { NOT_SERVED.to_owned() };
+        let users = user_claims(h.pod, h.snapshot).map_err(|text| Status::unresolvable(why(text)))?;
         let mut claims: Vec<_> = users.into_iter().map(|claim| PodClaim::new(claim, false)).collect();
         claims.extend(extended::claim(&self.gates, h)?);
         for of in &claims {

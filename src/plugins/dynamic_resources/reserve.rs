@@ -3,6 +3,7 @@
 //! Source: `pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go`, `Reserve`, `Unreserve`;
 //! `extendeddynamicresources.go`, `unreserveExtendedResourceClaim`.
 
+use super::bind::{Ending, count_wait};
 use super::claims::key_of;
 use super::requests::Requests;
 use super::state::{PodClaim, State};
@@ -75,7 +76,10 @@ impl Reserve for DynamicResources {
         }
         (state.requests, state.made_name) = (chosen.requests, chosen.made_name);
         let state = state.clone();
-        for of in state.claims.iter().filter(|of| of.allocated.is_some()) {
+        for (at, of) in state.claims.iter().enumerate() {
+            if of.allocated.is_none() || is_repeated(&state, at) {
+                continue;
+            }
             let made = match (of.is_not_made(), &state.made_name, &state.requests) {
                 (true, Some(name), Some(requests)) => extended::read(extended::object(&pod, name, requests)),
                 _ => Some((*of.claim).clone()),
@@ -88,12 +92,21 @@ impl Reserve for DynamicResources {
     }
 
     fn unreserve(&self, a: &mut Actor, _: NodeId) {
+        count_wait(a, Ending::Error);
         let Some(state) = a.slot().get::<State>().cloned() else { return };
-        for of in state.claims.iter().filter(|of| !of.special) {
-            take_back(a, of);
+        for (at, of) in state.claims.iter().enumerate() {
+            if !of.special && !is_repeated(&state, at) {
+                take_back(a, of);
+            }
         }
         self.take_special_back(a, &state);
     }
+}
+
+/// Whether an entry of the pod before this one names the same claim. Such a pod is never bound: what counts is the first.
+fn is_repeated(state: &State, at: usize) -> bool {
+    let key = state.claims.get(at).map(|of| of.claim.key());
+    state.claims.iter().take(at).any(|of| Some(of.claim.key()) == key)
 }
 
 /// The version of the write of what the pod assumes about a claim, and the claim after it; `None`: nothing was written, or

@@ -2,7 +2,7 @@
 
 use super::requests::Requests;
 use bayplan_model::objects::devices::Allocation;
-use bayplan_model::{NodeInfo, ResourceClaim, Symbol};
+use bayplan_model::{NodeInfo, ResourceClaim, Symbol, Time};
 use std::sync::Arc;
 
 /// The name of a claim for extended resources that does not exist yet. No claim can have it.
@@ -32,6 +32,8 @@ pub(super) struct State {
     pub(super) made_name: Option<Symbol>,
     /// Whether the API server may have created the claim for extended resources.
     pub(super) may_be_made: bool,
+    /// Since when PreBind waits for devices.
+    pub(super) waits_since: Option<Time>,
 }
 
 impl PodClaim {

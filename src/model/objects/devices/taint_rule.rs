@@ -1,4 +1,4 @@
-//! `resource.k8s.io/v1/DeviceTaintRule` with the fields that are read.
+//! `resource.k8s.io/v1/DeviceTaintRule`, before 1.37 `v1beta2`, with the fields that are read.
 
 use super::super::metadata::{Metadata, ObjectMeta};
 use super::super::read::or_default;
@@ -13,7 +13,7 @@ use serde::Deserialize;
 pub struct DeviceTaintRule {
     /// Name, UID, version.
     pub metadata: ObjectMeta,
-    /// `spec.deviceSelector`; `None` selects nothing (in 1.36, where the feature is off, everything).
+    /// `spec.deviceSelector`; `None` selects nothing, in 1.36 everything.
     pub selector: Option<TaintSelector>,
     /// `spec.taint`.
     pub taint: DeviceTaint,
@@ -70,10 +70,10 @@ impl Typed for DeviceTaintRule {
 }
 
 impl DeviceTaintRule {
-    /// Whether the rule taints a device.
-    pub fn taints(&self, device: &DeviceId) -> bool {
+    /// Whether the rule taints a device. `all`: one without a selector taints every device, as in 1.36; later it taints none.
+    pub fn taints(&self, device: &DeviceId, all: bool) -> bool {
         let is = |own: &Option<Symbol>, of: &Symbol| own.as_ref().is_none_or(|own| own == of);
-        self.selector.as_ref().is_some_and(|selector| {
+        self.selector.as_ref().map_or(all, |selector| {
             is(&selector.driver, &device.pool.driver)
                 && is(&selector.pool, &device.pool.name)
                 && is(&selector.device, &device.name)

@@ -8,6 +8,8 @@
 mod prepare;
 mod special;
 
+pub(super) use prepare::{Ending, count_wait};
+
 use super::DynamicResources;
 use super::claims::full_name;
 use super::reserve::assumed;
@@ -90,6 +92,22 @@ struct Binding {
     until: Option<Time>,
 }
 
+/// Why a pod is not bound that names a claim twice: upstream allocates it twice, or reserves an allocated one twice, which
+/// the API server refuses.
+fn named_twice(of: &PodClaim, first: &PodClaim, uid: &Symbol) -> String {
+    let (full, name) = (full_name(&of.claim), &of.claim.metadata.name);
+    if of.claim.allocation.is_none() {
+        return format!("claim {full} got allocated elsewhere in the meantime");
+    }
+    let at = first.claim.reserved_for.len();
+    format!(
+        "add reservation to claim {full}: ResourceClaim.resource.k8s.io {:?} is invalid: status.reservedFor[{at}]: \
+         Duplicate value: {:?}",
+        name.as_str(),
+        uid.as_str()
+    )
+}
+
 const PENDING: TaskPoll = TaskPoll::Pending { until: None, watch: Vec::new() };
 
 fn pause(until: Time) -> TaskPoll {
@@ -136,6 +154,13 @@ impl Binding {
                 self.at += 1;
                 continue;
             }
+            if let Some(first) = self.first_of(a, &of) {
+                if of.claim.is_reserved_for(&a.pod.uid) {
+                    self.at += 1;
+                    continue;
+                }
+                return Err(failed(named_twice(&of, &first, &a.pod.uid)));
+            }
             self.tries = 0;
             if of.is_not_made() {
                 return self.create(a);
@@ -144,6 +169,12 @@ impl Binding {
             return self.write(a);
         }
         self.begin_to_prepare(a)
+    }
+
+    /// The entry of the pod before this one that names the same claim.
+    fn first_of(&self, a: &mut Actor, of: &PodClaim) -> Option<PodClaim> {
+        let (at, key) = (self.at, of.claim.key());
+        self.state(a)?.claims.iter().take(at).find(|first| first.claim.key() == key).cloned()
     }
 
     fn answered(&mut self, a: &mut Actor, answer: &Result<Answer, CallError>) -> Result<TaskPoll, Status> {

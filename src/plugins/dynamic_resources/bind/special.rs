@@ -6,7 +6,9 @@
 use super::super::claims::key_of;
 use super::super::extended;
 use super::{Binding, PENDING, Step, failed, pause};
-use bayplan_framework::{Actor, Answer, ApiCall, CallError, ObjectPart, PatchBody, Status, TaskPoll};
+use bayplan_framework::{
+    Actor, Answer, ApiCall, CallError, Counted, ObjectPart, PatchBody, Status, TaskPoll,
+};
 use bayplan_model::{Duration, Object};
 use std::sync::Arc;
 
@@ -35,6 +37,7 @@ impl Binding {
         answer: &Result<Answer, CallError>,
     ) -> Result<TaskPoll, Status> {
         let (pod, at) = (a.pod.clone(), self.at);
+        a.counted(Counted::ClaimCreation { done: answer.is_ok() });
         let (uid, version) = match answer {
             Ok(Answer::Created { uid, version }) => (uid, version),
             Ok(_) => return Err(Status::error("the API server did not answer with the object")),
