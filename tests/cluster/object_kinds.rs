@@ -8,7 +8,8 @@ use bayplan::cluster::process::driver::{Clock, Driver, Outlet};
 use bayplan::cluster::process::supervisor::Supervisor;
 use bayplan::framework::Need;
 use bayplan::model::{
-    KINDS, Kind, PersistentVolumeClaim, PodDisruptionBudget, Service, Snapshot, Symbol, Time, Typed,
+    DeviceTaintRule, KINDS, Kind, PersistentVolumeClaim, PodDisruptionBudget, Service, Snapshot, Symbol,
+    Time, Typed,
 };
 use bayplan::scheduler::{Effect, Scheduler};
 use serde_json::json;
@@ -186,4 +187,30 @@ fn an_optional_kind_may_not_be_served() {
     assert_eq!(lenient.trouble("poddisruptionbudgets").as_deref(), Some(absent));
     wait_until("the other knows", SOON, || strict.trouble("poddisruptionbudgets").is_some());
     assert!(!strict.is_synced());
+}
+
+#[test]
+fn kinds_of_older_servers_are_read_and_those_that_are_absent_are_known() {
+    let flags = [
+        "--runtime-config=resource.k8s.io/v1=false,resource.k8s.io/v1beta2=true",
+        "--feature-gates=DRADeviceTaintRules=true",
+    ];
+    let flags = flags.map(str::to_owned).to_vec();
+    let plane = ControlPlane::start_with(Options { api_server_flags: flags, ..Options::default() });
+    let watches = Watches::start(plane.kubeconfig(), &all(true));
+    wait_until("it goes on without claims", SOON, || watches.is_synced());
+    let are_served = watches.look(|snapshot| {
+        [Kind::ResourceClaim, Kind::DeviceTaintRule, Kind::Service].map(|kind| snapshot.is_served(&kind))
+    });
+    assert_eq!(are_served, [false, true, true]);
+    let rule = json!({
+        "apiVersion": "resource.k8s.io/v1beta2", "kind": "DeviceTaintRule", "metadata": {"name": "r"},
+        "spec": {"deviceSelector": {"driver": "d.ex"}, "taint": {"key": "k", "effect": "NoSchedule"}},
+    });
+    let done = plane.kubectl_with_input(&["create", "-f", "-"], &rule.to_string());
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    let seen = || watches.object::<DeviceTaintRule>("", "r");
+    wait_until("it arrives", SOON, || seen().is_some_and(|rule| rule.taint.key == "k"));
+    plane.kubectl_ok(["delete", "devicetaintrules.v1beta2.resource.k8s.io", "r"]);
+    wait_until("it goes", SOON, || seen().is_none());
 }

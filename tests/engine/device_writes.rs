@@ -15,7 +15,7 @@ use bayplan::framework::{
     Act, Acting, Answer, ApiCall, CallError, Cycle, ObjectPart, PatchBody, PluginId, PreFlight, Silent,
     TaskPoll, Wake,
 };
-use bayplan::model::{Change, KindRow, KubernetesVersion, NodeId, Object, Snapshot, Symbol};
+use bayplan::model::{Change, KindRow, KubernetesVersion, NodeId, Snapshot, Symbol};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -233,10 +233,15 @@ fn expected(decision: &Value, claims: &BTreeMap<String, Value>) -> Vec<Write> {
             continue;
         }
         let before = path.and_then(|path| claims.get(path.trim_end_matches("/status")));
-        let before = before.and_then(|claim| claim.pointer("/status/allocation"));
+        let before = before.and_then(|claim| claim.pointer("/status/allocation")).filter(|of| !of.is_null());
         if before.is_some_and(|allocation| allocation["allocationTimestamp"].is_null()) {
             let allocation = body.pointer_mut("/status/allocation").and_then(Value::as_object_mut);
             allocation.map(|allocation| allocation.remove("allocationTimestamp"));
+        }
+        if path.is_some()
+            && let Some(metadata) = body["metadata"].as_object_mut()
+        {
+            metadata.remove("generateName");
         }
         writes.push((call, body));
     }
@@ -346,7 +351,11 @@ fn compare(case: &Value, decider: &mut dyn Decider, count: &mut Count) {
             let mut attempt = Attempt { cycle, node, snapshot: &mut snapshot, server: &mut server };
             let ended = attempt.run(end);
             let theirs = decision["preBind"].as_str().map(str::to_owned);
-            count.same(|| format!("{place} PreBind"), &ended.clone().err(), &theirs);
+            let said = ended.as_ref().err().map(|said| {
+                let names = attempt.server.names.iter();
+                names.fold(said.clone(), |said, (ours, theirs)| said.replace(ours, theirs))
+            });
+            count.same(|| format!("{place} PreBind"), &said, &theirs);
             if ended.is_err() || ["unreserved", "failed"].contains(&end) {
                 attempt.unreserve();
             } else {

@@ -10,14 +10,15 @@ pub(super) fn text(expression: &str, said: &[Diagnostic]) -> String {
     let mut text = String::from("compilation failed: ");
     for (at, mistake) in said.iter().enumerate() {
         let range = mistake.span.range();
-        let (message, place) = message(&mistake.message);
+        let before = expression.get(..range.start).unwrap_or_default().trim_end();
+        let after = expression.get(range.end..).unwrap_or_default();
+        let (message, place) = message(&mistake.message, before, after.trim_start());
         let wrong = expression.get(range.clone()).unwrap_or_default();
         let start = match place {
             Place::Start => range.start,
             Place::End => range.end,
-            Place::Before => {
-                expression.get(..range.start).unwrap_or_default().trim_end().len().saturating_sub(1)
-            }
+            Place::Before(length) => before.len().saturating_sub(length),
+            Place::After => range.end + (after.len() - after.trim_start().len()),
             Place::Dot => range.start.saturating_sub(1),
             Place::Top => range.start + top(wrong),
         };
@@ -45,8 +46,10 @@ enum Place {
     Start,
     /// Behind it.
     End,
-    /// At the sign before it.
-    Before,
+    /// At the operator of this length before it.
+    Before(usize),
+    /// At the operator after it.
+    After,
     /// At the dot before it.
     Dot,
     /// At the operator, dot, bracket or parenthesis that makes it.
@@ -142,8 +145,39 @@ fn no_overload(name: &str, applied: &str) -> String {
     format!("found no matching overload for '{name}' applied to '{applied}'")
 }
 
-/// The message of cel-go, and its place.
-fn message(ours: &str) -> (String, Place) {
+/// What is said of a condition that is not true or false: it is an operand of the operator before or after it.
+fn condition(ty: &str, before: &str, after: &str) -> Option<(String, Place)> {
+    if before.ends_with('!') {
+        return Some((no_overload("!_", &format!("({ty})")), Place::Before(1)));
+    }
+    if let Some(operator) = ["&&", "||"].into_iter().find(|operator| before.ends_with(operator)) {
+        return Some((no_overload(&format!("_{operator}_"), &format!("(bool, {ty})")), Place::Before(2)));
+    }
+    let operator = ["&&", "||"].into_iter().find(|operator| after.starts_with(operator))?;
+    Some((no_overload(&format!("_{operator}_"), &format!("({ty}, bool)")), Place::After))
+}
+
+/// What a verb of a format takes.
+///
+/// Source: `cel-go/ext/formatting.go`.
+fn taken_by(verb: &str) -> Option<&'static str> {
+    Some(match verb {
+        "%s" => {
+            "string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists, types, durations, and \
+             timestamps"
+        }
+        "%d" => "decimal clause can only be used on integers",
+        "%f" => "fixed-point clause can only be used on doubles",
+        "%e" => "scientific clause can only be used on doubles",
+        "%b" => "only integers and bools can be formatted as binary",
+        "%o" => "octal clause can only be used on integers",
+        "%x" | "%X" => "only integers, byte buffers, and strings can be formatted as hex",
+        _ => return None,
+    })
+}
+
+/// The message of cel-go, and its place. `before` and `after` are the text around what is wrong.
+fn message(ours: &str, before: &str, after: &str) -> (String, Place) {
     let quoted: Vec<&str> = ours.split('`').skip(1).step_by(2).map(alone).collect();
     let last = quoted.last().copied().unwrap_or_default();
     match &quoted[..] {
@@ -165,7 +199,18 @@ fn message(ours: &str) -> (String, Place) {
             (no_overload("_?_:_", &format!("(bool, {a}, {b})")), Place::Top)
         }
         ["-", ty] if ours.starts_with("`-` wants a number") => {
-            (no_overload("-_", &format!("({ty})")), Place::Before)
+            (no_overload("-_", &format!("({ty})")), Place::Before(1))
+        }
+        [ty] if ours.starts_with("a condition is true or false, this is `") => {
+            condition(ty, before, after).unwrap_or_else(|| (ours.to_owned(), Place::Start))
+        }
+        ["cel.bind"] if ours.starts_with("`cel.bind` declares a variable here") => {
+            ("cel.bind() variable names must be simple identifiers".to_owned(), Place::Top)
+        }
+        [verb, _] if taken_by(verb).is_some() => {
+            let (takes, ty) =
+                (taken_by(verb).unwrap_or_default(), ours.rsplit('`').nth(1).unwrap_or_default());
+            (format!("error during formatting: {takes}, was given {ty}"), Place::Top)
         }
         [name, rest @ ..] if ours.starts_with(&format!("`{name}` does not take (")) => {
             (no_overload(name, &format!("({})", rest.join(", "))), Place::Top)

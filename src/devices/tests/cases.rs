@@ -111,6 +111,14 @@ fn taints_keep_requests_away() {
     both(["x r p/a", "fails"], |c| {
         c.see("DeviceTaintRule", rule.clone()).pool("p", plain(&["a"])).requests(vec![some("r", 1)])
     });
+    // With the gate; a rule without a selector is about every device in 1.36, and about none later.
+    let all = json!({"metadata": {"name": "t"}, "spec": {"taint": {"key": "k", "effect": "NoSchedule"}}});
+    for (rule, expected) in [(&rule, ["fails", "fails"]), (&all, ["fails", "x r p/a"])] {
+        both(expected, |mut c| {
+            c.features.taint_rules = true;
+            c.see("DeviceTaintRule", rule.clone()).pool("p", plain(&["a"])).requests(vec![some("r", 1)])
+        });
+    }
 }
 
 #[test]
