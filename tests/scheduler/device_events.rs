@@ -116,7 +116,7 @@ fn a_pod_that_names_a_claim_twice_is_never_bound() {
     }
     let then = format!(
         "{failed}add reservation to claim default/x: ResourceClaim.resource.k8s.io \"x\" is invalid: \
-         status.reservedFor[1]: Duplicate value: \"p\""
+         status.reservedFor[1]: Duplicate value: {{\"resource\":\"pods\",\"name\":\"p\",\"uid\":\"p\"}}"
     );
     assert_eq!(told(&steps, &then), 3, "{:?}", steps.events);
     assert_eq!((device(&steps, "x").1, steps.scheduler.snapshot().kept().assumptions), (0, 0));

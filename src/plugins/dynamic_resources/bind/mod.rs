@@ -93,8 +93,8 @@ struct Binding {
 }
 
 /// Why a pod is not bound that names a claim twice: upstream allocates it twice, or reserves an allocated one twice, which
-/// the API server refuses.
-fn named_twice(of: &PodClaim, first: &PodClaim, uid: &Symbol) -> String {
+/// the API server refuses with the text of 1.37 that is here.
+fn named_twice(of: &PodClaim, first: &PodClaim, consumer: &Consumer) -> String {
     let (full, name) = (full_name(&of.claim), &of.claim.metadata.name);
     if of.claim.allocation.is_none() {
         return format!("claim {full} got allocated elsewhere in the meantime");
@@ -102,9 +102,9 @@ fn named_twice(of: &PodClaim, first: &PodClaim, uid: &Symbol) -> String {
     let at = first.claim.reserved_for.len();
     format!(
         "add reservation to claim {full}: ResourceClaim.resource.k8s.io {:?} is invalid: status.reservedFor[{at}]: \
-         Duplicate value: {:?}",
+         Duplicate value: {}",
         name.as_str(),
-        uid.as_str()
+        consumer.json()
     )
 }
 
@@ -159,7 +159,7 @@ impl Binding {
                     self.at += 1;
                     continue;
                 }
-                return Err(failed(named_twice(&of, &first, &a.pod.uid)));
+                return Err(failed(named_twice(&of, &first, &Consumer::pod(&a.pod.name, &a.pod.uid))));
             }
             self.tries = 0;
             if of.is_not_made() {
