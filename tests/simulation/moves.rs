@@ -73,6 +73,9 @@ pub(crate) enum What {
     DeleteDeviceClaim,
     ControlClaims,
     ForeignAllocate,
+    ForeignDeallocate,
+    PutTaintRule,
+    DeleteTaintRule,
     ChangeDesk,
     PollMetrics,
 }
@@ -466,6 +469,9 @@ impl World {
             What::DeleteDeviceClaim => self.delete_device_claim(with),
             What::ControlClaims => self.control_claims(with),
             What::ForeignAllocate => self.foreign_allocate(with),
+            What::ForeignDeallocate => self.foreign_deallocate(with),
+            What::PutTaintRule => self.put_taint_rule(with),
+            What::DeleteTaintRule => self.delete_one(&Kind::DeviceTaintRule, with),
             What::Reload => {
                 let profiles = self.profiles(with);
                 self.step(Input::Profiles(profiles));

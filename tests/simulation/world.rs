@@ -17,7 +17,7 @@ use bayplan::dry_run::{Api, DisruptionController, WatchEvent};
 use bayplan::framework::{
     ApiCall, CallError, Cycle, Extenders, Framework, Plugin, Silent, Status, Ticket, WouldEffect,
 };
-use bayplan::model::{Duration, Kind, Labels, Object, ObjectKey, Snapshot, Symbol, Time};
+use bayplan::model::{Duration, Kind, Labels, Object, ObjectKey, Snapshot, Symbol, Time, VersionRows};
 use bayplan::scheduler::{self, Decision, DecisionRecord, Effect, Input, Profiles, Scheduler};
 use bayplan::testing::{namespace, node};
 use std::cell::RefCell;
@@ -52,6 +52,8 @@ pub(crate) struct Options {
     pub volumes: bool,
     /// Pods have claims of devices.
     pub devices: bool,
+    /// The scheduler decides as kube-scheduler 1.36.
+    pub older: bool,
     /// Rules that do not decide.
     pub trials: Trials,
     /// The effects of every step are kept.
@@ -171,7 +173,7 @@ impl World {
             world.put_classes();
         }
         if options.devices {
-            world.others.push(devices::plugin());
+            world.others.push(devices::plugin(options.older));
             world.begin_devices();
         }
         if options.fragile {
@@ -228,6 +230,14 @@ impl World {
                     framework.points().clone(),
                 );
                 Arc::new(framework.with_extenders(self.extenders.clone()))
+            }
+            false => with(framework),
+        };
+        let rows = VersionRows::of(devices::version(self.options.older));
+        let with = |framework: Arc<Framework>| match self.options.older {
+            true => {
+                let (name, points) = (framework.scheduler_name.clone(), framework.points().clone());
+                Arc::new(Framework::new(name, framework.plugins().to_vec(), points).decide_by(rows))
             }
             false => with(framework),
         };
@@ -327,8 +337,15 @@ impl World {
             }
         }
         let decided: Result<(), String> = effects.iter().try_for_each(|effect| match effect {
-            Effect::Decided(record) => self.chosen.decided(record, &self.scheduler),
-            Effect::Call(_, call) => self.chosen.sent(call).and_then(|()| self.volume_written(call)),
+            Effect::Decided(record) => self
+                .chosen
+                .decided(record, &self.scheduler)
+                .and_then(|()| if self.options.devices { self.devices_decided(record) } else { Ok(()) }),
+            Effect::Call(_, call) => self
+                .chosen
+                .sent(call)
+                .and_then(|()| self.volume_written(call))
+                .and_then(|()| if self.options.devices { self.bound_when_prepared(call) } else { Ok(()) }),
             Effect::Event(_) => Ok(()),
         });
         if let Err(broken) = decided {
@@ -403,6 +420,7 @@ impl World {
     pub(crate) fn deliver(&mut self, kind: &Kind, twice: bool) -> bool {
         let Some((at, event)) = self.next_event(kind) else { return false };
         self.seen.insert(kind.clone(), at + 1);
+        self.claim_shown(&event);
         let input = match event {
             WatchEvent::Upserted(object) => Input::Upserted(object),
             WatchEvent::Deleted(key) => Input::Deleted(key),
@@ -440,6 +458,9 @@ impl World {
     pub(crate) fn relist(&mut self, kind: &Kind) {
         self.seen.insert(kind.clone(), self.api.log().len());
         let all = self.api.list(kind);
+        if *kind == Kind::ResourceClaim {
+            self.claims_listed(&all);
+        }
         self.step(Input::Relisted(kind.clone(), all));
     }
 
@@ -465,7 +486,11 @@ impl World {
                 self.api.put(Object::Node(Arc::new(node)));
             }
         }
-        self.rest()
+        self.rest()?;
+        if self.options.devices {
+            self.change_devices_at_rest()?;
+        }
+        Ok(())
     }
 
     /// One change of one kind after the other, so that nothing else wakes those whom it helps.
