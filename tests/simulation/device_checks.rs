@@ -1,16 +1,16 @@
 //! What must hold of devices: nothing is given twice, neither by what the API server has (24) nor by what the scheduler was
-//! shown when it decided (28); bound pods have their claims, prepared (25); no claim is left behind (26); and no pod waits
+//! shown or told when it decided (28); bound pods have their claims, prepared (25); no claim is left behind (26); and no pod waits
 //! that a scheduler which starts anew would bind (29).
 
 use crate::devices::{CAPACITY, COUNTER, RESOURCE, counters_of, is_foreign, unprepared};
 use crate::world::World;
 use bayplan::dry_run::WatchEvent;
-use bayplan::framework::ApiCall;
+use bayplan::framework::{Answer, ApiCall, Ticket};
 use bayplan::model::objects::devices::{AllocatedDevice, Consumer, DeviceId};
 use bayplan::model::{
     ClaimSource, Kind, Labels, Object, ObjectKey, PodInfo, PodKey, Quantity, ResourceClaim, Symbol, downcast,
 };
-use bayplan::scheduler::{Decision, DecisionRecord, QueuePlace};
+use bayplan::scheduler::{Decision, DecisionRecord, Input, QueuePlace};
 use std::collections::BTreeMap;
 
 /// What a share takes.
@@ -38,13 +38,45 @@ impl World {
         match event {
             WatchEvent::Upserted(object) => {
                 if let Some(claim) = as_claim(object) {
-                    self.devices.shown.insert(claim.metadata.name.clone(), claim.clone());
+                    self.claim_known(claim);
                 }
             }
             WatchEvent::Deleted(key) if key.kind == Kind::ResourceClaim => {
-                self.devices.shown.remove(&key.name);
+                let is_it = self.devices.shown.get(&key.name).is_some_and(|of| of.metadata.uid == key.uid);
+                if is_it {
+                    self.devices.shown.remove(&key.name);
+                }
             }
             WatchEvent::Deleted(_) => {}
+        }
+    }
+
+    /// The watch may be behind what was answered.
+    fn claim_known(&mut self, claim: &ResourceClaim) {
+        let version = |of: &ResourceClaim| of.metadata.version.parse::<u64>().unwrap_or(0);
+        let known = self.devices.shown.get(&claim.metadata.name);
+        if known.is_none_or(|known| version(known) < version(claim)) {
+            self.devices.shown.insert(claim.metadata.name.clone(), claim.clone());
+        }
+    }
+
+    /// A write of a claim is sent.
+    pub(crate) fn claim_written(&mut self, ticket: Ticket, call: &ApiCall) {
+        if let ApiCall::Patch { of, .. } = call
+            && of.kind == Kind::ResourceClaim
+        {
+            self.devices.writes.insert(ticket, of.clone());
+        }
+    }
+
+    /// A call is answered: a write of a claim says what the scheduler knows from now on.
+    pub(crate) fn claim_answered(&mut self, input: &Input) {
+        let Input::Reply(ticket, answer) = input else { return };
+        let Some(key) = self.devices.writes.remove(ticket) else { return };
+        let Ok(Answer::Written { version }) = answer else { return };
+        let claim = self.api.get(&key).and_then(as_claim).cloned();
+        if let Some(claim) = claim.filter(|claim| claim.metadata.version == *version) {
+            self.claim_known(&claim);
         }
     }
 
@@ -54,7 +86,7 @@ impl World {
         self.devices.shown = claims.map(|claim| (claim.metadata.name.clone(), claim.clone())).collect();
     }
 
-    /// What was decided takes nothing of what the scheduler was shown to be taken, and that still is.
+    /// What was decided takes nothing of what the scheduler knew to be taken, and that still is.
     pub(crate) fn devices_decided(&self, record: &DecisionRecord) -> Result<(), String> {
         if !matches!(record.decision, Decision::Placed { .. }) {
             return Ok(());
@@ -73,7 +105,7 @@ impl World {
                 other.id() == id && (other.share.is_none() || result.share.is_none())
             };
             if of_known().any(|other| holds(&other)) {
-                return Err(format!("28: {id} is given to {name}, and was shown to be taken"));
+                return Err(format!("28: {id} is given to {name}, and was known to be taken"));
             }
             let all = || of_known().chain(given.iter().flat_map(taken));
             let shares = all().filter(|other| other.id() == id && other.share.is_some());

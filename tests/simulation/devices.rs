@@ -6,7 +6,7 @@ use crate::world::World;
 use bayplan::config;
 use bayplan::diag::SourceMap;
 use bayplan::dry_run::{ClaimController, Preparation, prepare};
-use bayplan::framework::{ApiCall, ClaimPatch, Features, Plugin};
+use bayplan::framework::{ApiCall, ClaimPatch, Features, Plugin, Ticket};
 use bayplan::model::objects::devices::{
     AllocatedDevice, Allocation, Consumer, DELETE_PROTECTION, DeviceAllocation,
 };
@@ -91,8 +91,11 @@ pub(crate) struct Devices {
     made: u64,
     /// Pods that another scheduler bound.
     pub(crate) foreign: BTreeSet<Symbol>,
-    /// The claims as the watch has shown them to the scheduler, by name.
+    /// The claims as the scheduler knows them, by name: as the watch has shown them, or as they were when a write of them was
+    /// answered.
     pub(crate) shown: BTreeMap<Symbol, ResourceClaim>,
+    /// Writes of claims that are not answered.
+    pub(crate) writes: BTreeMap<Ticket, ObjectKey>,
 }
 
 fn key(kind: Kind, namespace: &str, name: &str) -> ObjectKey {
@@ -269,8 +272,11 @@ impl World {
             ),
         };
         let left_out = random / 8;
-        let stays = |(at, device): &(usize, Value)| {
-            counters_of(device["name"].as_str().unwrap()) > 0 || left_out >> (at * 2) & 3 != 1
+        let few = self.options.scarce;
+        let stays = |(at, device): &(usize, Value)| match device["name"].as_str() {
+            Some("d1" | "x0" | "x3") if few => false,
+            Some(name) => counters_of(name) > 0 || left_out >> (at * 2) & 3 != 1,
+            None => false,
         };
         let devices = all.into_iter().enumerate().filter(stays);
         let devices: Vec<Value> = devices.map(|(_, device)| device).collect();

@@ -136,7 +136,8 @@ impl Move {
         let preempts = || PREEMPTION.iter().filter(|_| options.preempts);
         let weights = || WEIGHTS.iter().chain(more()).chain(steps()).chain(names()).chain(others());
         let volumes = || volumes::VOLUMES.iter().filter(|_| options.volumes);
-        let devices = || devices::DEVICES.iter().filter(|_| options.devices);
+        let late = |what: &What| options.scarce && matches!(what, What::Deliver);
+        let devices = || devices::DEVICES.iter().filter(|(what, _)| options.devices && !late(what));
         let weights = || weights().chain(preempts()).chain(volumes()).chain(devices());
         let all: u64 = weights().map(|(_, weight)| weight).sum();
         let mut at = what % all;
@@ -244,11 +245,12 @@ impl World {
         let with = one.with;
         match one.what {
             What::AddNode => {
-                let name = format!("n{}", with % 5);
+                let (names, cpu) = if self.options.scarce { (2, ["4", "8"]) } else { (5, ["1", "2"]) };
+                let name = format!("n{}", with % names);
                 let key = node(&name).build();
                 let exists = self.api.get(&Object::Node(key).key()).is_some();
                 if !exists {
-                    let cpu = ["1", "2"][(with / 8 % 2) as usize];
+                    let cpu = cpu[(with / 8 % 2) as usize];
                     let mut maker = node(&name).cpu(cpu).pods(4 + (with / 16 % 3) as i64);
                     if (with / 64).is_multiple_of(2) {
                         maker = maker.label("priority.lixueduan.com", "10");

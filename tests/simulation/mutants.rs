@@ -476,7 +476,8 @@ impl Reserve for Mutated {
     }
     fn unreserve(&self, a: &mut Actor, node: NodeId) {
         self.may_panic_in("unreserve", a);
-        if self.mutant == Mutant::KeepAssumptions {
+        let assumes = matches!(self.inner.name(), "VolumeBinding" | "DynamicResources");
+        if self.mutant == Mutant::KeepAssumptions && assumes {
             let assumed = a.handle().snapshot.assumed_by(&a.pod.key);
             assumed.iter().for_each(|object| a.written(object, "999999999"));
             return;

@@ -52,6 +52,8 @@ pub(crate) struct Options {
     pub volumes: bool,
     /// Pods have claims of devices.
     pub devices: bool,
+    /// There are few nodes and devices, and watches of claims are late.
+    pub scarce: bool,
     /// The scheduler decides as kube-scheduler 1.36.
     pub older: bool,
     /// Rules that do not decide.
@@ -258,6 +260,7 @@ impl World {
         self.open.clear();
         self.endings = Endings::default();
         self.forget_volumes();
+        self.devices.writes.clear();
         self.chosen = Chosen::default();
         self.tickets.clear();
         let profiles = self.profiles(if self.options.policies { with } else { 0 });
@@ -295,6 +298,7 @@ impl World {
         let before = (self.options.policies || self.options.extenders).then(|| self.scheduler.fork());
         self.scheduler.step(input.clone(), self.now, &mut effects);
         self.volume_answered(&input);
+        self.claim_answered(&input);
         if let Some(before) = before.as_ref().filter(|_| self.options.extenders) {
             let placed = effects.iter().filter_map(|effect| match effect {
                 Effect::Decided(record) => Some(self.fits_now(record, before)),
@@ -362,6 +366,7 @@ impl World {
                         self.break_(broken);
                     }
                     self.volume_asked(ticket, &call);
+                    self.claim_written(ticket, &call);
                     self.open.push(Open { ticket, call });
                 }
                 Effect::Event(_) => {}

@@ -288,9 +288,9 @@ impl PodView<'_> {
             _ => {
                 text.push_str(&self.turn(out));
                 text.push_str(&self.refusals.text(sources, out));
-                text.extend(self.blocked.iter().map(|blocked| blocked.text(args.all, out)));
                 text.push_str(&text::body(self.explanation(), !self.refusals.is_empty(), args.all, out));
                 text.push_str(&self.preemption(out));
+                text.extend(self.blocked.iter().map(|blocked| blocked.text(args.all, out)));
             }
         }
         text.push_str(&text::would_refuse(self.explanation(), out));
@@ -451,6 +451,11 @@ impl PodView<'_> {
         };
         let command = format!("{} explain {pod}{}", out.program, self.args.flags());
         let mut commands = Vec::new();
+        if let Some(blocked) = &self.blocked {
+            let pod = quoted(blocked.pod());
+            let command = format!("{} explain {pod}{}", out.program, self.args.flags());
+            commands.push((command, "the pod that the others wait for"));
+        }
         let patched = self.helps.helps.iter().position(|help| fix::has_patch(&help.edits));
         if let Some(at) = patched {
             commands.push((format!("{command} --fix {}", at + 1), "the patch"));
@@ -459,11 +464,6 @@ impl PodView<'_> {
             && let Some(node) = self.telling_node()
         {
             commands.push((format!("{command} --node {}", quoted(&node.name)), "one node, with values"));
-        }
-        if let Some(blocked) = &self.blocked {
-            let pod = quoted(blocked.pod());
-            let command = format!("{} explain {pod}{}", out.program, self.args.flags());
-            commands.push((command, "what the others wait for"));
         }
         if let (Some(gated), true) = (&self.gated, commands.is_empty()) {
             commands.extend(gated.next(self.pod, out));
