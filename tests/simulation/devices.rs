@@ -381,6 +381,13 @@ impl World {
         }
     }
 
+    /// The watch of claims is behind all others.
+    pub(crate) fn deliver_all_but_claims(&mut self) {
+        for kind in self.kinds().into_iter().filter(|kind| *kind != Kind::ResourceClaim) {
+            while self.deliver(&kind, false) {}
+        }
+    }
+
     /// The controllers do all that they can.
     pub(crate) fn control_all_claims(&mut self) {
         if self.options.devices {

@@ -379,6 +379,7 @@ impl World {
                     self.deliver(&kind, (with / 16).is_multiple_of(8));
                 }
             }
+            What::DeliverAll if self.options.scarce => self.deliver_all_but_claims(),
             What::DeliverAll => self.deliver_all(),
             What::SkipVersion => self.skip_version(&self.kind(with)),
             What::Relist => self.relist(&self.kind(with)),
@@ -401,6 +402,7 @@ impl World {
                         2 => Some(Fault::Refuse(
                             [409, 404, 410, 429, 500, 503, 504, 403][(with / 1024 % 8) as usize],
                         )),
+                        3 if self.options.scarce => Some(Fault::Refuse(403)),
                         4..=12 if self.now < self.storm => Some(Fault::Refuse(429)),
                         _ => None,
                     };

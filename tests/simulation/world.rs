@@ -52,7 +52,7 @@ pub(crate) struct Options {
     pub volumes: bool,
     /// Pods have claims of devices.
     pub devices: bool,
-    /// There are few nodes and devices, and watches of claims are late.
+    /// There are few nodes and devices, watches of claims are late, and more calls are refused.
     pub scarce: bool,
     /// The scheduler decides as kube-scheduler 1.36.
     pub older: bool,
