@@ -14,6 +14,10 @@ mod plugins;
 mod checks;
 #[path = "simulation/controllers.rs"]
 mod controllers;
+#[path = "simulation/device_checks.rs"]
+mod device_checks;
+#[path = "simulation/device_mutants.rs"]
+mod device_mutants;
 #[path = "simulation/devices.rs"]
 mod devices;
 #[path = "simulation/endings.rs"]
@@ -68,6 +72,9 @@ fn run(moves: &[Move], options: &Options) -> Result<u64, String> {
         }
         world.come_to_rest()?;
         world.check_at_rest().map_err(|broken| format!("at rest: {broken}"))?;
+        if options.devices {
+            world.a_new_scheduler_binds_no_more()?;
+        }
         world.delete_everything()?;
         world.check_nothing_is_kept().map_err(|broken| format!("after everything was deleted: {broken}"))?;
         Ok(world.effects_hash())
@@ -164,18 +171,14 @@ fn no_device_is_given_twice() {
             seed,
             devices: true,
             twin: seed % 8 < 2,
+            scarce: seed % 2 == 1,
+            older: seed % 5 < 2,
             preempts: seed % 3 == 1,
             names: seed % 4 == 3,
             ..Options::default()
         };
         report(&options);
     }
-}
-
-/// The claim of the pod is allocated when its node is chosen, and anew for another node before it is reserved.
-#[test]
-fn a_claim_that_moved_to_another_node_is_not_reserved() {
-    report(&Options { seed: 83, mutant: Some(Mutant::Harmless), devices: true, ..Options::default() });
 }
 
 #[test]
@@ -485,12 +488,18 @@ fn a_pod_that_keeps_the_volumes_it_did_not_get_is_caught() {
     catches(Options { mutant: Some(Mutant::KeepAssumptions), volumes: true, ..Options::default() });
 }
 
-/// A mistake is caught by what must hold of devices (24 to 26), in a world that has nothing wrong without it.
-fn catches_devices(mutant: Mutant) {
-    let with = |seed, mutant| Options { seed, mutant: Some(mutant), devices: true, ..Options::default() };
+/// A mistake is caught by what must hold of devices, by one of these invariants, in a world that has nothing wrong without it.
+fn catches_devices(mutant: Mutant, numbers: &[&str]) {
+    let with = |seed, mutant| Options {
+        seed,
+        mutant: Some(mutant),
+        devices: true,
+        scarce: true,
+        ..Options::default()
+    };
     let caught = (0..200).find_map(|seed| {
         let broken = run(&moves(&with(seed, mutant)), &with(seed, mutant)).err()?;
-        ["24: ", "25: ", "26: "].iter().any(|number| broken.contains(number)).then_some((seed, broken))
+        numbers.iter().any(|number| broken.contains(number)).then_some((seed, broken))
     });
     let (seed, broken) = caught.unwrap_or_else(|| panic!("no seed of 200 noticed {mutant:?}"));
     eprintln!("{mutant:?}, seed {seed}: {broken}");
@@ -500,7 +509,62 @@ fn catches_devices(mutant: Mutant) {
 
 #[test]
 fn a_pod_that_does_not_assume_its_devices_is_caught() {
-    catches_devices(Mutant::AssumeNothing);
+    catches_devices(Mutant::AssumeNothing, &["24: "]);
+}
+
+#[test]
+fn devices_that_are_kept_for_a_pod_that_did_not_get_them_are_caught() {
+    catches_devices(Mutant::KeepAssumptions, &["20: ", "29: "]);
+}
+
+#[test]
+fn devices_that_are_free_before_their_claim_was_seen_are_caught() {
+    catches_devices(Mutant::ReleaseWritten, &["24: ", "28: "]);
+}
+
+#[test]
+fn a_write_of_a_claim_that_is_taken_for_not_done_is_caught() {
+    catches_devices(Mutant::UnknownIsNotDone, &["24: ", "26: ", "28: "]);
+}
+
+#[test]
+fn shares_that_take_no_capacity_while_they_are_assumed_are_caught() {
+    catches_devices(Mutant::ForgetCapacity, &["24: "]);
+}
+
+#[test]
+fn partitions_that_take_no_counters_while_they_are_assumed_are_caught() {
+    catches_devices(Mutant::ForgetCounters, &["24: "]);
+}
+
+#[test]
+fn a_driver_that_forgets_what_other_schedulers_allocate_is_caught() {
+    catches_devices(Mutant::ForgetForeign, &["28: "]);
+}
+
+#[test]
+fn a_driver_that_forgets_who_uses_claims_is_caught() {
+    catches_devices(Mutant::ForgetReserved, &["25: "]);
+}
+
+#[test]
+fn a_pod_that_is_not_added_to_the_users_of_its_claim_is_caught() {
+    catches_devices(Mutant::SkipReservation, &["25: "]);
+}
+
+#[test]
+fn a_pod_that_does_not_wait_for_its_devices_is_caught() {
+    catches_devices(Mutant::SkipPreparation, &["25: "]);
+}
+
+#[test]
+fn a_wake_up_by_a_claim_that_is_missed_is_caught() {
+    catches_devices(Mutant::ClaimsWakeNothing, &["9: ", "29: "]);
+}
+
+#[test]
+fn a_wake_up_by_a_slice_that_is_missed_is_caught() {
+    catches_devices(Mutant::SlicesWakeNothing, &["9: ", "29: "]);
 }
 
 #[test]

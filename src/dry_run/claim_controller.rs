@@ -179,7 +179,13 @@ fn take_back(api: &mut Api, uid: &Symbol) {
     for claim in claims(api) {
         let owned = claim.metadata.owners.iter().any(|owner| owner.controller && owner.uid == *uid);
         if owned {
-            api.delete(&name_only(&claim));
+            let key = name_only(&claim);
+            if claim.allocation.is_some() {
+                // Its finalizer goes when nothing is allocated any more: that is the change which wakes pods.
+                let (reserved_for, devices) = (Arc::from([]), Arc::from([]));
+                put(api, ResourceClaim { allocation: None, reserved_for, devices, ..claim });
+            }
+            api.delete(&key);
         } else if claim.is_reserved_for(uid) {
             let left = claim.reserved_for.iter().filter(|consumer| consumer.uid != *uid);
             let reserved_for: Arc<[_]> = left.cloned().collect();

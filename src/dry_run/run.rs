@@ -3,7 +3,7 @@
 use crate::remembered;
 use crate::{Api, ClaimController, DisruptionController, VolumeController, WatchEvent, World, Writes};
 use bayplan_engine::TieBreak;
-use bayplan_framework::{EventRecord, NotChecked, Would, WouldEffect};
+use bayplan_framework::{EventRecord, Would, WouldEffect};
 use bayplan_model::{Duration, Kind, Object, ObjectKey, PodInfo, PodKey, Snapshot, Symbol, Time};
 use bayplan_scheduler::memory::key_of;
 use bayplan_scheduler::{
@@ -104,7 +104,7 @@ pub struct Waited {
 /// The result for a pod.
 #[derive(Clone, Debug)]
 pub struct PodReport {
-    /// The pod as given.
+    /// The pod as given, with the names of the claims that were made for it.
     pub pod: Arc<PodInfo>,
     /// Its state at the end.
     pub standing: Standing,
@@ -117,11 +117,6 @@ pub struct PodReport {
 }
 
 impl PodReport {
-    /// What its last attempt did not check, because plugins are not built.
-    pub fn not_checked(&self) -> &[NotChecked] {
-        self.decisions.last().map_or(&[], |record| &record.not_checked)
-    }
-
     /// What rules that do not decide would have done to it: to its last attempt, and to the evictions of an earlier one.
     pub fn would(&self) -> Vec<Would> {
         let Some((last, before)) = self.decisions.split_last() else { return Vec::new() };
@@ -470,11 +465,19 @@ impl<'w> Run<'w> {
             (None, None) => self.unplaced(pod, &events),
         };
         PodReport {
-            pod: pod.clone(),
+            pod: self.with_claims(pod),
             standing,
             decisions: self.decisions.remove(&pod.key).unwrap_or_default(),
             events,
             waited: self.waited.remove(&pod.key),
+        }
+    }
+
+    fn with_claims(&self, pod: &Arc<PodInfo>) -> Arc<PodInfo> {
+        let known = self.server.pod(&pod.namespace, &pod.name).filter(|known| known.key == pod.key);
+        match known.filter(|known| known.constraints != pod.constraints) {
+            Some(known) => Arc::new(PodInfo { constraints: known.constraints.clone(), ..PodInfo::clone(pod) }),
+            None => pod.clone(),
         }
     }
 

@@ -24,9 +24,6 @@ pub struct Explanation {
     pub nodes: usize,
     /// The nodes that it fits, in row order.
     pub fits: Vec<String>,
-    /// What nothing checks of the pod, because plugins of its profile are not built:
-    /// `podAntiAffinity`.
-    pub not_checked: Vec<String>,
     /// Why the pod is refused before nodes are evaluated: plugin and reason.
     pub refused_before_nodes: Option<(String, String)>,
     /// Why the pod is refused on the node that an attempt chooses, once it is chosen.
@@ -163,7 +160,6 @@ pub fn explain(
         node,
         nodes: world.node_count(),
         fits: Vec::new(),
-        not_checked: Vec::new(),
         refused_before_nodes: None,
         refused_late: None,
         missing: missing(&world, pod),
@@ -178,8 +174,6 @@ pub fn explain(
         exceptions: Vec::new(),
     };
     let mut attempt = Attempt::new(framework, &world, &unbound(pod), now);
-    let not_checked = framework.not_checked(attempt.cycle.handle(&world));
-    explanation.not_checked = not_checked.iter().map(|constraint| constraint.name.to_string()).collect();
     explanation.would_refuse = would_refuse(&attempt);
     explanation.exceptions = exceptions(&attempt);
     if let Some(status) = attempt.refused() {

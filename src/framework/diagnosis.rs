@@ -2,7 +2,6 @@
 
 use super::plugin_id::{PluginId, PluginSet};
 use super::status::{Code, Status};
-use super::unchecked::NotChecked;
 use bayplan_model::{NodeId, NodeSet, Symbol, bits};
 use smallvec::SmallVec;
 use std::collections::BTreeMap;
@@ -157,8 +156,6 @@ pub struct Diagnosis {
     pub post_filter_message: Option<String>,
     /// The number of nodes that filters ran on.
     pub evaluated: usize,
-    /// Constraints of the pod that are not checked, because plugins of its profile are not built.
-    pub not_checked: Vec<NotChecked>,
 }
 
 impl Diagnosis {

@@ -41,7 +41,6 @@ mod counting;
 mod left_alone;
 mod simulation;
 mod preemption;
-mod unchecked;
 mod registry;
 mod profile;
 
@@ -88,5 +87,4 @@ pub use runtime::{
 pub use scale::{MAX_SCORE, Scale};
 pub use simulation::{NodeFilters, Simulation};
 pub use status::{Code, RuleFault, Status};
-pub use unchecked::{Impact, NotChecked, not_checked_text};
 pub use waits::Waits;

@@ -5,8 +5,7 @@ use super::points::*;
 use super::reads::{Need, Reads};
 use super::remedies::Edit;
 use super::rule_plugin::RulePlugin;
-use super::unchecked::Impact;
-use bayplan_model::{NodeInfo, PodInfo, PodPrecondition, Snapshot, Symbol, Time, Want};
+use bayplan_model::{NodeInfo, PodInfo, PodPrecondition, Snapshot, Time, Want};
 use std::any::Any;
 
 /// How often plugins that read the clock are re-evaluated, unless they say when.
@@ -24,11 +23,6 @@ pub trait Plugin: Any + Send + Sync {
     /// PreEnqueue had succeeded and PreFilter and PreScore had returned Skip.
     fn precondition(&self) -> Option<PodPrecondition> {
         None
-    }
-    /// Constraints of the pod that are not checked because the plugin is not built, and the effect that it could have.
-    fn not_checked(&self, h: &Handle) -> Vec<(Impact, Symbol)> {
-        let _ = h;
-        Vec::new()
     }
     /// The next instant at which the plugin's answer about a refused or waiting pod may change because time passed.
     /// `None`: never. Called when the pod begins to wait, at that instant, and after events that do not help the pod. Adds

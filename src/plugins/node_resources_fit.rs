@@ -12,13 +12,10 @@ use bayplan_framework::{
     PreScoreOutcome, QueueingHint, Reads, Score, Shortage, StateSlot, Status, Tree, Verdicts, Violation,
 };
 use bayplan_model::{
-    DeviceClass, DeviceIndex, Kinds, Node, NodeId, NodeInfo, NodeSet, PodInfo, Resource, Snapshot, Symbol,
+    CLASS_RESOURCE, DeviceClass, DeviceIndex, Kinds, Node, NodeId, NodeInfo, NodeSet, PodInfo, Resource, Snapshot, Symbol,
     amount_beside, bits, block, blocks_mut, is_extended, key_problem, pack, rounded_down,
 };
 use std::sync::Arc;
-
-/// What resources begin with that are named after a class of devices.
-const OF_CLASS: &str = "deviceclass.resource.kubernetes.io/";
 
 const TOO_MANY_PODS: &str = "Too many pods";
 
@@ -533,7 +530,7 @@ fn class_helps(pod: &PodInfo, old: Option<&DeviceClass>, new: &DeviceClass) -> b
     let own = match old {
         Some(old) if old.extended_resource == new.extended_resource => return false,
         Some(_) => false,
-        None => requested(&format!("{OF_CLASS}{}", new.metadata.name)),
+        None => requested(&format!("{CLASS_RESOURCE}{}", new.metadata.name)),
     };
     own || new.extended_resource.as_ref().is_some_and(|name| requested(name))
 }

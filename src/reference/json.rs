@@ -175,7 +175,6 @@ shapes! {
         "nodes" "int?" "how many nodes the cluster has"
         "fits" "[string]?" "the nodes that accept it"
         "placedBefore" "[string]?" "pending pods that were placed before its turn"
-        "notChecked" "[string]?" "what no plugin checks of the pod"
         "refusedBeforeNodes" "(string, string)?" "plugin and reason, where it is refused before nodes are evaluated"
         "errorBeforeNodes" "Refusal?" "the error of an expression in CEL by which it is refused then"
         "message" "string?" "the text of its event if it were tried now"
@@ -196,6 +195,7 @@ shapes! {
         "refusedLate" "LateRefusal?" "why it is refused once a node is chosen"
         "refusedBy" "[StatementRefusal]?" "statements that refuse it other than filters, or make it wait"
         "group" "[Member]?" "the other pods of the group that it waits with"
+        "blockedBy" "Blocked?" "the pod of the group whose claims find no devices once the others have theirs"
         "leftAlone" "Exemption?" "why policies skip the pod"
         "memory" "MemoryDifferences?" "of a snapshot with the memory of a scheduler: where it differs from the API server"
         "onNode" "OnNode?" "with `--node`: that node, with the values of policy rules"
@@ -529,7 +529,6 @@ shapes! {
         "nominatedNode" "string" "the node that preemption nominated"
         "victims" "[string]" "pods that it evicts"
         "best" "[string]" "the nodes with the highest score"
-        "notChecked" "[string]?" "what no plugin checks of the pod"
         "opens" "string?" "when the clock opens the gate that holds it"
         "waited" "Waited?" "a wait at permit that ended without success"
         "would" "[Would]?" "what rules that do not decide would have done to its last attempt, and to evictions for it"
@@ -672,6 +671,12 @@ shapes! {
     Member {
         "pod" "string" "namespace and name"
         "state" "string" "where it is, or what it lacks"
+    }
+    Blocked {
+        "pod" "string" "namespace and name"
+        "rules" "[RuleCount]" "each rule that refuses it nodes at its turn, when others of the group have theirs"
+        "wouldHelp" "[Suggestion]" "changes that were tried and help it, best first"
+        "placedIfFirst" "bool" "whether a dry run places the whole group if this pod chooses before all others"
     }
     Exemption {
         "because" "string" "why the pod is exempt"

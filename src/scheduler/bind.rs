@@ -10,7 +10,7 @@ use super::guard::guard;
 use super::io::Effect;
 use bayplan_framework::{
     Answer, ApiCall, AttemptResult, CallError, EventRecord, EventType, Extender, ExtenderAsk, Status,
-    TimedPoint, not_checked_text,
+    TimedPoint,
 };
 use bayplan_model::{Duration, Object, Symbol, Time};
 
@@ -271,11 +271,7 @@ impl Scheduler {
     }
 }
 
-/// Upstream's text, followed by the unchecked constraints that could have led to another node.
+/// Upstream's text.
 fn scheduled_note(binding: &BindingCycle) -> String {
-    let note = format!("Successfully assigned {} to {}", binding.cycle.pod.full_name(), binding.node_name);
-    match not_checked_text(&binding.cycle.diagnosis.not_checked) {
-        Some(text) => format!("{note} ({text})"),
-        None => note,
-    }
+    format!("Successfully assigned {} to {}", binding.cycle.pod.full_name(), binding.node_name)
 }

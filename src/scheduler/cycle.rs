@@ -15,7 +15,7 @@ use super::io::{Decision, DecisionRecord, Effect, PreemptionRecord, RecordLevel}
 use super::queue::Queued;
 use super::refusal::Refusal;
 use bayplan_framework::{
-    Choice, Cycle, Diagnosis, EventRecord, EventType, Feasible, FitError, NotChecked, PluginId,
+    Choice, Cycle, Diagnosis, EventRecord, EventType, Feasible, FitError, PluginId,
     PostFilterAnswer, Promise, Silent, Status, Would,
 };
 use bayplan_model::{NodeId, NodeSet, PodKey, Snapshot, Symbol, Time};
@@ -203,7 +203,6 @@ impl Scheduler {
             // The cluster moved while the attempt waited for extenders.
             None => return self.try_again(attempt.queued, now),
         }
-        attempt.cycle.diagnosis.not_checked = not_checked(&attempt.cycle, &self.cache.snapshot);
         // The record evaluates rules again.
         let rule_times = attempt.cycle.state.rule_times.take();
         let mut record = self.record(&attempt, now);
@@ -239,8 +238,6 @@ impl Scheduler {
         now: Time,
         out: &mut Vec<Effect>,
     ) {
-        let snapshot = attempt.view.as_ref().map_or(&self.cache.snapshot, |(view, _)| view);
-        attempt.cycle.diagnosis.not_checked = not_checked(&attempt.cycle, snapshot);
         attempt.cycle.state.rule_times = None;
         let mut record = self.record(&attempt, now);
         record.preemption = refusal.preemption.as_ref().map(|of| PreemptionRecord {
@@ -348,19 +345,10 @@ impl Scheduler {
             unschedulable_plugins: cycle.diagnosis.unschedulable_plugins.iter().map(name).collect(),
             pending_plugins: cycle.diagnosis.pending_plugins.iter().map(name).collect(),
             evaluated: cycle.diagnosis.evaluated,
-            not_checked: cycle.diagnosis.not_checked.clone(),
             preemption: None,
             would: Vec::new(),
             detail: detail.finish(cycle, attempt.snapshot(&self.cache.snapshot)),
         }
-    }
-}
-
-/// The pod's constraints that no plugin checks. Usually empty: most pods have no constraint.
-fn not_checked(cycle: &Cycle, snapshot: &Snapshot) -> Vec<NotChecked> {
-    match cycle.pod.constraints {
-        Some(_) => cycle.framework.not_checked(cycle.handle(snapshot)),
-        None => Vec::new(),
     }
 }
 

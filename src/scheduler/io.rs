@@ -11,7 +11,7 @@
 //!   events of bindings that were answered.
 
 use bayplan_framework::{
-    Answer, ApiCall, CallError, EventRecord, Framework, Need, NotChecked, PartialScore, Status, Ticket, Would,
+    Answer, ApiCall, CallError, EventRecord, Framework, Need, PartialScore, Status, Ticket, Would,
 };
 use bayplan_model::{Duration, Kind, MarkKey, Object, ObjectKey, PodKey, Reading, Symbol, Time, VersionRows};
 use std::collections::BTreeMap;
@@ -170,8 +170,6 @@ pub struct DecisionRecord {
     pub pending_plugins: Vec<Symbol>,
     /// The number of nodes that filters ran on.
     pub evaluated: usize,
-    /// Constraints of the pod that are not checked, because plugins of its profile are not built.
-    pub not_checked: Vec<NotChecked>,
     /// What an attempt to preempt other pods came to; `None` without one.
     pub preemption: Option<PreemptionRecord>,
     /// What the rules that do not decide would have done, each once, in the order of the profile and of the attempt.

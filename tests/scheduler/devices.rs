@@ -227,19 +227,43 @@ fn a_claim_for_extended_resources_goes_when_its_pod_is_not_bound() {
     assert_eq!((left, steps.scheduler.snapshot().kept().assumptions), (0, 0));
 }
 
+/// The claim `x`, allocated for a node and used by no pod.
+fn allocated(node: &str) -> Object {
+    let nodes = json!({"key": "metadata.name", "operator": "In", "values": [node]});
+    object(json!({
+        "apiVersion": V1, "kind": "ResourceClaim",
+        "metadata": {
+            "name": "x", "namespace": "default", "uid": "x",
+            "finalizers": ["resource.kubernetes.io/delete-protection"],
+        },
+        "spec": {"devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": "c", "count": 1}}]}},
+        "status": {"allocation": {
+            "devices": {"results": [{"request": "r", "driver": "d.ex", "pool": node, "device": "d1"}]},
+            "nodeSelector": {"nodeSelectorTerms": [{"matchFields": [nodes]}]},
+        }},
+    }))
+}
+
+/// The claim of the pod is allocated when its node is chosen, and anew for another node before it is reserved.
+#[test]
+fn a_claim_that_moved_to_another_node_is_not_reserved() {
+    let objects = vec![n1(), class(None), slice(json!([{"name": "d1"}])), allocated("n1")];
+    let mut steps = Steps::new(profiles(), objects);
+    steps.put(with_claim("p", "x"));
+    steps.cycles();
+    steps.server.put(allocated("n2"));
+    steps.serve();
+    steps.wait(Duration::from_millis(10));
+    steps.serve();
+    let text = "claim default/x got deallocated elsewhere in the meantime";
+    assert!(steps.events.iter().any(|event| event.contains(text)), "{:?}", steps.events);
+    assert!(stored(&steps, "x").unwrap().reserved_for.is_empty());
+}
+
 #[test]
 fn post_filter_waits_for_the_deallocation_of_a_claim() {
     let mut steps = Steps::new(profiles(), vec![n1(), class(None), slice(json!([{"name": "d1"}]))]);
-    let node = json!({"key": "metadata.name", "operator": "In", "values": ["gone"]});
-    steps.put(object(json!({
-        "apiVersion": V1, "kind": "ResourceClaim",
-        "metadata": {"name": "x", "namespace": "default", "uid": "x"},
-        "spec": {"devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": "c", "count": 1}}]}},
-        "status": {"allocation": {
-            "devices": {"results": [{"request": "r", "driver": "d.ex", "pool": "gone", "device": "d1"}]},
-            "nodeSelector": {"nodeSelectorTerms": [{"matchFields": [node]}]},
-        }},
-    })));
+    steps.put(allocated("gone"));
     steps.put(with_claim("p", "x"));
     steps.put(pod("other").uid("other").object());
     steps.cycles();

@@ -307,13 +307,6 @@ fn a_claim_or_volume_that_does_not_exist_is_named() {
 }
 
 #[test]
-fn volumes_that_constrain_nothing_are_not_mentioned() {
-    let plain =
-        pod("p").set("spec.volumes", json!([{"name": "a", "emptyDir": {}}, {"name": "b", "configMap": {}}]));
-    assert!(!event_of(plain, &[]).contains("not checked"));
-}
-
-#[test]
 fn a_pod_that_a_running_pod_keeps_away_waits_until_that_pod_is_gone() {
     let guard = |name: &str| {
         pod(name).label("app", "db").set("spec.affinity.podAntiAffinity", anti_affinity_to("web"))

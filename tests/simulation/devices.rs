@@ -1,15 +1,17 @@
-//! Pods with claims of devices: slices that come, change and go, drivers that prepare devices or not, other schedulers that
-//! allocate by themselves; and what must hold of devices.
+//! Pods with claims of devices: slices that come, change and go, drivers that prepare devices or not, taints, other schedulers
+//! that allocate, reserve and take back by themselves. What must hold of devices is in `device_checks.rs`.
 
-use crate::moves::What;
+use crate::moves::{Move, What};
 use crate::world::World;
+use bayplan::config;
+use bayplan::diag::SourceMap;
 use bayplan::dry_run::{ClaimController, Preparation, prepare};
-use bayplan::framework::{Instances, Plugin, Profile};
+use bayplan::framework::{ApiCall, ClaimPatch, Features, Plugin, Ticket};
 use bayplan::model::objects::devices::{
-    AllocatedDevice, Allocation, Consumer, DELETE_PROTECTION, DeviceAllocation, DeviceId,
+    AllocatedDevice, Allocation, Consumer, DELETE_PROTECTION, DeviceAllocation,
 };
 use bayplan::model::{
-    ClaimSource, Kind, Labels, Object, ObjectKey, PodInfo, Quantity, ResourceClaim, Symbol, Time, downcast,
+    ClaimSource, Kind, KubernetesVersion, Object, ObjectKey, PodInfo, ResourceClaim, Symbol, Time, downcast,
 };
 use bayplan::testing::Random;
 use serde_json::{Value, json};
@@ -21,33 +23,65 @@ pub(crate) const DEVICES: &[(What, u64)] = &[
     (What::PutSlice, 5),
     (What::DeleteSlice, 1),
     (What::PutDeviceClass, 1),
-    (What::PutDeviceClaim, 8),
+    (What::PutTaintRule, 1),
+    (What::DeleteTaintRule, 1),
+    (What::PutDeviceClaim, 10),
     (What::DeleteDeviceClaim, 1),
     (What::ControlClaims, 16),
-    (What::ForeignAllocate, 1),
+    (What::ForeignAllocate, 2),
+    (What::ForeignDeallocate, 1),
     (What::Deliver, 15),
 ];
 
 /// The kinds that are watched besides.
-pub(crate) const KINDS: [Kind; 3] = [Kind::ResourceClaim, Kind::ResourceSlice, Kind::DeviceClass];
+pub(crate) const KINDS: [Kind; 4] =
+    [Kind::ResourceClaim, Kind::ResourceSlice, Kind::DeviceClass, Kind::DeviceTaintRule];
 
 const V1: &str = "resource.k8s.io/v1";
-const DRIVER: &str = "d.ex";
-const RESOURCE: &str = "e.ex/gpu";
-/// Claims that pods name: see [`request`].
-const CLAIMS: u64 = 7;
-/// What a pool has of the counter that its partitions `p1` and `p2` consume.
-const COUNTER: i64 = 2;
+pub(crate) const DRIVER: &str = "d.ex";
+pub(crate) const RESOURCE: &str = "e.ex/gpu";
+/// Classes of devices.
+const CLASSES: [&str; 4] = ["gpu", "shared", "part", "net"];
+/// Claims that pods name: see [`spec`].
+const CLAIMS: u64 = 10;
+/// The pool whose devices several nodes reach. The others are those of nodes.
+const NETWORK: u64 = 5;
+/// What a pool has of the counter that its partitions consume.
+pub(crate) const COUNTER: i64 = 2;
 /// The capacity of a device that claims share.
-const CAPACITY: &str = "10Gi";
+pub(crate) const CAPACITY: &str = "10Gi";
 /// The moment at which other schedulers say that they allocated.
-const FOREIGN: &str = "1999-01-01T00:00:00Z";
+pub(crate) const FOREIGN: &str = "1999-01-01T00:00:00Z";
 
-/// The plugin of the default profile.
-pub(crate) fn plugin() -> Arc<dyn Plugin> {
-    let registry = bayplan::plugins::registry();
-    let framework = Profile::new("any").build(&registry, &mut Instances::default()).unwrap();
-    framework.plugins().iter().find(|plugin| plugin.name() == "DynamicResources").unwrap().clone()
+/// What a device consumes of the counter of its pool.
+pub(crate) fn counters_of(device: &str) -> i64 {
+    match device {
+        "p1" | "p3" | "x0" | "x2" | "x3" => 1,
+        "p2" | "x1" => 2,
+        _ => 0,
+    }
+}
+
+/// The version of Kubernetes as which a world decides.
+pub(crate) fn version(older: bool) -> KubernetesVersion {
+    if older { KubernetesVersion::V1_36 } else { KubernetesVersion::V1_37 }
+}
+
+/// The plugin of the default profile. Drivers have half a minute to prepare devices.
+pub(crate) fn plugin(older: bool) -> Arc<dyn Plugin> {
+    let args = json!({"name": "DynamicResources", "args": {"bindingTimeout": "30s"}});
+    let config = json!({
+        "apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration",
+        "profiles": [{"pluginConfig": [args]}],
+    });
+    let mut sources = SourceMap::new();
+    let id = sources.add("config.json", config.to_string());
+    let (config, complaints) = config::read(sources.get(id).unwrap());
+    assert!(complaints.is_empty(), "{complaints:#?}");
+    let registry = bayplan::plugins::registry_with(Features::of(version(older)));
+    let frameworks = config.frameworks(&registry, id).unwrap().frameworks;
+    let mut plugins = frameworks[0].plugins().iter();
+    plugins.find(|plugin| plugin.name() == "DynamicResources").unwrap().clone()
 }
 
 /// The controllers of claims, and what others did.
@@ -56,34 +90,75 @@ pub(crate) struct Devices {
     controller: ClaimController,
     made: u64,
     /// Pods that another scheduler bound.
-    foreign: BTreeSet<Symbol>,
+    pub(crate) foreign: BTreeSet<Symbol>,
+    /// The claims as the scheduler knows them, by name: as the watch has shown them, or as they were when a write of them was
+    /// answered.
+    pub(crate) shown: BTreeMap<Symbol, ResourceClaim>,
+    /// Writes of claims that are not answered.
+    pub(crate) writes: BTreeMap<Ticket, ObjectKey>,
 }
 
 fn key(kind: Kind, namespace: &str, name: &str) -> ObjectKey {
     ObjectKey { kind, namespace: namespace.into(), name: name.into(), uid: Symbol::default() }
 }
 
-fn is_foreign(claim: &ResourceClaim) -> bool {
+pub(crate) fn is_foreign(claim: &ResourceClaim) -> bool {
     let at = claim.allocation.as_ref().and_then(|allocation| allocation.allocation_timestamp.as_deref());
     at == Some(FOREIGN)
 }
 
 /// A request of one class.
-fn request(class: &str, more: Value) -> Value {
-    let mut exactly = json!({"deviceClassName": class});
-    exactly.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-    json!({"devices": {"requests": [{"name": "r", "exactly": exactly}]}})
+fn request(name: &str, class: &str, more: Value) -> Value {
+    json!({"name": name, "exactly": with(json!({"deviceClassName": class}), more)})
+}
+
+/// A JSON object with more fields.
+fn with(mut of: Value, more: Value) -> Value {
+    of.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    of
 }
 
 /// What a claim of this number requests.
 fn spec(number: u64) -> Value {
-    match number {
-        0 | 1 => request("gpu", json!({"count": 1})),
-        2 => request("gpu", json!({"count": 2})),
-        3 | 4 => request("shared", json!({"capacity": {"requests": {"mem": "4Gi"}}})),
-        5 => request("part", json!({"count": 1})),
-        _ => request("gpu", json!({"allocationMode": "All", "adminAccess": true})),
+    let one = json!({"count": 1});
+    let requests = match number {
+        0 | 1 => json!([request("r", "gpu", one)]),
+        2 => json!([request("r", "gpu", json!({"count": 2}))]),
+        3 | 4 => json!([request("r", "shared", json!({"capacity": {"requests": {"mem": "4Gi"}}}))]),
+        5 => json!([request("r", "part", one)]),
+        6 => json!([request("r", "gpu", json!({"allocationMode": "All", "adminAccess": true}))]),
+        7 => json!([request("r", "net", one)]),
+        8 => json!([{"name": "r", "firstAvailable": [
+            {"name": "two", "deviceClassName": "part", "count": 2},
+            {"name": "one", "deviceClassName": "gpu", "count": 1},
+        ]}]),
+        _ => json!([request("r", "gpu", one.clone()), request("s", "part", one)]),
+    };
+    json!({"devices": {"requests": requests}})
+}
+
+/// A device with partitions of a pool, or with conditions, and so on.
+fn device(name: &str, kind: &str, more: Value) -> Value {
+    let consumed = json!([{"counterSet": "cs", "counters": {"c": {"value": counters_of(name).to_string()}}}]);
+    let device = with(json!({"name": name, "attributes": {"kind": {"string": kind}}}), more);
+    match counters_of(name) {
+        0 => device,
+        _ => with(device, json!({"consumesCounters": consumed})),
     }
+}
+
+/// Whether a claim has devices that its driver prepares, and has not prepared.
+pub(crate) fn unprepared(claim: &ResourceClaim) -> Option<&AllocatedDevice> {
+    let results = claim.allocation.iter().flat_map(|allocation| &allocation.devices.results);
+    results.into_iter().find(|result| {
+        let of = |status: &&bayplan::model::objects::devices::DeviceStatus| {
+            (&status.pool, &status.device) == (&result.pool, &result.device)
+        };
+        let conditions = claim.devices.iter().find(of).map_or(&[][..], |status| &status.conditions);
+        let is_true =
+            |kind: &Symbol| conditions.iter().any(|of| of.kind == *kind && of.status.as_str() == "True");
+        !result.binding_conditions.iter().all(is_true)
+    })
 }
 
 impl World {
@@ -94,9 +169,7 @@ impl World {
     }
 
     pub(crate) fn begin_devices(&mut self) {
-        for at in 0..3 {
-            self.put_device_class(at * 2 + 1);
-        }
+        self.put_device_classes();
         for (name, number) in [("t0", 0), ("t1", 3), ("t2", 5)] {
             self.put_of(json!({
                 "apiVersion": V1, "kind": "ResourceClaimTemplate",
@@ -104,12 +177,16 @@ impl World {
                 "spec": {"metadata": {}, "spec": spec(number)},
             }));
         }
-        (0..3).for_each(|at| self.put_slice(at));
+        [0, 1, 2, NETWORK].into_iter().for_each(|at| self.put_slice(at));
+    }
+
+    fn put_device_classes(&mut self) {
+        (0..CLASSES.len() as u64).for_each(|at| self.put_device_class(at * 2 + 1));
     }
 
     /// A class comes, or goes.
     pub(crate) fn put_device_class(&mut self, with: u64) {
-        let name = ["gpu", "shared", "part"][(with / 2 % 3) as usize];
+        let name = CLASSES[(with / 2) as usize % CLASSES.len()];
         // Without its class a plain Fit would serve the extended resource.
         if name != "gpu" && with.is_multiple_of(2) && (with / 8).is_multiple_of(3) {
             self.api.delete(&key(Kind::DeviceClass, "", name));
@@ -126,52 +203,107 @@ impl World {
     /// All classes are there, and pools are whole: a claim for all devices fails while a pool is being updated, and its pod is
     /// tried again and again.
     pub(crate) fn settle_devices(&mut self) {
-        (0..3).for_each(|at| self.put_device_class(at * 2 + 1));
-        for at in 0..5 {
-            let of = |part: &str| key(Kind::ResourceSlice, "", &format!("n{at}-{part}"));
+        self.put_device_classes();
+        for at in 0..=NETWORK {
+            let of = |part: &str| key(Kind::ResourceSlice, "", &format!("{}-{part}", pool_name(at)));
             if self.api.get(&of("counters")).is_some() != self.api.get(&of("devices")).is_some() {
                 self.put_slice(at);
             }
         }
     }
 
-    /// The devices of a node: some are left out.
-    pub(crate) fn put_slice(&mut self, with: u64) {
-        let node = format!("n{}", with % 5);
-        let pool = json!({"name": node, "generation": 1, "resourceSliceCount": 2});
-        let device = |name: &str, kind: &str, more: Value| {
-            let mut device = json!({"name": name, "attributes": {"kind": {"string": kind}}});
-            device.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-            device
-        };
-        let consumes = |amount: i64| json!({"consumesCounters": [{"counterSet": "cs", "counters": {"c": {"value": amount.to_string()}}}]});
+    /// One change of one kind after the other, so that nothing else wakes those whom it helps.
+    pub(crate) fn change_devices_at_rest(&mut self) -> Result<(), String> {
+        let mut random = Random(self.options.seed ^ 0xde71ce);
+        for _ in 0..4 {
+            let what = random.of(&[
+                What::PutSlice,
+                What::PutDeviceClaim,
+                What::DeleteDeviceClaim,
+                What::PutDeviceClass,
+                What::ForeignDeallocate,
+                What::PutTaintRule,
+                What::DeleteTaintRule,
+                What::DeletePod,
+            ]);
+            self.play(&Move { what, with: random.next() });
+            self.settle_devices();
+            self.rest()?;
+            self.check_at_rest().map_err(|broken| format!("after {what:?} at rest: {broken}"))?;
+        }
+        Ok(())
+    }
+
+    /// The devices of a node or of the network: some are left out. No driver leaves out partitions, of which some may be in
+    /// use: what they consume would be forgotten.
+    pub(crate) fn put_slice(&mut self, random: u64) {
+        let number = random % (NETWORK + 1);
+        let name = pool_name(number);
+        let generation = 1 + (random >> 40 & 1);
+        let pool = json!({"name": name, "generation": generation, "resourceSliceCount": 2});
         let prepared = json!({"bindingConditions": ["ready"], "bindingFailureConditions": ["broken"]});
         let shared = json!({
             "allowMultipleAllocations": true, "capacity": {"mem": {"value": CAPACITY}},
         });
-        let all = [
-            device("d0", "gpu", json!({})),
-            device("d1", "gpu", json!({})),
-            device("d2", "gpu", prepared),
-            device("s0", "shared", shared),
-            device("p1", "part", consumes(1)),
-            device("p2", "part", consumes(2)),
-            device("p3", "part", consumes(1)),
-        ];
-        let left_out = with / 8;
-        let devices = all.into_iter().enumerate().filter(|(at, _)| left_out >> (at * 2) & 3 != 1);
+        let on = |node: &str| json!({"nodeName": node});
+        let (all, choice, of_devices) = match number {
+            NETWORK => (
+                vec![
+                    device("x0", "net", on("n0")),
+                    device("x1", "net", on("n1")),
+                    device("x2", "net", json!({"allNodes": true})),
+                    device("x3", "net", on("n2")),
+                ],
+                json!({"allNodes": true}),
+                json!({"perDeviceNodeSelection": true}),
+            ),
+            _ => (
+                vec![
+                    device("d0", "gpu", json!({})),
+                    device("d1", "gpu", json!({})),
+                    device("d2", "gpu", prepared),
+                    device("s0", "shared", shared),
+                    device("p1", "part", json!({})),
+                    device("p2", "part", json!({})),
+                    device("p3", "part", json!({})),
+                ],
+                on(&name),
+                on(&name),
+            ),
+        };
+        let left_out = random / 8;
+        let few = self.options.scarce;
+        let stays = |(at, device): &(usize, Value)| match device["name"].as_str() {
+            Some("d1" | "x0" | "x3") if few => false,
+            Some(name) => counters_of(name) > 0 || left_out >> (at * 2) & 3 != 1,
+            None => false,
+        };
+        let devices = all.into_iter().enumerate().filter(stays);
         let devices: Vec<Value> = devices.map(|(_, device)| device).collect();
-        let slice = |name: String, more: Value| {
-            let mut slice = json!({
-                "apiVersion": V1, "kind": "ResourceSlice", "metadata": {"name": name, "uid": name},
-                "spec": {"driver": DRIVER, "pool": pool, "nodeName": node},
-            });
-            slice["spec"].as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-            slice
+        let slice = |part: &str, choice: &Value, more: Value| {
+            let name = format!("{name}-{part}");
+            let spec = with(with(json!({"driver": DRIVER, "pool": pool}), choice.clone()), more);
+            json!({
+                "apiVersion": V1, "kind": "ResourceSlice", "metadata": {"name": name, "uid": name}, "spec": spec,
+            })
         };
         let counters = json!([{"name": "cs", "counters": {"c": {"value": COUNTER.to_string()}}}]);
-        self.put_of(slice(format!("{node}-counters"), json!({"sharedCounters": counters})));
-        self.put_of(slice(format!("{node}-devices"), json!({"devices": devices})));
+        self.put_of(slice("counters", &choice, json!({"sharedCounters": counters})));
+        self.put_of(slice("devices", &of_devices, json!({"devices": devices})));
+    }
+
+    /// An administrator taints devices.
+    pub(crate) fn put_taint_rule(&mut self, random: u64) {
+        let name = format!("tr{}", random % 2);
+        let selector = match random / 2 % 4 {
+            0 => json!({"driver": DRIVER, "device": "d0"}),
+            1 => json!({"driver": DRIVER, "pool": "n0", "device": "p1"}),
+            at => json!({"driver": DRIVER, "pool": pool_name(at - 1)}),
+        };
+        self.put_of(json!({
+            "apiVersion": V1, "kind": "DeviceTaintRule", "metadata": {"name": name, "uid": name},
+            "spec": {"deviceSelector": selector, "taint": {"key": "k", "effect": "NoSchedule"}},
+        }));
     }
 
     /// What a new pod has of devices.
@@ -183,7 +315,8 @@ impl World {
                 json!({"name": format!("e{at}"), "resourceClaimTemplateName": format!("t{}", random.below(3))})
             }
             _ => {
-                let claim = random.next() % CLAIMS;
+                // The first ones more often, so that pods share them and compete.
+                let claim = random.next() % (CLAIMS + 6) % CLAIMS;
                 json!({"name": format!("e{at}"), "resourceClaimName": format!("r{claim}")})
             }
         };
@@ -227,7 +360,7 @@ impl World {
         claims.get((with / 64) as usize % claims.len().max(1)).cloned()
     }
 
-    fn claims(&self) -> Vec<ResourceClaim> {
+    pub(crate) fn claims(&self) -> Vec<ResourceClaim> {
         let claims = self.api.list(&Kind::ResourceClaim).into_iter().filter_map(|object| match object {
             Object::Other(object) => downcast::<ResourceClaim>(object.as_ref()).cloned(),
             _ => None,
@@ -248,6 +381,13 @@ impl World {
         }
     }
 
+    /// The watch of claims is behind all others.
+    pub(crate) fn deliver_all_but_claims(&mut self) {
+        for kind in self.kinds().into_iter().filter(|kind| *kind != Kind::ResourceClaim) {
+            while self.deliver(&kind, false) {}
+        }
+    }
+
     /// The controllers do all that they can.
     pub(crate) fn control_all_claims(&mut self) {
         if self.options.devices {
@@ -256,7 +396,7 @@ impl World {
         }
     }
 
-    /// Another scheduler allocates a device to a claim, as it thinks.
+    /// Another scheduler allocates a device to a claim, as it thinks, and may bind a pod with it.
     pub(crate) fn foreign_allocate(&mut self, with: u64) {
         let Some(claim) = self.pick_claim(with).filter(|claim| claim.allocation.is_none()) else { return };
         if claim.is_of_extended_resources() || claim.metadata.deleted.is_some() {
@@ -264,14 +404,18 @@ impl World {
         }
         let mut random = Random(with);
         let node = format!("n{}", random.below(5));
-        let device = ["d0", "d1", "p1"][random.below(3)];
-        let result = AllocatedDevice {
+        let device = ["d0", "d1", "p1", "p2", "s0", "x2"][random.below(6)];
+        let mut result = AllocatedDevice {
             request: "r".into(),
             driver: DRIVER.into(),
-            pool: Symbol::new(&node),
+            pool: if device == "x2" { pool_name(NETWORK).into() } else { Symbol::new(&node) },
             device: device.into(),
             ..AllocatedDevice::default()
         };
+        if device == "s0" {
+            result.share = Some(Symbol::from(format!("share-{}", random.below(1_000))));
+            result.consumed_capacity = Some(BTreeMap::from([("mem".into(), "4Gi".parse().unwrap())]));
+        }
         let nodes = json!({"devices": {}, "nodeSelector": {"nodeSelectorTerms": [{"matchFields": [
             {"key": "metadata.name", "operator": "In", "values": [node]},
         ]}]}});
@@ -281,136 +425,47 @@ impl World {
             ..serde_json::from_value(nodes).unwrap()
         };
         let protected = [Symbol::new(DELETE_PROTECTION)];
+        let pod = if random.below(3) == 0 { self.bound_with(&claim, &node) } else { None };
         self.api.put(Object::Other(Arc::new(ResourceClaim {
             allocation: Some(Arc::new(allocation)),
             finalizers: protected.into_iter().collect(),
+            reserved_for: pod.into_iter().collect(),
             ..claim
         })));
     }
 
-    /// Another scheduler bound a pod.
-    pub(crate) fn bound_by_others(&mut self, pod: &ObjectKey) {
+    /// Another scheduler binds a pod that has this claim alone.
+    fn bound_with(&mut self, claim: &ResourceClaim, node: &str) -> Option<Consumer> {
+        let of_claim = |pod: &&Arc<PodInfo>| match pod.devices().map_or(&[][..], |devices| &devices.claims) {
+            [entry] => entry.source == ClaimSource::Claim(claim.metadata.name.clone()),
+            _ => false,
+        };
+        let pod = self.api.pods().filter(|pod| pod.node_name.is_none() && !Self::wants_gpus(pod));
+        let pod = pod.into_iter().find(of_claim)?.clone();
+        let node = self.names(&Kind::Node).into_iter().find(|key| key.name.as_str() == node)?.name;
+        let call = ApiCall::Bind {
+            pod: Object::Pod(pod.clone()).key(),
+            node: node.clone(),
+            marks: Default::default(),
+        };
+        self.api.answer(&call, self.now, None).ok()?;
         self.devices.foreign.insert(pod.uid.clone());
+        self.not_ours_alone.insert(node);
+        Some(Consumer::pod(&pod.name, &pod.uid))
     }
 
-    /// Devices are given as they may be.
-    pub(crate) fn check_devices(&self) -> Result<(), String> {
-        let claims = self.claims();
-        self.no_device_is_given_twice(&claims)?;
-        self.bound_pods_have_their_claims(&claims)
-    }
-
-    fn no_device_is_given_twice(&self, claims: &[ResourceClaim]) -> Result<(), String> {
-        let mut taken: BTreeMap<DeviceId, &Symbol> = BTreeMap::new();
-        let mut shared: BTreeMap<DeviceId, Quantity> = BTreeMap::new();
-        let mut counted: BTreeMap<&Symbol, i64> = BTreeMap::new();
-        for claim in claims.iter().filter(|claim| !is_foreign(claim)) {
-            let name = &claim.metadata.name;
-            let results = claim.allocation.iter().flat_map(|allocation| &allocation.devices.results);
-            for result in results.filter(|result| !result.admin_access) {
-                let id = result.id();
-                match &result.share {
-                    Some(_) => {
-                        let mem = result.consumed_capacity.iter().flatten();
-                        let mem = mem.fold(Quantity::ZERO, |sum, (_, amount)| sum + *amount);
-                        let sum = shared.entry(id.clone()).or_insert(Quantity::ZERO);
-                        *sum = *sum + mem;
-                        if *sum > CAPACITY.parse().unwrap() {
-                            return Err(format!("24: claims take {sum} of {id:?}, the last is {name}"));
-                        }
-                    }
-                    None => {
-                        if let Some(other) = taken.insert(id.clone(), name) {
-                            return Err(format!("24: {id:?} is given to {other} and {name}"));
-                        }
-                    }
-                }
-                let counters = match result.device.as_str() {
-                    "p1" | "p3" => 1,
-                    "p2" => 2,
-                    _ => 0,
-                };
-                let sum = counted.entry(&result.pool).or_default();
-                *sum += counters;
-                if *sum > COUNTER {
-                    return Err(format!(
-                        "24: {sum} of the counter of {} are consumed, at last by {name}",
-                        result.pool
-                    ));
-                }
-            }
+    /// Another scheduler takes the allocation of an unused claim back.
+    pub(crate) fn foreign_deallocate(&mut self, with: u64) {
+        let claim = self.pick_claim(with).filter(|claim| claim.allocation.is_some());
+        if let Some(claim) = claim.filter(|claim| claim.reserved_for.is_empty()) {
+            self.api.put(Object::Other(Arc::new(ClaimPatch::Deallocated.of(&claim))));
         }
-        Ok(())
     }
+}
 
-    /// The names of the claims of a pod, as far as they are known; those of templates and of extended resources too.
-    fn claims_of(pod: &PodInfo) -> Vec<Symbol> {
-        let (made, special) = pod.generated_claims();
-        let entries = pod.devices().map_or(&[][..], |devices| &devices.claims).iter();
-        let named = entries.filter_map(|entry| match &entry.source {
-            ClaimSource::Claim(name) => Some(name.clone()),
-            _ => made.iter().find(|(of, _)| *of == entry.name).and_then(|(_, name)| name.clone()),
-        });
-        named.chain(special.map(|special| special.name.clone())).collect()
-    }
-
-    /// Whether the pod gets a claim for extended resources.
-    fn wants_gpus(pod: &PodInfo) -> bool {
-        pod.requests.scalars.iter().any(|(name, _)| *name == RESOURCE)
-    }
-
-    fn bound_pods_have_their_claims(&self, claims: &[ResourceClaim]) -> Result<(), String> {
-        for pod in self.api.pods().filter(|pod| !self.devices.foreign.contains(&pod.uid)) {
-            let Some(node) = &pod.node_name else { continue };
-            if Self::wants_gpus(pod) && pod.generated_claims().1.is_none() {
-                return Err(format!("25: {} is bound without a claim for its extended resources", pod.name));
-            }
-            let entries = pod.devices().map_or(0, |devices| devices.claims.len());
-            let names = Self::claims_of(pod);
-            if names.len() != entries + usize::from(Self::wants_gpus(pod)) {
-                return Err(format!("25: {} is bound and has only {names:?}", pod.name));
-            }
-            for name in names {
-                let Some(claim) = claims.iter().find(|claim| claim.metadata.name == name) else {
-                    return Err(format!("25: {} is bound and {name} is gone", pod.name));
-                };
-                let allocation = claim.allocation.as_ref();
-                let nodes = allocation.and_then(|allocation| allocation.node_selector.as_ref());
-                let labels = Labels::default();
-                let reaches =
-                    nodes.is_none_or(|nodes| nodes.selector.matches(node, &labels).unwrap_or(false));
-                if allocation.is_none() || !claim.is_reserved_for(&pod.uid) || !reaches {
-                    return Err(format!("25: {} is bound to {node} with {claim:?}", pod.name));
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// At rest no claim was left behind.
-    pub(crate) fn no_claim_is_left(&self) -> Result<(), String> {
-        let mut special: BTreeMap<Symbol, Symbol> = BTreeMap::new();
-        for claim in self.claims() {
-            let name = &claim.metadata.name;
-            if claim.is_of_extended_resources() {
-                let owner = claim.metadata.owners.iter().find(|owner| owner.controller);
-                let pod = owner.and_then(|owner| self.api.pods().find(|pod| pod.uid == owner.uid));
-                let Some(pod) = pod else { return Err(format!("26: {name} is left without its pod")) };
-                // That of a pod that is being deleted goes with it.
-                if pod.node_name.is_none() && !pod.is_terminating() {
-                    return Err(format!("26: {} is not bound and has {name}", pod.name));
-                }
-                if let Some(other) = special.insert(pod.uid.clone(), name.clone()) {
-                    return Err(format!("26: {} has {other} and {name}", pod.name));
-                }
-            }
-            let lives = |consumer: &&Consumer| self.api.pods().any(|pod| pod.uid == consumer.uid);
-            if let Some(gone) = claim.reserved_for.iter().find(|consumer| !lives(consumer)) {
-                return Err(format!("26: {name} is reserved for {gone:?}, which is gone"));
-            }
-        }
-        Ok(())
-    }
+/// The name of a pool: that of its node.
+fn pool_name(number: u64) -> String {
+    if number == NETWORK { String::from("net") } else { format!("n{number}") }
 }
 
 /// A moment is one of ours when it is later.

@@ -73,6 +73,9 @@ pub(crate) enum What {
     DeleteDeviceClaim,
     ControlClaims,
     ForeignAllocate,
+    ForeignDeallocate,
+    PutTaintRule,
+    DeleteTaintRule,
     ChangeDesk,
     PollMetrics,
 }
@@ -133,7 +136,8 @@ impl Move {
         let preempts = || PREEMPTION.iter().filter(|_| options.preempts);
         let weights = || WEIGHTS.iter().chain(more()).chain(steps()).chain(names()).chain(others());
         let volumes = || volumes::VOLUMES.iter().filter(|_| options.volumes);
-        let devices = || devices::DEVICES.iter().filter(|_| options.devices);
+        let late = |what: &What| options.scarce && matches!(what, What::Deliver);
+        let devices = || devices::DEVICES.iter().filter(|(what, _)| options.devices && !late(what));
         let weights = || weights().chain(preempts()).chain(volumes()).chain(devices());
         let all: u64 = weights().map(|(_, weight)| weight).sum();
         let mut at = what % all;
@@ -241,11 +245,12 @@ impl World {
         let with = one.with;
         match one.what {
             What::AddNode => {
-                let name = format!("n{}", with % 5);
+                let (names, cpu) = if self.options.scarce { (2, ["4", "8"]) } else { (5, ["1", "2"]) };
+                let name = format!("n{}", with % names);
                 let key = node(&name).build();
                 let exists = self.api.get(&Object::Node(key).key()).is_some();
                 if !exists {
-                    let cpu = ["1", "2"][(with / 8 % 2) as usize];
+                    let cpu = cpu[(with / 8 % 2) as usize];
                     let mut maker = node(&name).cpu(cpu).pods(4 + (with / 16 % 3) as i64);
                     if (with / 64).is_multiple_of(2) {
                         maker = maker.label("priority.lixueduan.com", "10");
@@ -374,6 +379,7 @@ impl World {
                     self.deliver(&kind, (with / 16).is_multiple_of(8));
                 }
             }
+            What::DeliverAll if self.options.scarce => self.deliver_all_but_claims(),
             What::DeliverAll => self.deliver_all(),
             What::SkipVersion => self.skip_version(&self.kind(with)),
             What::Relist => self.relist(&self.kind(with)),
@@ -396,6 +402,7 @@ impl World {
                         2 => Some(Fault::Refuse(
                             [409, 404, 410, 429, 500, 503, 504, 403][(with / 1024 % 8) as usize],
                         )),
+                        3 if self.options.scarce => Some(Fault::Refuse(403)),
                         4..=12 if self.now < self.storm => Some(Fault::Refuse(429)),
                         _ => None,
                     };
@@ -466,6 +473,9 @@ impl World {
             What::DeleteDeviceClaim => self.delete_device_claim(with),
             What::ControlClaims => self.control_claims(with),
             What::ForeignAllocate => self.foreign_allocate(with),
+            What::ForeignDeallocate => self.foreign_deallocate(with),
+            What::PutTaintRule => self.put_taint_rule(with),
+            What::DeleteTaintRule => self.delete_one(&Kind::DeviceTaintRule, with),
             What::Reload => {
                 let profiles = self.profiles(with);
                 self.step(Input::Profiles(profiles));

@@ -1,12 +1,13 @@
 //! Mistakes made on purpose, put between the scheduler and its plugins or its driver. Each must be caught: these are
 //! the tests of the simulation's checks.
 
+use crate::device_mutants;
 use bayplan::framework::*;
 use bayplan::lang::codegen::ledgers;
 use bayplan::lang::eval::ledgers::{Definition, LedgerIndex};
 use bayplan::model::{
     Duration, Index, IndexKey, Kind, NodeId, NodeInfo, NodeSet, Object, PodInfo, PodKey, PodPrecondition,
-    Snapshot, Symbol, Time, Want,
+    Snapshot, Time, Want,
 };
 use bayplan::scheduler::Input;
 use std::hash::{Hash, Hasher};
@@ -61,6 +62,26 @@ pub(crate) enum Mutant {
     AssumeNothing,
     /// Unreserve says that what the pod assumes was written, at a version that never comes.
     KeepAssumptions,
+    /// The driver does not show what other schedulers allocate to claims.
+    ForgetForeign,
+    /// The driver does not show which pods use claims.
+    ForgetReserved,
+    /// The driver reports a call of unknown outcome as one that was not allowed.
+    UnknownIsNotDone,
+    /// Unreserve takes back what was written and has not been shown yet.
+    ReleaseWritten,
+    /// What pods assume of shared devices takes none of their capacity.
+    ForgetCapacity,
+    /// What pods assume of partitions takes nothing of the counters of their pools.
+    ForgetCounters,
+    /// A pod whose claims are allocated already is bound without being added to those that use them.
+    SkipReservation,
+    /// A pod does not wait until its devices are prepared.
+    SkipPreparation,
+    /// No event about claims wakes a pod that DynamicResources refused.
+    ClaimsWakeNothing,
+    /// No event about slices and rules of taints wakes a pod that DynamicResources refused.
+    SlicesWakeNothing,
     /// InterPodAffinity allows every node.
     BlindAffinity,
     /// No event wakes a pod that InterPodAffinity refused.
@@ -112,11 +133,25 @@ impl Mutant {
             {
                 Input::Tick
             }
-            Input::Upserted(object) if self == Self::HideDeletions => Input::Upserted(undeleted(object)),
-            Input::Relisted(kind, all) if self == Self::HideDeletions => {
-                Input::Relisted(kind, all.into_iter().map(undeleted).collect())
+            Input::Reply(ticket, Err(CallError::Unknown(message))) if self == Self::UnknownIsNotDone => {
+                let reason = String::from("Forbidden");
+                Input::Reply(ticket, Err(CallError::Refused { code: 403, reason, message }))
+            }
+            Input::Upserted(object) => Input::Upserted(self.shown(object)),
+            Input::Relisted(kind, all) => {
+                Input::Relisted(kind, all.into_iter().map(|object| self.shown(object)).collect())
             }
             other => other,
+        }
+    }
+
+    /// An object as the driver shows it.
+    fn shown(self, object: Object) -> Object {
+        match self {
+            Self::HideDeletions => undeleted(object),
+            Self::ForgetForeign => device_mutants::changed(object, device_mutants::not_allocated),
+            Self::ForgetReserved => device_mutants::changed(object, device_mutants::not_reserved),
+            _ => object,
         }
     }
 }
@@ -149,6 +184,11 @@ impl Mutated {
         assert!(!drawn.is_multiple_of(40), "{ON_PURPOSE}");
     }
 
+    /// Whether this is the plugin of devices, and it has this mistake.
+    fn mistakes_devices(&self, mutant: Mutant) -> bool {
+        self.mutant == mutant && self.inner.name() == "DynamicResources"
+    }
+
     /// Whether every node is allowed by mistake.
     fn overlooks(&self) -> bool {
         self.mutant == Mutant::BlindAffinity && self.inner.name() == "InterPodAffinity"
@@ -169,9 +209,6 @@ impl Plugin for Mutated {
     }
     fn reads(&self) -> Reads {
         self.inner.reads()
-    }
-    fn not_checked(&self, h: &Handle) -> Vec<(Impact, Symbol)> {
-        self.inner.not_checked(h)
     }
     fn precondition(&self) -> Option<PodPrecondition> {
         self.inner.precondition()
@@ -348,11 +385,18 @@ impl PreScore for Mutated {
 impl PreBind for Mutated {
     fn pre_flight(&self, h: &Handle, node: NodeId) -> Result<PreFlight, Status> {
         self.may_panic_at("pre_flight", h);
+        if self.mistakes_devices(Mutant::SkipReservation) && device_mutants::only_reserves(h) {
+            return Ok(PreFlight::Skip);
+        }
         self.inner.pre_bind().unwrap().pre_flight(h, node)
     }
     fn start(&self, a: &mut Actor, node: NodeId) -> Result<Box<dyn BindTask>, Status> {
         self.may_panic_in("start", a);
-        self.inner.pre_bind().unwrap().start(a, node)
+        let task = self.inner.pre_bind().unwrap().start(a, node)?;
+        Ok(match self.mistakes_devices(Mutant::SkipPreparation) {
+            true => Box::new(device_mutants::Hasty(task)),
+            false => task,
+        })
     }
 }
 
@@ -397,6 +441,12 @@ impl EnqueueExtensions for Mutated {
             Mutant::ForgetMetrics => event.resource == EventResource::NodeMetrics,
             Mutant::AffinityWakesNothing => self.inner.name() == "InterPodAffinity",
             Mutant::ForgetDecisions => event.resource == EventResource::DecidedPod,
+            Mutant::ClaimsWakeNothing => {
+                self.inner.name() == "DynamicResources" && event.resource == EventResource::ResourceClaim
+            }
+            Mutant::SlicesWakeNothing => {
+                self.inner.name() == "DynamicResources" && event.resource == EventResource::ResourceSlice
+            }
             Mutant::ForgetMemos => matches!(event.objects, EventObjects::Moved(_)),
             Mutant::SkipDeletions => matches!(event.objects, EventObjects::Pod { new: None, .. }),
             _ => false,
@@ -416,17 +466,28 @@ impl Reserve for Mutated {
             let assumed = a.handle().snapshot.assumed_by(&a.pod.key);
             assumed.iter().for_each(|object| a.unassume(object));
         }
+        if self.mistakes_devices(Mutant::ForgetCapacity) {
+            device_mutants::forget_capacity(a);
+        }
+        if self.mistakes_devices(Mutant::ForgetCounters) {
+            device_mutants::forget_counters(a);
+        }
         done
     }
     fn unreserve(&self, a: &mut Actor, node: NodeId) {
         self.may_panic_in("unreserve", a);
-        if self.mutant == Mutant::KeepAssumptions {
+        let assumes = matches!(self.inner.name(), "VolumeBinding" | "DynamicResources");
+        if self.mutant == Mutant::KeepAssumptions && assumes {
             let assumed = a.handle().snapshot.assumed_by(&a.pod.key);
             assumed.iter().for_each(|object| a.written(object, "999999999"));
             return;
         }
         if self.mutant != Mutant::SkipUnreserve {
             self.inner.reserve().unwrap().unreserve(a, node);
+        }
+        if self.mistakes_devices(Mutant::ReleaseWritten) {
+            let claims = device_mutants::assumed_claims(a);
+            claims.iter().for_each(|claim| a.unassume(claim));
         }
     }
 }

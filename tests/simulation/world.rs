@@ -17,7 +17,7 @@ use bayplan::dry_run::{Api, DisruptionController, WatchEvent};
 use bayplan::framework::{
     ApiCall, CallError, Cycle, Extenders, Framework, Plugin, Silent, Status, Ticket, WouldEffect,
 };
-use bayplan::model::{Duration, Kind, Labels, Object, ObjectKey, Snapshot, Symbol, Time};
+use bayplan::model::{Duration, Kind, Labels, Object, ObjectKey, Snapshot, Symbol, Time, VersionRows};
 use bayplan::scheduler::{self, Decision, DecisionRecord, Effect, Input, Profiles, Scheduler};
 use bayplan::testing::{namespace, node};
 use std::cell::RefCell;
@@ -52,6 +52,10 @@ pub(crate) struct Options {
     pub volumes: bool,
     /// Pods have claims of devices.
     pub devices: bool,
+    /// There are few nodes and devices, watches of claims are late, and more calls are refused.
+    pub scarce: bool,
+    /// The scheduler decides as kube-scheduler 1.36.
+    pub older: bool,
     /// Rules that do not decide.
     pub trials: Trials,
     /// The effects of every step are kept.
@@ -171,7 +175,7 @@ impl World {
             world.put_classes();
         }
         if options.devices {
-            world.others.push(devices::plugin());
+            world.others.push(devices::plugin(options.older));
             world.begin_devices();
         }
         if options.fragile {
@@ -231,6 +235,14 @@ impl World {
             }
             false => with(framework),
         };
+        let rows = VersionRows::of(devices::version(self.options.older));
+        let with = |framework: Arc<Framework>| match self.options.older {
+            true => {
+                let (name, points) = (framework.scheduler_name.clone(), framework.points().clone());
+                Arc::new(Framework::new(name, framework.plugins().to_vec(), points).decide_by(rows))
+            }
+            false => with(framework),
+        };
         Arc::new(Profiles { frameworks: frameworks.into_iter().map(with).collect(), revision: self.revision })
     }
 
@@ -248,6 +260,7 @@ impl World {
         self.open.clear();
         self.endings = Endings::default();
         self.forget_volumes();
+        self.devices.writes.clear();
         self.chosen = Chosen::default();
         self.tickets.clear();
         let profiles = self.profiles(if self.options.policies { with } else { 0 });
@@ -285,6 +298,7 @@ impl World {
         let before = (self.options.policies || self.options.extenders).then(|| self.scheduler.fork());
         self.scheduler.step(input.clone(), self.now, &mut effects);
         self.volume_answered(&input);
+        self.claim_answered(&input);
         if let Some(before) = before.as_ref().filter(|_| self.options.extenders) {
             let placed = effects.iter().filter_map(|effect| match effect {
                 Effect::Decided(record) => Some(self.fits_now(record, before)),
@@ -327,8 +341,15 @@ impl World {
             }
         }
         let decided: Result<(), String> = effects.iter().try_for_each(|effect| match effect {
-            Effect::Decided(record) => self.chosen.decided(record, &self.scheduler),
-            Effect::Call(_, call) => self.chosen.sent(call).and_then(|()| self.volume_written(call)),
+            Effect::Decided(record) => self
+                .chosen
+                .decided(record, &self.scheduler)
+                .and_then(|()| if self.options.devices { self.devices_decided(record) } else { Ok(()) }),
+            Effect::Call(_, call) => self
+                .chosen
+                .sent(call)
+                .and_then(|()| self.volume_written(call))
+                .and_then(|()| if self.options.devices { self.bound_when_prepared(call) } else { Ok(()) }),
             Effect::Event(_) => Ok(()),
         });
         if let Err(broken) = decided {
@@ -345,6 +366,7 @@ impl World {
                         self.break_(broken);
                     }
                     self.volume_asked(ticket, &call);
+                    self.claim_written(ticket, &call);
                     self.open.push(Open { ticket, call });
                 }
                 Effect::Event(_) => {}
@@ -403,6 +425,7 @@ impl World {
     pub(crate) fn deliver(&mut self, kind: &Kind, twice: bool) -> bool {
         let Some((at, event)) = self.next_event(kind) else { return false };
         self.seen.insert(kind.clone(), at + 1);
+        self.claim_shown(&event);
         let input = match event {
             WatchEvent::Upserted(object) => Input::Upserted(object),
             WatchEvent::Deleted(key) => Input::Deleted(key),
@@ -440,6 +463,9 @@ impl World {
     pub(crate) fn relist(&mut self, kind: &Kind) {
         self.seen.insert(kind.clone(), self.api.log().len());
         let all = self.api.list(kind);
+        if *kind == Kind::ResourceClaim {
+            self.claims_listed(&all);
+        }
         self.step(Input::Relisted(kind.clone(), all));
     }
 
@@ -465,7 +491,11 @@ impl World {
                 self.api.put(Object::Node(Arc::new(node)));
             }
         }
-        self.rest()
+        self.rest()?;
+        if self.options.devices {
+            self.change_devices_at_rest()?;
+        }
+        Ok(())
     }
 
     /// One change of one kind after the other, so that nothing else wakes those whom it helps.

@@ -4,7 +4,6 @@ use super::{in_order, standing};
 use crate::cli::explain::gate::HeldBecause;
 use crate::cli::explain::pod::state_word;
 use crate::dry_run::{PodReport, Report, Standing};
-use crate::framework::{Impact, NotChecked};
 use crate::scheduler::{Decision, DecisionRecord, NodeDetail};
 use serde_json::{Map, Value, json};
 
@@ -77,24 +76,12 @@ pub(crate) fn of_pod(pod: &PodReport, all_nodes: bool, held: Held) -> Value {
         if let Some(would) = super::would::json(pod) {
             one.insert("would".to_owned(), would);
         }
-        if !pod.not_checked().is_empty() {
-            one.insert("notChecked".to_owned(), pod.not_checked().iter().map(not_checked).collect());
-        }
         if let Some(waited) = &pod.waited {
             let plugins: Vec<&str> = waited.plugins.iter().map(|(plugin, _)| plugin.as_str()).collect();
             one.insert("waited".to_owned(), json!({"node": waited.node.as_str(), "plugins": plugins}));
         }
     }
     one
-}
-
-/// A constraint that nothing checks, and what the missing plugin could do.
-fn not_checked(constraint: &NotChecked) -> Value {
-    let effect = match constraint.impact {
-        Impact::Refuse => "refuse",
-        Impact::Score => "score",
-    };
-    json!({"name": constraint.name.as_str(), "effect": effect})
 }
 
 fn decision(record: &DecisionRecord, all_nodes: bool) -> Value {

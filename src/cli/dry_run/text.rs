@@ -6,7 +6,6 @@ use super::{How, in_order, standing};
 use crate::cli::output::{Column, Output, Style, Table, count};
 use crate::cli::setup::Setup;
 use crate::dry_run::{PodReport, Report, Standing};
-use crate::framework::not_checked_text;
 use crate::scheduler::Decision;
 use serde_json::Value;
 use std::fmt::Write;
@@ -156,9 +155,6 @@ fn row(
     match &standing(pod) {
         Standing::Bound(node) => {
             let mut text = last.map(|record| why_within(record, how, cut)).unwrap_or_default();
-            if let Some(not_checked) = not_checked_text(pod.not_checked()) {
-                text = format!("{not_checked}; {text}");
-            }
             if let Some(waited) = &pod.waited {
                 let plugins: Vec<&str> = waited.plugins.iter().map(|(plugin, _)| plugin.as_str()).collect();
                 let _ = write!(text, "; waited for {}", plugins.join(", "));
@@ -170,11 +166,6 @@ fn row(
         }
         Standing::Waiting { message } => {
             let mut text = reasons(message);
-            if let Some(not_checked) =
-                not_checked_text(pod.not_checked()).filter(|_| !text.contains("not checked:"))
-            {
-                text = format!("{not_checked}; {text}");
-            }
             if let Some(waited) = &pod.waited {
                 let _ = write!(text, " (it had {})", waited.node);
             }

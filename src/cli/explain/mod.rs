@@ -11,6 +11,7 @@ mod finished;
 mod memory;
 pub(super) mod fix;
 pub(super) mod gate;
+mod group;
 pub(super) mod node;
 pub(super) mod overview;
 pub(super) mod placed;

@@ -3,6 +3,7 @@
 use super::evictions::{self, Evictions};
 use super::fix::{Asked, Fix};
 use super::gate::{self, Gated};
+use super::group::Blocked;
 use super::node::Subject;
 use super::refusals::Refusals;
 use super::state::{self, State};
@@ -15,7 +16,7 @@ use crate::dry_run::{Options, PodReport, Standing};
 use crate::explain::changes::{Question, TRIALS, that_help};
 use crate::explain::{Explanation, NodeExplanation, Suggestions, explain, unplaced};
 use crate::framework::{Exempted, Framework};
-use crate::model::{Object, PodInfo, Symbol};
+use crate::model::{Object, PodInfo, PodKey, Symbol};
 use crate::plugins::policy::{ExemptPods, of_profile, why_exempt};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -53,6 +54,8 @@ pub(super) fn run(
         Some(_) => state::at_turn(setup, &pod, &options, &progress),
         None => state::running(setup, &options),
     };
+    // With the claims that were made for it.
+    let pod = pending.and_then(|at| report.pods.get(at)).map_or(pod, |report| report.pod.clone());
     progress.stage("evaluating every rule on every node, and trying what would help", 0);
     let explanation = explain(framework, &state.snapshot, &pod, state.now);
     let snapshot = unplaced(&state.snapshot, &pod);
@@ -90,6 +93,11 @@ pub(super) fn run(
         }
         _ => None,
     };
+    let group: Vec<PodKey> = refusals.group.iter().chain([&pod.key]).cloned().collect();
+    let blocked = match group.len() {
+        1 => None,
+        _ => Blocked::of(setup, &group, &all, &options, &progress),
+    };
     let state = &state;
     drop(progress);
     let view = PodView {
@@ -102,6 +110,7 @@ pub(super) fn run(
         framework,
         gated,
         refusals,
+        blocked,
         evictions,
         helps,
     };
@@ -233,6 +242,8 @@ struct PodView<'a> {
     gated: Option<Gated>,
     /// The statements that refuse it other than filters, or make it wait.
     refusals: Refusals,
+    /// The pod that blocks the group with which it waits.
+    blocked: Option<Blocked>,
     /// What policies say about evictions for it, while it waits; else about the pods that were evicted for it.
     evictions: Option<Evictions>,
     helps: Suggestions,
@@ -279,6 +290,7 @@ impl PodView<'_> {
                 text.push_str(&self.refusals.text(sources, out));
                 text.push_str(&text::body(self.explanation(), !self.refusals.is_empty(), args.all, out));
                 text.push_str(&self.preemption(out));
+                text.extend(self.blocked.iter().map(|blocked| blocked.text(args.all, out)));
             }
         }
         text.push_str(&text::would_refuse(self.explanation(), out));
@@ -439,6 +451,11 @@ impl PodView<'_> {
         };
         let command = format!("{} explain {pod}{}", out.program, self.args.flags());
         let mut commands = Vec::new();
+        if let Some(blocked) = &self.blocked {
+            let pod = quoted(blocked.pod());
+            let command = format!("{} explain {pod}{}", out.program, self.args.flags());
+            commands.push((command, "the pod that the others wait for"));
+        }
         let patched = self.helps.helps.iter().position(|help| fix::has_patch(&help.edits));
         if let Some(at) = patched {
             commands.push((format!("{command} --fix {}", at + 1), "the patch"));
@@ -489,6 +506,9 @@ impl PodView<'_> {
                 json.insert("refusedBy".to_owned(), told);
                 json.insert("group".to_owned(), members);
             }
+            if let Some(blocked) = &self.blocked {
+                json.insert("blockedBy".to_owned(), blocked.json());
+            }
             if let Some(gated) = &self.gated {
                 json.insert("gate".to_owned(), gated.json(&self.subject.setup.policies.sources));
             }
@@ -512,27 +532,9 @@ impl PodView<'_> {
     }
 }
 
-/// The first line: what became of a pod, and what nothing checks of it. `report`: of a pod that was pending. `gated`: why it
+/// The first line: what became of a pod. `report`: of a pod that was pending. `gated`: why it
 /// is kept out of the queue.
 pub(crate) fn verdict(
-    explanation: &Explanation,
-    report: Option<&PodReport>,
-    how: (Option<&str>, &How),
-    out: &Output,
-) -> String {
-    let standing = what_became(explanation, report, how, out);
-    match &explanation.not_checked[..] {
-        [] => standing,
-        names => {
-            let end = if standing.ends_with('.') { "" } else { "." };
-            let names = out.paint(Style::Warn, &names.join(", "));
-            format!("{standing}{end} Not checked: {names}.")
-        }
-    }
-}
-
-/// What became of the pod.
-fn what_became(
     explanation: &Explanation,
     report: Option<&PodReport>,
     (gated, how): (Option<&str>, &How),

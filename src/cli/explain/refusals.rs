@@ -24,6 +24,8 @@ pub(crate) struct Refusals {
     told: Vec<(Option<String>, Told)>,
     /// The other pods of the groups that it waits with, with their states.
     members: Vec<(String, String)>,
+    /// The same pods, by key.
+    pub(super) group: Vec<PodKey>,
 }
 
 impl Refusals {
@@ -93,6 +95,7 @@ impl Refusals {
                 let of = (member.full_name(), state);
                 if !self.members.contains(&of) {
                     self.members.push(of);
+                    self.group.push(member.key.clone());
                 }
             }
         }

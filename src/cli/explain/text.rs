@@ -211,6 +211,11 @@ fn lacks(refusal: &Refusal) -> String {
 
 /// Changes that help; each was tried.
 pub(crate) fn helps(found: &Suggestions, all: bool, out: &Output) -> String {
+    helps_for("", found, all, out)
+}
+
+/// Changes that help a pod which is not the one that is explained, by its name.
+pub(super) fn helps_for(other: &str, found: &Suggestions, all: bool, out: &Output) -> String {
     let stopped =
         if found.cut_short { "\n  The search ended before every pair of changes was tried.\n" } else { "" };
     let gated = found.helps.iter().all(|help| help.nodes.is_empty());
@@ -247,13 +252,15 @@ pub(crate) fn helps(found: &Suggestions, all: bool, out: &Output) -> String {
     }
     let pairs = found.helps.iter().any(|change| change.steps.len() > 1);
     let head = if gated {
-        "WHAT WOULD HELP   each was tried: the pod then enters the queue"
+        "each was tried: the pod then enters the queue"
     } else if pairs {
-        "WHAT WOULD HELP   no single change does; each of these was tried: the pod then fits"
+        "no single change does; each of these was tried: the pod then fits"
     } else {
-        "WHAT WOULD HELP   each was tried: the pod then fits"
+        "each was tried: the pod then fits"
     };
-    format!("\n{}\n{}{stopped}", out.paint(Style::Dim, head), table.draw(out))
+    let whom = if other.is_empty() { String::new() } else { format!(" {}", out.part(other)) };
+    let head = format!("WHAT WOULD HELP{whom}   {head}");
+    format!("\n{}\n{}{stopped}", out.paint(Style::Dim, &head), table.draw(out))
 }
 
 /// `12 nodes`; `2 nodes, all cordoned`; `wakes by itself`.
@@ -332,7 +339,8 @@ fn in_words(number: usize) -> String {
     words.get(number).map_or_else(|| number.to_string(), |word| (*word).to_owned())
 }
 
-fn rules(explanation: &Explanation, all: bool, out: &Output) -> String {
+/// The rules that refuse nodes, each with its reasons.
+pub(super) fn rules(explanation: &Explanation, all: bool, out: &Output) -> String {
     let mut table = Table::new(&[
         Column::words("RULE"),
         Column::numbers("REFUSES"),

@@ -9,8 +9,10 @@ use std::collections::BTreeMap;
 
 #[derive(Clone, Debug)]
 struct World {
-    /// Pool and device.
+    /// Pool and device, in the order in which they are tried: pools with binding conditions are last.
     devices: Vec<(String, Value)>,
+    /// Whether the devices of the pool `q` name their nodes, which may be others.
+    spread: bool,
     /// Devices by name that a claim has, and whether it is a share that takes 1.
     allocated: Vec<(String, bool)>,
     claims: Vec<(String, Value)>,
@@ -50,19 +52,47 @@ impl Pick<'_> {
         names.iter().any(|name| *name == json!(self.request) || *name == json!(self.full()))
     }
     fn takes(&self) -> i64 {
-        match self.of["capacity"]["requests"]["mem"].as_str() {
-            Some(amount) => amount.parse().unwrap(),
-            None => capacity(self.device).unwrap_or(0),
-        }
+        takes(self.of, self.device).unwrap_or(0)
     }
 }
 
-fn capacity(device: &Value) -> Option<i64> {
-    device["capacity"]["mem"]["value"].as_str().map(|value| value.parse().unwrap())
+fn number(value: &Value) -> Option<i64> {
+    value.as_str().map(|value| value.parse().unwrap())
 }
 
-fn counters(device: &Value) -> i64 {
-    device["consumesCounters"][0]["counters"]["n"]["value"].as_str().map_or(0, |value| value.parse().unwrap())
+fn capacity(device: &Value) -> Option<i64> {
+    number(&device["capacity"]["mem"]["value"])
+}
+
+/// What the request takes of a device that it does not fill; `None`: the device has no such part.
+fn takes(of: &Value, device: &Value) -> Option<i64> {
+    let policy = &device["capacity"]["mem"]["requestPolicy"];
+    let (default, requested) = (number(&policy["default"]), number(&of["capacity"]["requests"]["mem"]));
+    let Some(requested) = requested else { return Some(default.or(capacity(device)).unwrap_or(0)) };
+    let range = &policy["validRange"];
+    if let (Some(min), Some(max), Some(step)) =
+        (number(&range["min"]), number(&range["max"]), number(&range["step"]))
+    {
+        let rounded = (min..).step_by(step as usize).find(|part| *part >= requested).unwrap();
+        return (rounded <= max).then_some(rounded);
+    }
+    match policy["validValues"].as_array() {
+        Some(values) => values.iter().filter_map(number).find(|part| *part >= requested),
+        None => Some(requested),
+    }
+}
+
+/// The counters that pools have, with what there is of each.
+const COUNTERS: [(&str, i64); 2] = [("n", 6), ("m", 3)];
+
+/// What a device consumes of each.
+fn counters(device: &Value) -> [i64; 2] {
+    COUNTERS.map(|(name, _)| number(&device["consumesCounters"][0]["counters"][name]["value"]).unwrap_or(0))
+}
+
+/// Whether the device is for the node.
+fn is_reached(device: &Value) -> bool {
+    device["nodeName"].as_str().is_none_or(|node| node == "N1")
 }
 
 enum Verdict {
@@ -88,12 +118,13 @@ impl World {
         if taken || !self.selects(last.of, last.device) {
             return Verdict::Bad;
         }
-        let has_capacity = match capacity(last.device) {
-            None => !last.of["capacity"].is_object(),
-            Some(value) => {
+        let has_capacity = match (capacity(last.device), takes(last.of, last.device)) {
+            (None, _) => !last.of["capacity"].is_object(),
+            (Some(_), None) => false,
+            (Some(value), Some(part)) => {
                 let shares = held.clone().filter(|(_, share)| *share).count() as i64;
                 let picked: i64 = same.clone().filter(|pick| pick.shared()).map(Pick::takes).sum();
-                shares + picked + last.takes() <= value
+                shares + picked + part <= value
             }
         };
         if !all && !has_capacity {
@@ -102,7 +133,7 @@ impl World {
         // The first share of a device takes its counters.
         let accounted =
             last.shared() && (held.clone().any(|(_, share)| *share) || same.clone().next().is_some());
-        if counters(last.device) > 0 && !accounted && !self.counters_suffice(picks) {
+        if counters(last.device) != [0, 0] && !accounted && !self.counters_suffice(picks) {
             return Verdict::Bad;
         }
         let tolerates = last.of["tolerations"].is_array();
@@ -130,35 +161,36 @@ impl World {
     }
 
     fn selects(&self, of: &Value, device: &Value) -> bool {
+        let size = &device["attributes"]["size"]["string"];
         let expression = of["selectors"][0]["cel"]["expression"].as_str();
         let wanted = expression.and_then(|expression| expression.strip_prefix("size="));
-        wanted.is_none_or(|wanted| device["attributes"]["size"]["string"] == json!(wanted))
+        let of_class = of["deviceClassName"] != json!("big") || *size == json!("big");
+        of_class && wanted.is_none_or(|wanted| *size == json!(wanted)) && is_reached(device)
     }
 
-    /// Whether 6 of the counter suffice for the devices that are allocated or picked.
+    /// Whether the counters suffice for the devices that are allocated or picked.
     fn counters_suffice(&self, picks: &[Pick<'_>]) -> bool {
         let pool = picks.last().unwrap().pool;
         let of_pool = self.devices.iter().filter(|(of, _)| of == pool).map(|(_, device)| device);
         let is_held = |device: &Value| self.allocated.iter().any(|(of, _)| of == text(device, "name"));
-        let held: i64 = of_pool.filter(|device| is_held(device)).map(counters).sum();
+        let mut taken: Vec<[i64; 2]> = of_pool.filter(|device| is_held(device)).map(counters).collect();
         let mut shared = BTreeMap::new();
-        let mut taken = 0;
         for pick in picks.iter().filter(|pick| pick.pool == pool) {
             match pick.shared() {
-                false => taken += counters(pick.device),
+                false => taken.push(counters(pick.device)),
                 true if self.allocated.iter().any(|(of, share)| of == pick.name() && *share) => {}
                 true => drop(shared.insert(pick.name().to_owned(), counters(pick.device))),
             }
         }
-        held + taken + shared.values().sum::<i64>() <= 6
+        taken.extend(shared.into_values());
+        (0..COUNTERS.len()).all(|at| taken.iter().map(|all| all[at]).sum::<i64>() <= COUNTERS[at].1)
     }
 
     /// The devices that `All` means.
     fn all(&self, of: &Value) -> Vec<usize> {
-        let fits = |device: &Value| {
-            let needs =
-                of["capacity"]["requests"]["mem"].as_str().map(|amount| amount.parse::<i64>().unwrap());
-            needs.is_none_or(|needs| capacity(device).is_some_and(|value| needs <= value))
+        let fits = |device: &Value| match (capacity(device), takes(of, device)) {
+            (None, _) => !of["capacity"].is_object(),
+            (Some(value), part) => part.is_some_and(|part| part <= value),
         };
         let selected = |at: &usize| self.selects(of, &self.devices[*at].1) && fits(&self.devices[*at].1);
         (0..self.devices.len()).filter(selected).collect()
@@ -235,11 +267,19 @@ impl World {
         for pool in ["p", "q"] {
             let of = self.devices.iter().filter(|(of, _)| of == pool).map(|(_, device)| device.clone());
             let two = json!({"resourceSliceCount": 2});
-            let counters = json!([{"name": "cs", "counters": {"n": {"value": "6"}}}]);
+            let [(n, all_n), (m, all_m)] = COUNTERS.map(|(name, all)| (name, json!({"value": all.to_string()})));
+            let counters = json!([{"name": "cs", "counters": {n: all_n, m: all_m}}]);
+            let (mut shared, mut own) =
+                (json!({"sharedCounters": counters, "pool": two}), json!({"pool": two}));
+            if self.spread && pool == "q" {
+                shared["allNodes"] = json!(true);
+                own["perDeviceNodeSelection"] = json!(true);
+            }
             cluster = cluster
-                .slice(&format!("{pool}0"), pool, vec![], json!({"sharedCounters": counters, "pool": two}))
-                .slice(&format!("{pool}1"), pool, of.collect(), json!({"pool": two}));
+                .slice(&format!("{pool}0"), pool, vec![], shared)
+                .slice(&format!("{pool}1"), pool, of.collect(), own);
         }
+        cluster = cluster.class("big", selectors(&["size=big"]));
         for (number, (name, share)) in self.allocated.iter().enumerate() {
             let pool = &self.devices.iter().find(|(_, device)| text(device, "name") == name).unwrap().0;
             let more = match share {
@@ -254,9 +294,11 @@ impl World {
     fn random(seed: u64) -> Self {
         let mut random = Random(seed);
         let mut pick = |count: usize| random.below(count);
-        let mut devices = Vec::new();
+        let mut devices: Vec<(String, Value)> = Vec::new();
         let mut allocated = Vec::new();
+        let spread = pick(3) == 0;
         for at in 0..2 + pick(5) {
+            let pool = if at < 3 { "p" } else { "q" };
             let name = format!("d{at}");
             let mut device = json!({"name": name, "attributes": {
                 "size": {"string": (["big", "small"][pick(2)])},
@@ -271,11 +313,28 @@ impl World {
             let shared = pick(3) == 0;
             if shared {
                 device["allowMultipleAllocations"] = json!(true);
+                // Drivers set policies on shared devices alone.
+                if device["capacity"].is_object() && pick(2) == 0 {
+                    device["capacity"]["mem"]["requestPolicy"] = match pick(2) {
+                        0 => json!({"default": "1", "validRange": {"min": "1", "max": "3", "step": "2"}}),
+                        _ => json!({"default": "2", "validValues": ["2", "4"]}),
+                    };
+                }
             }
             if pick(2) == 0 {
-                let amount = (1 + pick(4)).to_string();
-                device["consumesCounters"] =
-                    json!([{"counterSet": "cs", "counters": {"n": {"value": amount}}}]);
+                let mut counters = json!({"n": {"value": (1 + pick(4)).to_string()}});
+                if pick(2) == 0 {
+                    counters["m"] = json!({"value": (1 + pick(2)).to_string()});
+                }
+                device["consumesCounters"] = json!([{"counterSet": "cs", "counters": counters}]);
+            }
+            if pick(6) == 0 {
+                device["bindingConditions"] = json!(["ready"]);
+            }
+            match pick(3) {
+                _ if !spread || pool == "p" => {}
+                0 => device["allNodes"] = json!(true),
+                at => device["nodeName"] = json!(["N1", "N2"][at - 1]),
             }
             if pick(6) == 0 {
                 device["taints"] = json!([{"key": "k", "effect": "NoSchedule"}]);
@@ -283,8 +342,14 @@ impl World {
             if pick(6) == 0 {
                 allocated.push((name, shared));
             }
-            let pool = if at < 3 { "p" } else { "q" };
             devices.push((pool.to_owned(), device));
+        }
+        let prepares = |pool: &str| {
+            let mut of_pool = devices.iter().filter(|(of, _)| of == pool);
+            of_pool.any(|(_, device)| device["bindingConditions"].is_array())
+        };
+        if prepares("p") && !prepares("q") {
+            devices.sort_by_key(|(pool, _)| pool == "p");
         }
         let mut claims = Vec::new();
         for claim in 0..1 + pick(2) {
@@ -308,6 +373,7 @@ impl World {
                     if pick(8) == 0 && !in_list {
                         of["adminAccess"] = json!(true);
                     }
+                    of["deviceClassName"] = json!((["c", "c", "big"][pick(3)]));
                     of
                 };
                 let exactly = of(false);
@@ -317,7 +383,6 @@ impl World {
                     0 => {
                         let list = list.map(|(name, mut of)| {
                             of["name"] = json!(name);
-                            of["deviceClassName"] = json!("c");
                             of
                         });
                         json!({"name": name, "firstAvailable": list})
@@ -326,16 +391,20 @@ impl World {
                 });
             }
             let mut spec = json!({"requests": requests});
-            if pick(2) == 0 {
-                let kind = ["matchAttribute", "distinctAttribute"][pick(2)];
-                spec["constraints"] = json!([{kind: "d.ex/color"}]);
+            let constraints = (0..[0, 0, 1, 1, 2][pick(5)]).map(|_| {
+                let mut constraint = match pick(2) {
+                    0 => json!({"matchAttribute": "d.ex/color"}),
+                    _ => json!({"distinctAttribute": "d.ex/color"}),
+                };
                 if pick(2) == 0 {
-                    spec["constraints"][0]["requests"] = json!([(["r0", "r0/a", "r1"][pick(3)])]);
+                    constraint["requests"] = json!([(["r0", "r0/a", "r1"][pick(3)])]);
                 }
-            }
+                constraint
+            });
+            spec["constraints"] = constraints.collect();
             claims.push((format!("c{claim}"), spec));
         }
-        Self { devices, allocated, claims }
+        Self { devices, spread, allocated, claims }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Where names are in objects: every text of an object that is not a word of the API is visited, with what it is.
 
 use super::words;
+use bayplan_model::CLASS_RESOURCE;
 use serde_json::{Map, Value};
 
 /// What a text names. Of a text that names several things the first counts.
@@ -133,8 +134,6 @@ const OF_SELECTORS: [&str; 12] = [
 ];
 /// Their fields that drivers alone understand.
 const OPAQUE: [&str; 2] = ["parameters", "data"];
-/// Resources that are named after a DeviceClass.
-const CLASS_RESOURCE: &str = "deviceclass.resource.kubernetes.io/";
 /// Fields that are texts of people.
 const TEXTS: [&str; 2] = ["message", "description"];
 

@@ -16,7 +16,6 @@ use crate::reads::Interest;
 use crate::recorder::Recorder;
 use crate::simulation::Simulation;
 use crate::status::{Code, Status};
-use crate::unchecked::{Impact, NotChecked};
 use crate::waits::Waits;
 use bayplan_model::{
     Duration, IndexError, NodeInfo, NodeSet, PodInfo, Snapshot, Symbol, Time, VersionRows, Want,
@@ -646,27 +645,6 @@ impl Framework {
             let point = self.plugin(entry.plugin)?.score()?;
             Some((*entry, point))
         })
-    }
-}
-
-impl Framework {
-    /// The constraints of a pod that only unbuilt plugins of this profile would check, each once, in
-    /// the order of the plugins. Points that the profile disables are ignored.
-    pub fn not_checked(&self, h: Handle) -> Vec<NotChecked> {
-        let mut all: Vec<NotChecked> = Vec::new();
-        for (at, plugin) in self.plugins().iter().enumerate() {
-            let id = PluginId(at as u16);
-            for (impact, name) in plugin.not_checked(&h.for_plugin(id)) {
-                let runs = match impact {
-                    Impact::Refuse => self.points().filter.contains(&id),
-                    Impact::Score => self.points().score.iter().any(|scorer| scorer.plugin == id),
-                };
-                if runs && !all.iter().any(|known| known.name == name) {
-                    all.push(NotChecked { plugin: id, impact, name });
-                }
-            }
-        }
-        all
     }
 }
 

@@ -63,7 +63,7 @@ pub struct DeviceContainer {
 /// What the extended resources begin with that are named after a class of devices.
 ///
 /// Source: `k8s.io/api/resource/v1`, `ResourceDeviceClassPrefix`.
-pub(crate) const CLASS_RESOURCE: &str = "deviceclass.resource.kubernetes.io/";
+pub const CLASS_RESOURCE: &str = "deviceclass.resource.kubernetes.io/";
 
 /// Whether a class of devices may serve requests of a resource: an extended one, or one named after the class.
 ///

@@ -16,8 +16,9 @@ use super::symbol::Symbol;
 use std::sync::Arc;
 
 pub use affinity::{PodAffinity, PodAffinityTerm, WeightedTerm};
-pub(super) use devices::CLASS_RESOURCE;
-pub use devices::{ClaimSource, DeviceContainer, ExtendedClaim, PodClaim, PodDevices, may_be_of_devices};
+pub use devices::{
+    CLASS_RESOURCE, ClaimSource, DeviceContainer, ExtendedClaim, PodClaim, PodDevices, may_be_of_devices,
+};
 pub use spread::{SpreadConstraint, SpreadSelector};
 pub use volumes::{PodVolume, VolumeSource};
 

@@ -266,7 +266,21 @@ fn the_claim_of_extended_resources_is_found_by_its_pod() {
 fn drawn(random: &mut Random, version: usize) -> Arc<dyn ApiObject> {
     let name = random.of(&["a", "b", "c"]);
     let (kind, mut value) = match random.below(6) {
-        0 => ("ResourceSlice", slice(name, random.of(&["p", "q"]), random.of(&["", "n1", "n2"]))),
+        0 => {
+            let mut slice = slice(name, random.of(&["p", "q"]), random.of(&["", "n1", "n2"]));
+            slice["spec"]["pool"]["generation"] = json!(random.below(3));
+            slice["spec"]["pool"]["resourceSliceCount"] = json!(1 + random.below(2));
+            if random.chance(40) {
+                slice["spec"]["sharedCounters"] = json!([{"name": "cs", "counters": {"n": {"value": "4"}}}]);
+            } else {
+                slice["spec"]["devices"] = json!([{"name": random.of(&["d1", "d2"])}]);
+            }
+            if slice["spec"]["allNodes"] == json!(true) && random.chance(40) {
+                slice["spec"]["allNodes"] = json!(null);
+                slice["spec"]["perDeviceNodeSelection"] = json!(true);
+            }
+            ("ResourceSlice", slice)
+        }
         1 => {
             let selector = random.of(&[json!(null), json!({}), json!({"driver": "d.ex", "pool": "p"})]);
             let spec = json!({"deviceSelector": selector, "taint": {"key": "k", "effect": "NoSchedule"}});
@@ -278,7 +292,14 @@ fn drawn(random: &mut Random, version: usize) -> Arc<dyn ApiObject> {
             let metadata = json!({"name": name, "creationTimestamp": created});
             ("DeviceClass", json!({"metadata": metadata, "spec": {"extendedResourceName": resource}}))
         }
-        3 => ("ResourceClaim", special(name, random.of(&["u1", "u2"]), random.chance(70))),
+        3 => {
+            let mut special = special(name, random.of(&["u1", "u2"]), random.chance(70));
+            if random.chance(50) {
+                let results = [result(random.of(&["d1", "d2"]), json!({}))];
+                special["status"] = json!({"allocation": {"devices": {"results": results}}});
+            }
+            ("ResourceClaim", special)
+        }
         _ => {
             let results: Vec<Value> = (0..random.below(4))
                 .map(|_| {
@@ -291,7 +312,9 @@ fn drawn(random: &mut Random, version: usize) -> Arc<dyn ApiObject> {
                         }
                         _ => json!({}),
                     };
-                    result(random.of(&["d1", "d2"]), more)
+                    let mut result = result(random.of(&["d1", "d2"]), more);
+                    result["pool"] = json!(random.of(&["p", "p", "q"]));
+                    result
                 })
                 .collect();
             ("ResourceClaim", claim(name, &results))

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
@@ -182,38 +183,25 @@ func eventsOf(before, after runtime.Object, waiting *v1.Pod) []fwk.ClusterEvent 
 		case after == nil:
 			action = fwk.Delete
 		}
-		if resource := resourceOf(object); resource != "" {
+		if resource, has := resources[reflect.TypeOf(object)]; has {
 			return []fwk.ClusterEvent{{Resource: resource, ActionType: action}}
 		}
 	}
 	return nil
 }
 
-// resourceOf is the resource of events about an object of a kind of storage or devices.
-func resourceOf(object runtime.Object) fwk.EventResource {
-	switch object.(type) {
-	case *v1.PersistentVolume:
-		return fwk.PersistentVolume
-	case *v1.PersistentVolumeClaim:
-		return fwk.PersistentVolumeClaim
-	case *storagev1.StorageClass:
-		return fwk.StorageClass
-	case *storagev1.CSINode:
-		return fwk.CSINode
-	case *storagev1.CSIDriver:
-		return fwk.CSIDriver
-	case *storagev1.CSIStorageCapacity:
-		return fwk.CSIStorageCapacity
-	case *storagev1.VolumeAttachment:
-		return fwk.VolumeAttachment
-	case *resourceapi.ResourceClaim:
-		return fwk.ResourceClaim
-	case *resourceapi.ResourceSlice:
-		return fwk.ResourceSlice
-	case *resourceapi.DeviceClass:
-		return fwk.DeviceClass
-	}
-	return ""
+// resources has the resource of events about objects of the kinds of storage and devices.
+var resources = map[reflect.Type]fwk.EventResource{
+	reflect.TypeFor[*v1.PersistentVolume]():          fwk.PersistentVolume,
+	reflect.TypeFor[*v1.PersistentVolumeClaim]():     fwk.PersistentVolumeClaim,
+	reflect.TypeFor[*storagev1.StorageClass]():       fwk.StorageClass,
+	reflect.TypeFor[*storagev1.CSINode]():            fwk.CSINode,
+	reflect.TypeFor[*storagev1.CSIDriver]():          fwk.CSIDriver,
+	reflect.TypeFor[*storagev1.CSIStorageCapacity](): fwk.CSIStorageCapacity,
+	reflect.TypeFor[*storagev1.VolumeAttachment]():   fwk.VolumeAttachment,
+	reflect.TypeFor[*resourceapi.ResourceClaim]():    fwk.ResourceClaim,
+	reflect.TypeFor[*resourceapi.ResourceSlice]():    fwk.ResourceSlice,
+	reflect.TypeFor[*resourceapi.DeviceClass]():      fwk.DeviceClass,
 }
 
 func first(a, b runtime.Object) runtime.Object {

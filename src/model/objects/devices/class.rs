@@ -1,7 +1,8 @@
 //! `resource.k8s.io/v1/DeviceClass` with the fields that are read.
 
-use super::super::metadata::{Metadata, ObjectMeta};
+use super::super::metadata::ObjectMeta;
 use super::super::read::or_default;
+use super::super::slim::Slim;
 use super::super::typed::metadata_field;
 use super::super::{Kind, ObjectError, Typed};
 use super::request::{Selectors, selectors};
@@ -26,18 +27,6 @@ pub struct DeviceClass {
     pub extended_resource: Option<Symbol>,
 }
 
-/// `resourcev1.DeviceClass`, as far as we read it.
-#[derive(Clone, PartialEq, Debug, Default, Deserialize)]
-#[serde(default)]
-pub struct Slim {
-    /// `metadata`.
-    #[serde(deserialize_with = "or_default")]
-    pub metadata: Metadata,
-    /// `spec`.
-    #[serde(deserialize_with = "or_default")]
-    pub spec: Spec,
-}
-
 /// `resourcev1.DeviceClassSpec`.
 #[derive(Clone, PartialEq, Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
@@ -54,10 +43,10 @@ pub struct Spec {
 
 impl Typed for DeviceClass {
     const KIND: Kind = Kind::DeviceClass;
-    type Slim = Slim;
+    type Slim = Slim<Spec>;
 
-    fn from_object(object: &Slim) -> Result<Self, ObjectError> {
-        let Slim { metadata, spec } = object;
+    fn from_object(object: &Slim<Spec>) -> Result<Self, ObjectError> {
+        let Slim { metadata, spec, .. } = object;
         Ok(Self {
             metadata: ObjectMeta::name_of(metadata)?,
             created: metadata.created()?,

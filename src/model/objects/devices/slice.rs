@@ -1,7 +1,8 @@
 //! `resource.k8s.io/v1/ResourceSlice` with the fields that are read.
 
-use super::super::metadata::{Metadata, ObjectMeta};
+use super::super::metadata::ObjectMeta;
 use super::super::read::or_default;
+use super::super::slim::Slim;
 use super::super::typed::metadata_field;
 use super::super::{Kind, ObjectError, Typed, selectors};
 use super::{CounterSet, Device, PoolId};
@@ -80,18 +81,6 @@ impl ChosenNodes {
     }
 }
 
-/// `resourcev1.ResourceSlice`, as far as we read it.
-#[derive(Clone, PartialEq, Debug, Default, Deserialize)]
-#[serde(default)]
-pub struct Slim {
-    /// `metadata`.
-    #[serde(deserialize_with = "or_default")]
-    pub metadata: Metadata,
-    /// `spec`.
-    #[serde(deserialize_with = "or_default")]
-    pub spec: Spec,
-}
-
 /// `resourcev1.ResourceSliceSpec`.
 #[derive(Clone, PartialEq, Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
@@ -132,10 +121,10 @@ pub struct Pool {
 
 impl Typed for ResourceSlice {
     const KIND: Kind = Kind::ResourceSlice;
-    type Slim = Slim;
+    type Slim = Slim<Spec>;
 
-    fn from_object(object: &Slim) -> Result<Self, ObjectError> {
-        let Slim { metadata, spec } = object;
+    fn from_object(object: &Slim<Spec>) -> Result<Self, ObjectError> {
+        let Slim { metadata, spec, .. } = object;
         Ok(Self {
             metadata: ObjectMeta::name_of(metadata)?,
             pool: PoolId { driver: spec.driver.clone(), name: spec.pool.name.clone() },

@@ -1,7 +1,8 @@
 //! `resource.k8s.io/v1/DeviceTaintRule`, before 1.37 `v1beta2`, with the fields that are read.
 
-use super::super::metadata::{Metadata, ObjectMeta};
+use super::super::metadata::ObjectMeta;
 use super::super::read::or_default;
+use super::super::slim::Slim;
 use super::super::typed::metadata_field;
 use super::super::{Kind, ObjectError, Typed};
 use super::{DeviceId, DeviceTaint};
@@ -31,18 +32,6 @@ pub struct TaintSelector {
     pub device: Option<Symbol>,
 }
 
-/// `resourcev1.DeviceTaintRule`, as far as we read it.
-#[derive(Clone, PartialEq, Debug, Default, Deserialize)]
-#[serde(default)]
-pub struct Slim {
-    /// `metadata`.
-    #[serde(deserialize_with = "or_default")]
-    pub metadata: Metadata,
-    /// `spec`.
-    #[serde(deserialize_with = "or_default")]
-    pub spec: Spec,
-}
-
 /// `resourcev1.DeviceTaintRuleSpec`.
 #[derive(Clone, PartialEq, Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
@@ -56,9 +45,9 @@ pub struct Spec {
 
 impl Typed for DeviceTaintRule {
     const KIND: Kind = Kind::DeviceTaintRule;
-    type Slim = Slim;
+    type Slim = Slim<Spec>;
 
-    fn from_object(object: &Slim) -> Result<Self, ObjectError> {
+    fn from_object(object: &Slim<Spec>) -> Result<Self, ObjectError> {
         Ok(Self {
             metadata: ObjectMeta::name_of(&object.metadata)?,
             selector: object.spec.device_selector.clone(),

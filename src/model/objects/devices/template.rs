@@ -1,7 +1,8 @@
 //! `resource.k8s.io/v1/ResourceClaimTemplate`, which only the controllers of an API server in memory read.
 
-use super::super::metadata::{Metadata, ObjectMeta};
+use super::super::metadata::ObjectMeta;
 use super::super::read::or_default;
+use super::super::slim::Slim;
 use super::super::typed::metadata_field;
 use super::super::{Kind, ObjectError, Typed};
 use serde::Deserialize;
@@ -19,18 +20,6 @@ pub struct ResourceClaimTemplate {
     pub claim_spec: Arc<Map<String, Value>>,
 }
 
-/// `resourcev1.ResourceClaimTemplate`, as far as we read it.
-#[derive(Clone, PartialEq, Debug, Default, Deserialize)]
-#[serde(default)]
-pub struct Slim {
-    /// `metadata`.
-    #[serde(deserialize_with = "or_default")]
-    pub metadata: Metadata,
-    /// `spec`.
-    #[serde(deserialize_with = "or_default")]
-    pub spec: Spec,
-}
-
 /// `resourcev1.ResourceClaimTemplateSpec`.
 #[derive(Clone, PartialEq, Debug, Default, Deserialize)]
 #[serde(default)]
@@ -45,9 +34,9 @@ pub struct Spec {
 
 impl Typed for ResourceClaimTemplate {
     const KIND: Kind = Kind::ResourceClaimTemplate;
-    type Slim = Slim;
+    type Slim = Slim<Spec>;
 
-    fn from_object(object: &Slim) -> Result<Self, ObjectError> {
+    fn from_object(object: &Slim<Spec>) -> Result<Self, ObjectError> {
         Ok(Self {
             metadata: ObjectMeta::name_of(&object.metadata)?,
             claim_metadata: Arc::new(object.spec.metadata.clone()),
