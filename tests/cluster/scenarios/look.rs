@@ -1,5 +1,5 @@
 //! What users and tools can see after a step: pods that changed with their places, conditions, nominations, deletions, events, and what happened to
-//! claims and volumes. Names that a scheduler draws are masked, ties as the scenario says.
+//! claims, volumes and claims of devices. Names that a scheduler draws are masked, ties as the scenario says.
 
 use super::api::Objects;
 use super::data::Scenario;
@@ -37,11 +37,14 @@ impl Looker<'_> {
 
     pub(crate) fn look(&self) -> Look {
         let (mut pods, mut events, mut claims) = (BTreeMap::new(), BTreeSet::new(), BTreeMap::new());
-        let (mut decided, mut places) = (true, Vec::new());
+        let (mut decided, mut places, mut devices) = (true, Vec::new(), BTreeMap::new());
         for namespace in self.namespaces() {
             for pod in self.objects.list(&format!("/api/v1/namespaces/{namespace}/pods")) {
                 let name = text(&pod["metadata"]["name"]);
-                decided &= pod["spec"]["nodeName"].is_string() || !pod["status"]["conditions"].is_null();
+                let is_nominated = pod["status"]["nominatedNodeName"].is_string();
+                decided &= pod["spec"]["nodeName"].is_string()
+                    || is_nominated
+                    || !pod["status"]["conditions"].is_null();
                 places.push((name.clone(), text(&pod["spec"]["nodeName"])));
                 pods.insert(name.clone(), self.pod(&name, &pod));
             }
@@ -53,6 +56,11 @@ impl Looker<'_> {
             for claim in self.objects.list(&format!("/api/v1/namespaces/{namespace}/persistentvolumeclaims"))
             {
                 claims.insert(text(&claim["metadata"]["name"]), claim_shown(&claim));
+            }
+            for claim in self.objects.list(&format!("/apis/resource.k8s.io/v1/namespaces/{namespace}/resourceclaims"))
+            {
+                let name = without_suffix(&text(&claim["metadata"]["name"]));
+                devices.insert(name, self.devices_shown(&claim));
             }
         }
         let (mut before, mut said) = (&BTreeMap::new(), &BTreeSet::new());
@@ -68,6 +76,9 @@ impl Looker<'_> {
         }
         if !claims.is_empty() {
             shown["claims"] = json!(claims);
+        }
+        if !devices.is_empty() {
+            shown["devices"] = json!(devices);
         }
         let volumes = self.objects.list("/api/v1/persistentvolumes");
         if !volumes.is_empty() {
@@ -97,8 +108,63 @@ impl Looker<'_> {
             let said = self.masked(name, &said.join(": "));
             shown.insert(text(&condition["type"]), json!(said));
         }
+        if let Some(claim) = pod["status"]["extendedResourceClaimStatus"].as_object() {
+            let mut claim = claim.clone();
+            claim.insert("resourceClaimName".to_owned(), json!(without_suffix(&text(&claim["resourceClaimName"]))));
+            shown.insert("extendedResourceClaimStatus".to_owned(), json!(claim));
+        }
         if pod["metadata"]["deletionTimestamp"].is_string() {
             shown.insert("deleted".to_owned(), json!(true));
+        }
+        Value::Object(shown)
+    }
+
+    /// A claim of devices: what a scheduler writes, and what drivers say.
+    fn devices_shown(&self, claim: &Value) -> Value {
+        let (metadata, status) = (&claim["metadata"], &claim["status"]);
+        let allocation = &status["allocation"];
+        let mut shown = Map::new();
+        let mut show = |key: &str, value: &Value| {
+            if !value.is_null() {
+                let said = self.objects.without_uids(&value.to_string());
+                shown.insert(key.to_owned(), serde_json::from_str(&said).expect("JSON"));
+            }
+        };
+        let mut results = allocation["devices"]["results"].clone();
+        for result in results.as_array_mut().into_iter().flatten() {
+            if result["shareID"].is_string() {
+                result["shareID"] = json!("<drawn>");
+            }
+        }
+        show("results", &results);
+        show("config", &allocation["devices"]["config"]);
+        show("nodes", &allocation["nodeSelector"]["nodeSelectorTerms"]);
+        if allocation["allocationTimestamp"].is_string() {
+            show("has time", &json!(true));
+        }
+        show("reservedFor", &status["reservedFor"]);
+        show("finalizers", &metadata["finalizers"]);
+        // A claim that a scheduler made.
+        if metadata["generateName"].is_string() || !metadata["annotations"].is_null() {
+            show("annotations", &metadata["annotations"]);
+            show("owners", &metadata["ownerReferences"]);
+            show("spec", &claim["spec"]);
+        }
+        let conditions: Vec<String> = status["devices"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .flat_map(|device| {
+                let of = text(&device["device"]);
+                let all = device["conditions"].as_array().cloned().unwrap_or_default();
+                all.into_iter().map(move |it| format!("{of}: {} {}", text(&it["type"]), text(&it["status"])))
+            })
+            .collect();
+        if !conditions.is_empty() {
+            show("conditions", &json!(conditions));
+        }
+        if metadata["deletionTimestamp"].is_string() {
+            show("deleted", &json!(true));
         }
         Value::Object(shown)
     }
@@ -135,7 +201,7 @@ impl Looker<'_> {
 
     /// A text about a pod without what differs from run to run.
     fn masked(&self, pod: &str, said: &str) -> String {
-        let mut said = self.objects.without_uids(said);
+        let mut said = without_suffix(&self.objects.without_uids(said));
         for (name, nodes) in &self.scenario.ties {
             if name == pod || name.strip_suffix('*').is_some_and(|prefix| pod.starts_with(prefix)) {
                 let any = Regex::new(&format!(r"\b({})\b", nodes.join("|"))).expect("names of nodes");
@@ -157,6 +223,12 @@ fn claim_shown(claim: &Value) -> Value {
         }
     }
     Value::Object(shown)
+}
+
+/// A text without what completes the names of claims for extended resources.
+fn without_suffix(said: &str) -> String {
+    let drawn = Regex::new(r"(-extended-resources-)[a-z0-9]{5}\b").expect("names of claims");
+    drawn.replace_all(said, "${1}*").into_owned()
 }
 
 fn text(value: &Value) -> String {

@@ -110,6 +110,11 @@ fn configurations() {
 }
 
 #[test]
+fn devices() {
+    compared("devices", Who::Bayplan);
+}
+
+#[test]
 fn preemption() {
     compared("preemption", Who::Bayplan);
 }
