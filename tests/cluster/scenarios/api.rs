@@ -80,7 +80,10 @@ impl Objects {
         let name = object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
         let path = row.path_of(&namespace, &name);
         let collection = path.rsplit_once('/').expect("a path").0.to_owned();
-        let made = self.client.call(post(collection, &object)).unwrap_or_else(|| panic!("{path} exists"));
+        // With white space, as many programs write JSON: parameters of drivers are kept as they are.
+        let body = serde_json::to_vec_pretty(&object).expect("JSON");
+        let made = self.client.call(Request { body, ..post(collection, &object) });
+        let made = made.unwrap_or_else(|| panic!("{path} exists"));
         // The status of most kinds is not taken from what is created.
         if !object["status"].is_null() && kind != "Node" && kind != "Pod" {
             self.client.call(merge(format!("{path}/status"), &json!({"status": object["status"]})));
@@ -101,7 +104,11 @@ impl Objects {
         if change.resize {
             path.push_str("/resize");
         }
-        assert!(self.client.call(merge(path, &self.with_uids(&change.to))).is_some(), "there is no {}", change.of);
+        assert!(
+            self.client.call(merge(path, &self.with_uids(&change.to))).is_some(),
+            "there is no {}",
+            change.of
+        );
     }
 
     /// Deletes everything that was created, whatever its finalizers, and then the claims that a scheduler made.
@@ -111,7 +118,8 @@ impl Objects {
             self.client.call(merge(path, &json!({"metadata": {"finalizers": null}})));
         }
         for claim in self.list("/apis/resource.k8s.io/v1/resourceclaims") {
-            let [namespace, name] = ["namespace", "name"].map(|key| claim["metadata"][key].as_str().unwrap_or_default());
+            let [namespace, name] =
+                ["namespace", "name"].map(|key| claim["metadata"][key].as_str().unwrap_or_default());
             let path = path_of(namespace, &format!("ResourceClaim/{name}"));
             self.client.call(merge(path.clone(), &json!({"metadata": {"finalizers": null}})));
             self.client.call(delete(path, None));

@@ -22,6 +22,8 @@ pub(crate) struct Look {
     pub shown: Value,
     /// All pods.
     pods: BTreeMap<String, Value>,
+    /// All claims of devices.
+    devices: BTreeMap<String, Value>,
     /// All events so far.
     events: BTreeSet<String>,
     /// Whether every pod has a node or a condition.
@@ -57,18 +59,18 @@ impl Looker<'_> {
             {
                 claims.insert(text(&claim["metadata"]["name"]), claim_shown(&claim));
             }
-            for claim in self.objects.list(&format!("/apis/resource.k8s.io/v1/namespaces/{namespace}/resourceclaims"))
+            for claim in
+                self.objects.list(&format!("/apis/resource.k8s.io/v1/namespaces/{namespace}/resourceclaims"))
             {
                 let name = without_suffix(&text(&claim["metadata"]["name"]));
                 devices.insert(name, self.devices_shown(&claim));
             }
         }
-        let (mut before, mut said) = (&BTreeMap::new(), &BTreeSet::new());
+        let (mut before, mut said, mut had) = (&BTreeMap::new(), &BTreeSet::new(), &BTreeMap::new());
         if let Some(look) = &self.before {
-            (before, said) = (&look.pods, &look.events);
+            (before, said, had) = (&look.pods, &look.events, &look.devices);
         }
-        let changed: BTreeMap<&String, &Value> =
-            pods.iter().filter(|(name, pod)| before.get(*name) != Some(pod)).collect();
+        let changed = those_that_changed(before, &pods);
         let gone: Vec<&String> = before.keys().filter(|name| !pods.contains_key(*name)).collect();
         let mut shown = json!({"pods": changed, "events": events.difference(said).collect::<Vec<_>>()});
         if !gone.is_empty() {
@@ -77,8 +79,11 @@ impl Looker<'_> {
         if !claims.is_empty() {
             shown["claims"] = json!(claims);
         }
-        if !devices.is_empty() {
-            shown["devices"] = json!(devices);
+        let mut changed = those_that_changed(had, &devices);
+        changed
+            .extend(had.keys().filter(|name| !devices.contains_key(*name)).map(|name| (name, &Value::Null)));
+        if !changed.is_empty() {
+            shown["devices"] = json!(changed);
         }
         let volumes = self.objects.list("/api/v1/persistentvolumes");
         if !volumes.is_empty() {
@@ -91,7 +96,7 @@ impl Looker<'_> {
         if !self.scenario.counts.is_empty() {
             shown["counts"] = self.counts(&places);
         }
-        Look { shown, pods, events, decided }
+        Look { shown, pods, devices, events, decided }
     }
 
     fn pod(&self, name: &str, pod: &Value) -> Value {
@@ -110,7 +115,10 @@ impl Looker<'_> {
         }
         if let Some(claim) = pod["status"]["extendedResourceClaimStatus"].as_object() {
             let mut claim = claim.clone();
-            claim.insert("resourceClaimName".to_owned(), json!(without_suffix(&text(&claim["resourceClaimName"]))));
+            claim.insert(
+                "resourceClaimName".to_owned(),
+                json!(without_suffix(&text(&claim["resourceClaimName"]))),
+            );
             shown.insert("extendedResourceClaimStatus".to_owned(), json!(claim));
         }
         if pod["metadata"]["deletionTimestamp"].is_string() {
@@ -123,50 +131,47 @@ impl Looker<'_> {
     fn devices_shown(&self, claim: &Value) -> Value {
         let (metadata, status) = (&claim["metadata"], &claim["status"]);
         let allocation = &status["allocation"];
-        let mut shown = Map::new();
-        let mut show = |key: &str, value: &Value| {
-            if !value.is_null() {
-                let said = self.objects.without_uids(&value.to_string());
-                shown.insert(key.to_owned(), serde_json::from_str(&said).expect("JSON"));
-            }
-        };
-        let mut results = allocation["devices"]["results"].clone();
-        for result in results.as_array_mut().into_iter().flatten() {
-            if result["shareID"].is_string() {
-                result["shareID"] = json!("<drawn>");
-            }
-        }
-        show("results", &results);
-        show("config", &allocation["devices"]["config"]);
-        show("nodes", &allocation["nodeSelector"]["nodeSelectorTerms"]);
-        if allocation["allocationTimestamp"].is_string() {
-            show("has time", &json!(true));
-        }
-        show("reservedFor", &status["reservedFor"]);
-        show("finalizers", &metadata["finalizers"]);
-        // A claim that a scheduler made.
-        if metadata["generateName"].is_string() || !metadata["annotations"].is_null() {
-            show("annotations", &metadata["annotations"]);
-            show("owners", &metadata["ownerReferences"]);
-            show("spec", &claim["spec"]);
-        }
-        let conditions: Vec<String> = status["devices"]
-            .as_array()
-            .into_iter()
-            .flatten()
-            .flat_map(|device| {
-                let of = text(&device["device"]);
-                let all = device["conditions"].as_array().cloned().unwrap_or_default();
-                all.into_iter().map(move |it| format!("{of}: {} {}", text(&it["type"]), text(&it["status"])))
-            })
+        let items = |of: &Value| of.as_array().cloned().unwrap_or_default();
+        let results: Vec<String> = items(&allocation["devices"]["results"]).into_iter().map(result).collect();
+        // A set: an update appends to it, a patch of one item puts it first.
+        let reserved: BTreeSet<String> = items(&status["reservedFor"])
+            .iter()
+            .map(|of| ["resource", "name", "uid"].map(|field| text(&of[field])).join(" "))
             .collect();
-        if !conditions.is_empty() {
-            show("conditions", &json!(conditions));
+        let conditions: Vec<String> = items(&status["devices"])
+            .iter()
+            .flat_map(|device| items(&device["conditions"]).into_iter().map(|it| (device.clone(), it)))
+            .map(|(device, it)| [&device["device"], &it["type"], &it["status"]].map(text).join(" "))
+            .collect();
+        let mut shown = Map::new();
+        for (key, value) in [
+            ("results", &json!(results)),
+            ("config", &allocation["devices"]["config"]),
+            ("nodes", &allocation["nodeSelector"]["nodeSelectorTerms"]),
+            ("has time", &json!(allocation["allocationTimestamp"].is_string())),
+            ("reserved", &json!(reserved)),
+            ("finalizers", &metadata["finalizers"]),
+            ("conditions", &json!(conditions)),
+            ("deleted", &json!(metadata["deletionTimestamp"].is_string())),
+        ] {
+            if !matches!(value, Value::Null | Value::Bool(false))
+                && value.as_array().is_none_or(|all| !all.is_empty())
+            {
+                shown.insert(key.to_owned(), value.clone());
+            }
         }
-        if metadata["deletionTimestamp"].is_string() {
-            show("deleted", &json!(true));
+        // A claim that a scheduler made.
+        if !metadata["annotations"].is_null() {
+            for (key, value) in [
+                ("annotations", &metadata["annotations"]),
+                ("owners", &metadata["ownerReferences"]),
+                ("spec", &claim["spec"]),
+            ] {
+                shown.insert(key.to_owned(), value.clone());
+            }
         }
-        Value::Object(shown)
+        let said = self.objects.without_uids(&Value::Object(shown).to_string());
+        serde_json::from_str(&said).expect("JSON")
     }
 
     /// An event without its related object: kube-scheduler 1.36 means to name the preemptor of an evicted pod there, but
@@ -212,6 +217,14 @@ impl Looker<'_> {
     }
 }
 
+/// Those that are new or other than before.
+fn those_that_changed<'a>(
+    before: &'a BTreeMap<String, Value>,
+    now: &'a BTreeMap<String, Value>,
+) -> BTreeMap<&'a String, &'a Value> {
+    now.iter().filter(|(name, it)| before.get(*name) != Some(it)).collect()
+}
+
 fn claim_shown(claim: &Value) -> Value {
     let mut shown = Map::new();
     for (field, value) in [
@@ -223,6 +236,20 @@ fn claim_shown(claim: &Value) -> Value {
         }
     }
     Value::Object(shown)
+}
+
+/// A device that a claim has, with what else is said of it.
+fn result(mut result: Value) -> String {
+    let mut said = String::new();
+    for (field, end) in [("request", ": "), ("driver", "/"), ("pool", "/"), ("device", "")] {
+        said += &format!("{}{end}", text(&result[field]));
+    }
+    let Some(others) = result.as_object_mut() else { return said };
+    others.retain(|field, _| !["request", "driver", "pool", "device"].contains(&field.as_str()));
+    if let Some(share) = others.get_mut("shareID") {
+        *share = json!("<drawn>");
+    }
+    if others.is_empty() { said } else { format!("{said} {}", json!(others)) }
 }
 
 /// A text without what completes the names of claims for extended resources.

@@ -193,7 +193,8 @@ fn settled(looker: &Looker, quiet: Duration, decides: bool) -> Look {
         let look = looker.look();
         if look != last {
             (last, since) = (look, Instant::now());
-        } else if (last.decided || !decides) && since.elapsed() > quiet || begin.elapsed() > PATIENCE + quiet {
+        } else if (last.decided || !decides) && since.elapsed() > quiet || begin.elapsed() > PATIENCE + quiet
+        {
             return last;
         }
     }
