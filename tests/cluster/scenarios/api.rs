@@ -111,18 +111,24 @@ impl Objects {
         );
     }
 
-    /// Deletes everything that was created, whatever its finalizers, and then the claims that a scheduler made.
+    /// Deletes everything that was created, whatever its finalizers, and the claims of devices that a scheduler made.
     pub(crate) fn clean(&self) {
-        for path in self.made.borrow_mut().drain(..).rev() {
+        let no_finalizers = json!({"metadata": {"finalizers": null}});
+        let made: Vec<String> = self.made.borrow_mut().drain(..).rev().collect();
+        for path in made.into_iter().filter(|path| !path.contains("/resourceclaims/")) {
             self.client.call(delete(path.clone(), Some(0)));
-            self.client.call(merge(path, &json!({"metadata": {"finalizers": null}})));
+            self.client.call(merge(path, &no_finalizers));
         }
         for claim in self.list("/apis/resource.k8s.io/v1/resourceclaims") {
             let [namespace, name] =
                 ["namespace", "name"].map(|key| claim["metadata"][key].as_str().unwrap_or_default());
             let path = path_of(namespace, &format!("ResourceClaim/{name}"));
-            self.client.call(merge(path.clone(), &json!({"metadata": {"finalizers": null}})));
-            self.client.call(delete(path, None));
+            let free = json!({"status": {"allocation": null, "reservedFor": null}});
+            self.client.call(merge(format!("{path}/status"), &free));
+            self.client.call(delete(path.clone(), None));
+            // One with parameters takes no patch, and stays without devices.
+            let answer = self.client.runtime.block_on(self.client.api.send(merge(path, &no_finalizers)));
+            drop(answer);
         }
         self.uids.borrow_mut().clear();
     }

@@ -58,12 +58,13 @@ impl Stage {
         Self { plane, objects, binder }
     }
 
-    /// Runs the scenarios whose names hold `only`, and returns what was seen. With `expected`, a step ends as soon as
+    /// Runs the scenarios whose names hold one of `only`, and returns what was seen. With `expected`, a step ends as soon as
     /// that is seen, else when nothing happens for some time.
     pub(crate) fn run(&self, group: &Group, who: Who, expected: Option<&Recorded>, only: &str) -> Recorded {
         let mut seen = Recorded::new();
         let mut running: Option<(&str, Running)> = None;
-        for scenario in group.scenarios.iter().filter(|scenario| scenario.name.contains(only)) {
+        let is_chosen = |scenario: &&Scenario| only.split(',').any(|only| scenario.name.contains(only));
+        for scenario in group.scenarios.iter().filter(is_chosen) {
             let config = scenario.config.as_deref().unwrap_or(&group.config);
             if running.as_ref().is_none_or(|(of, _)| *of != config) {
                 drop(running.take());
