@@ -1,5 +1,5 @@
-//! [`ClaimPatch`]: what the scheduler writes into a ResourceClaim. kube-scheduler writes the whole object; these are strategic
-//! merge patches of the same fields, so that fields which this program does not know survive.
+//! [`ClaimPatch`]: what the scheduler writes into a ResourceClaim. kube-scheduler writes the whole object; these are
+//! patches of the same fields, so that fields which this program does not know survive.
 //!
 //! Source: `pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go`, `bindClaim`, `PostFilter`, `Unreserve`;
 //! `extendeddynamicresources.go`, `deleteClaim`.
@@ -12,8 +12,12 @@ use std::sync::Arc;
 /// What a patch of a claim changes.
 #[derive(Clone, PartialEq, Debug)]
 pub enum ClaimPatch {
-    /// Part `Object`: whether the claim has the finalizer that keeps it while it is allocated.
-    Protected(bool),
+    /// Part `Object`: the finalizer that keeps the claim while it is allocated, after all others that it has. It is a JSON
+    /// merge patch: for a strategic one the API server writes the parameters of drivers in the spec with sorted keys, and
+    /// then refuses them as a change of what cannot change.
+    Protected(Box<[Symbol]>),
+    /// Part `Object`: that finalizer goes.
+    Unprotected,
     /// Part `Status`: a consumer more, and what is allocated unless something was already.
     Reserved {
         /// What is allocated; `None`: it stays as it is.
@@ -31,11 +35,19 @@ pub enum ClaimPatch {
 impl Eq for ClaimPatch {}
 
 impl ClaimPatch {
+    /// The patch that protects this claim.
+    pub fn protecting(claim: &ResourceClaim) -> Self {
+        let others = claim.finalizers.iter().filter(|name| **name != DELETE_PROTECTION);
+        Self::Protected(others.cloned().chain([Symbol::new(DELETE_PROTECTION)]).collect())
+    }
+
     /// Adds the fields to a patch that has metadata.
     pub(super) fn write(&self, patch: &mut Value) {
         match self {
-            Self::Protected(true) => patch["metadata"]["finalizers"] = json!([DELETE_PROTECTION]),
-            Self::Protected(false) => {
+            Self::Protected(all) => {
+                patch["metadata"]["finalizers"] = all.iter().map(Symbol::as_str).collect();
+            }
+            Self::Unprotected => {
                 patch["metadata"]["$deleteFromPrimitiveList/finalizers"] = json!([DELETE_PROTECTION]);
             }
             Self::Reserved { allocation, consumer } => {
@@ -57,12 +69,8 @@ impl ClaimPatch {
     pub fn of(&self, claim: &ResourceClaim) -> ResourceClaim {
         let mut claim = claim.clone();
         match self {
-            Self::Protected(true) if claim.is_protected() => {}
-            Self::Protected(true) => {
-                let all = claim.finalizers.iter().cloned().chain([Symbol::new(DELETE_PROTECTION)]);
-                claim.finalizers = all.collect();
-            }
-            Self::Protected(false) => {
+            Self::Protected(all) => claim.finalizers = all.clone(),
+            Self::Unprotected => {
                 let all = claim.finalizers.iter().filter(|name| **name != DELETE_PROTECTION);
                 claim.finalizers = all.cloned().collect();
             }
@@ -104,7 +112,8 @@ mod tests {
         let (kind, namespace) = (Kind::ResourceClaim, "ns".into());
         let of = ObjectKey { kind, namespace, name: "x".into(), uid: "u".into() };
         let body = PatchBody::Claim(patch);
-        assert!(!body.is_merge_patch() && !body.is_of_policy());
+        assert_eq!(body.is_merge_patch(), matches!(body, PatchBody::Claim(ClaimPatch::Protected(_))));
+        assert!(!body.is_of_policy());
         let call = ApiCall::Patch { of, part: ObjectPart::Status, version: None, body: body.clone() };
         body.json(call.object(), Some("7"), "")
     }
@@ -117,9 +126,11 @@ mod tests {
             metadata.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
             json!({"metadata": metadata})
         };
-        assert_eq!(json(ClaimPatch::Protected(true)), with(json!({"finalizers": [DELETE_PROTECTION]})));
+        let all = json!({"finalizers": ["example.com/other", DELETE_PROTECTION]});
+        let protected = ["example.com/other", DELETE_PROTECTION].map(Symbol::new).into();
+        assert_eq!(json(ClaimPatch::Protected(protected)), with(all));
         let deletes = json!({"$deleteFromPrimitiveList/finalizers": [DELETE_PROTECTION]});
-        assert_eq!(json(ClaimPatch::Protected(false)), with(deletes));
+        assert_eq!(json(ClaimPatch::Unprotected), with(deletes));
         let status = |patch: ClaimPatch| {
             let json = json(patch);
             assert_eq!(json["metadata"], metadata);

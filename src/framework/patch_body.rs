@@ -88,7 +88,7 @@ pub(crate) const PREEMPTION_BY_SCHEDULER: &str = "PreemptionByScheduler";
 impl PatchBody {
     /// Whether it is a JSON merge patch and no strategic one, which custom kinds do not have.
     pub fn is_merge_patch(&self) -> bool {
-        matches!(self, Self::Metadata(_))
+        matches!(self, Self::Metadata(_) | Self::Claim(ClaimPatch::Protected(_)))
     }
 
     /// Whether a policy wants it. Such a patch is made with the rights of the policies' account, never with those that

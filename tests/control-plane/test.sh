@@ -37,7 +37,7 @@ esac
 
 # Those whose tests ask `kubernetes()` or `as_said` of tests/cluster/support/binaries.rs, but for slow scenarios.
 versioned='control_plane_checks::the_client tutorial:: upstream_metrics:: manifests:: scenarios::affinity
-    scenarios::configurations scenarios::filters scenarios::preemption'
+    scenarios::configurations scenarios::devices scenarios::filters scenarios::preemption'
 
 if [ -x "$folder/kube-scheduler" ]; then
     cargo test --workspace --test cluster -- "$@"

@@ -5,7 +5,8 @@ use super::steps::Steps;
 use bayplan::config;
 use bayplan::diag::SourceMap;
 use bayplan::framework::{Answer, ApiCall, CallError, ClaimPatch, Framework, PatchBody};
-use bayplan::model::{Duration, Kind, KindRow, Object, ObjectKey, ResourceClaim, downcast};
+use bayplan::model::objects::devices::DELETE_PROTECTION;
+use bayplan::model::{Duration, Kind, KindRow, Object, ObjectKey, ResourceClaim, Symbol, downcast};
 use bayplan::plugins;
 use bayplan::scheduler::Profiles;
 use bayplan::testing::{node, pod};
@@ -104,7 +105,8 @@ fn a_claim_is_allocated_and_reserved_before_its_pod_is_bound() {
         ApiCall::Patch { body: PatchBody::Claim(patch), .. } => Some(patch.clone()),
         _ => None,
     });
-    assert_eq!(patches.collect::<Vec<_>>(), [ClaimPatch::Protected(true)]);
+    let protected = ClaimPatch::Protected(Box::new([Symbol::new(DELETE_PROTECTION)]));
+    assert_eq!(patches.collect::<Vec<_>>(), [protected]);
     let told = |steps: &Steps, text: &str| steps.events.iter().any(|event| event.contains(text));
     assert!(
         told(&steps, "available: resource claim default/x is in the process of being allocated"),

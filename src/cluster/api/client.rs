@@ -14,6 +14,8 @@ use std::time::{Duration, Instant};
 
 /// Media type of a JSON body.
 pub const JSON: &str = "application/json";
+/// The media type of objects as the API server keeps them.
+pub(crate) const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
 /// Media type of server-side apply. JSON is YAML.
 pub(crate) const APPLY_PATCH: &str = "application/apply-patch+yaml";
 /// Media type of an RFC 7386 patch.
@@ -184,6 +186,8 @@ pub struct Request {
     pub path: String,
     /// Media type of the body.
     pub content: &'static str,
+    /// Media type of the answer.
+    pub accept: &'static str,
     /// The body; empty for none.
     pub body: Vec<u8>,
     /// How long to wait for the complete answer.
@@ -202,6 +206,7 @@ impl Request {
             method: Method::GET,
             path: path.into(),
             content: JSON,
+            accept: JSON,
             body: Vec::new(),
             timeout: Self::TIMEOUT,
             as_user: None,
@@ -217,7 +222,7 @@ impl Request {
     ) -> Self {
         // JSON values and Kubernetes' types always serialize.
         let body = serde_json::to_vec(body).unwrap_or_default();
-        Self { method, path: path.into(), content, body, timeout: Self::TIMEOUT, as_user: None }
+        Self { method, path: path.into(), content, accept: JSON, body, timeout: Self::TIMEOUT, as_user: None }
     }
 
     /// This request in the name of a user, which needs the right to impersonate it.
@@ -358,7 +363,7 @@ impl Api {
             .method(request.method)
             .uri(&request.path)
             .header(header::CONTENT_TYPE, request.content)
-            .header(header::ACCEPT, JSON);
+            .header(header::ACCEPT, request.accept);
         if let Some(user) = &request.as_user {
             built = built.header(IMPERSONATE_USER, user);
         }

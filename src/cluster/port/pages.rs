@@ -250,6 +250,8 @@ impl Sources {
         for (kind, count) in ["nodes", "pods", "assumed_pods"].into_iter().zip(sizes) {
             self.metrics.cache_size.set([kind], count);
         }
+        // A kind without objects is not counted.
+        self.metrics.objects.clear();
         for (kind, count, declared) in objects.beside(self.size) {
             self.metrics.objects.set([&kind], count);
             if let Some(declared) = declared {

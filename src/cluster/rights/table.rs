@@ -206,7 +206,7 @@ pub static ROWS: &[Row] = &[
     ),
     row(
         "takes devices for a claim and gives them back, and notes for which pods a claim is reserved",
-        &["patch"],
+        &["patch", "update"],
         DEVICES,
         &["resourceclaims", "resourceclaims/status", "resourceclaims/binding"],
         When::Plugin("DynamicResources"),

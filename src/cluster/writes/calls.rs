@@ -8,6 +8,7 @@ use crate::inputs::kinds::KnownResources;
 use crate::inputs::objects;
 use crate::inputs::watch::rule;
 use crate::policies::account::PolicyAccount;
+use crate::writes::verbatim;
 use bayplan_framework::{Answer, ApiCall, CallError, ObjectPart};
 use bayplan_model::{self as model, Kind, ObjectKey, PodMarks, Symbol};
 use http::Method;
@@ -17,6 +18,9 @@ use serde::Deserialize;
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::time::Duration;
+
+/// How much longer than the server we wait for an answer.
+pub(super) const GRACE: Duration = Duration::from_millis(500);
 
 /// The path of an object.
 pub(crate) fn path_of(key: &ObjectKey) -> String {
@@ -87,7 +91,12 @@ pub(crate) async fn make(
             if let Some(account) = account {
                 request = request.in_the_name_of(account.user());
             }
-            let answer = api.send_now(request).await;
+            let mut answer = api.send_now(request).await;
+            if answer.as_ref().is_err_and(|error| verbatim::may_help(body, error)) {
+                answer =
+                    verbatim::replace(api, &path_of(of), *part, body, (&of.uid, version.as_deref()), limit)
+                        .await;
+            }
             let answer = match account {
                 Some(account) => answer.map_err(|error| account.explain(error, &right_of(call))),
                 None => answer,
@@ -224,7 +233,7 @@ fn write(
 ) -> Request {
     let mark = if path.contains('?') { '&' } else { '?' };
     let path = format!("{path}{mark}timeout={}s", limit.as_secs().max(1));
-    Request::with_body(method, path, content, body).within(limit + Duration::from_millis(500))
+    Request::with_body(method, path, content, body).within(limit + GRACE)
 }
 
 /// The POST of a binding.

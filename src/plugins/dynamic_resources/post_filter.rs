@@ -90,7 +90,7 @@ impl DynamicResources {
             of: of.clone(),
             part: ObjectPart::Object,
             version: None,
-            body: PatchBody::Claim(ClaimPatch::Protected(false)),
+            body: PatchBody::Claim(ClaimPatch::Unprotected),
         };
         let failed = format!("update resourceclaim {name}: ");
         let may_be_gone = self.gates.has(VersionRow::GoneSpecialClaims);

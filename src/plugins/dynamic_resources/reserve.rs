@@ -29,7 +29,7 @@ pub(super) fn assumed(
 ) -> ResourceClaim {
     let reserved = ClaimPatch::Reserved { allocation: allocation.cloned(), consumer };
     match allocation {
-        Some(_) => ClaimPatch::Protected(true).of(&reserved.of(claim)),
+        Some(_) => ClaimPatch::protecting(claim).of(&reserved.of(claim)),
         None => reserved.of(claim),
     }
 }

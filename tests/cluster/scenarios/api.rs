@@ -75,11 +75,15 @@ impl Objects {
         let row =
             KINDS.iter().find(|row| row.name == kind).unwrap_or_else(|| panic!("unknown kind {kind:?}"));
         object["apiVersion"] = json!(row.api_version());
+        object = self.with_uids(&object);
         let namespace = object["metadata"]["namespace"].as_str().unwrap_or(namespace).to_owned();
         let name = object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
         let path = row.path_of(&namespace, &name);
         let collection = path.rsplit_once('/').expect("a path").0.to_owned();
-        let made = self.client.call(post(collection, &object)).unwrap_or_else(|| panic!("{path} exists"));
+        // With white space, as many programs write JSON: parameters of drivers are kept as they are.
+        let body = serde_json::to_vec_pretty(&object).expect("JSON");
+        let made = self.client.call(Request { body, ..post(collection, &object) });
+        let made = made.unwrap_or_else(|| panic!("{path} exists"));
         // The status of most kinds is not taken from what is created.
         if !object["status"].is_null() && kind != "Node" && kind != "Pod" {
             self.client.call(merge(format!("{path}/status"), &json!({"status": object["status"]})));
@@ -100,14 +104,31 @@ impl Objects {
         if change.resize {
             path.push_str("/resize");
         }
-        assert!(self.client.call(merge(path, &change.to)).is_some(), "there is no {}", change.of);
+        assert!(
+            self.client.call(merge(path, &self.with_uids(&change.to))).is_some(),
+            "there is no {}",
+            change.of
+        );
     }
 
-    /// Deletes everything that was created, whatever its finalizers.
+    /// Deletes everything that was created, whatever its finalizers, and the claims of devices that a scheduler made.
     pub(crate) fn clean(&self) {
-        for path in self.made.borrow_mut().drain(..).rev() {
+        let no_finalizers = json!({"metadata": {"finalizers": null}});
+        let made: Vec<String> = self.made.borrow_mut().drain(..).rev().collect();
+        for path in made.into_iter().filter(|path| !path.contains("/resourceclaims/")) {
             self.client.call(delete(path.clone(), Some(0)));
-            self.client.call(merge(path, &json!({"metadata": {"finalizers": null}})));
+            self.client.call(merge(path, &no_finalizers));
+        }
+        for claim in self.list("/apis/resource.k8s.io/v1/resourceclaims") {
+            let [namespace, name] =
+                ["namespace", "name"].map(|key| claim["metadata"][key].as_str().unwrap_or_default());
+            let path = path_of(namespace, &format!("ResourceClaim/{name}"));
+            let free = json!({"status": {"allocation": null, "reservedFor": null}});
+            self.client.call(merge(format!("{path}/status"), &free));
+            self.client.call(delete(path.clone(), None));
+            // One with parameters takes no patch, and stays without devices.
+            let answer = self.client.runtime.block_on(self.client.api.send(merge(path, &no_finalizers)));
+            drop(answer);
         }
         self.uids.borrow_mut().clear();
     }
@@ -128,6 +149,15 @@ impl Objects {
     pub(crate) fn list(&self, path: &str) -> Vec<Value> {
         let list = self.client.call(Request::get(path)).unwrap_or_default();
         list["items"].as_array().cloned().unwrap_or_default()
+    }
+
+    /// An object with the UIDs of pods that it means as `<uid of NAME>`.
+    fn with_uids(&self, object: &Value) -> Value {
+        let mut text = object.to_string();
+        for (uid, name) in self.uids.borrow().iter() {
+            text = text.replace(&format!("<uid of {name}>"), uid);
+        }
+        serde_json::from_str(&text).expect("JSON")
     }
 
     /// A text with the names of pods instead of their UIDs.

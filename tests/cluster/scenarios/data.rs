@@ -30,6 +30,9 @@ pub(crate) struct Scenario {
     /// What it shows.
     #[serde(rename = "shows")]
     pub _shows: String,
+    /// The only version that it is of.
+    #[serde(default)]
+    pub only: Option<String>,
     /// Another configuration than the one of the file.
     #[serde(default)]
     pub config: Option<String>,
@@ -55,6 +58,9 @@ pub(crate) struct Scenario {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Difference {
+    /// The only version of which it is.
+    #[serde(default)]
+    pub only: Option<String>,
     /// The step, from 1.
     pub step: usize,
     /// A JSON pointer into what is looked at.
@@ -77,7 +83,8 @@ pub(crate) struct Step {
     /// Namespaces and their labels.
     #[serde(default)]
     pub namespaces: BTreeMap<String, Map<String, Value>>,
-    /// Objects of other kinds, as the API takes them. `apiVersion` and the namespace may be left out.
+    /// Objects of other kinds, as the API takes them. `apiVersion` and the namespace may be left out; `<uid of NAME>`
+    /// stands for the UID of a pod.
     #[serde(default)]
     pub objects: Vec<Value>,
     #[serde(default)]
@@ -92,9 +99,13 @@ pub(crate) struct Step {
     /// Seconds in which nothing may happen afterwards.
     #[serde(default)]
     pub quiet: f64,
+    /// After how many seconds in which nothing happens the step has ended when it is recorded, also while a pod is
+    /// undecided.
+    #[serde(default)]
+    pub ends: Option<f64>,
 }
 
-/// A merge patch.
+/// A merge patch, with `<uid of NAME>` as in objects.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Change {
@@ -201,11 +212,19 @@ impl Group {
         names
     }
 
+    /// The scenarios of a file, those for the version that the tests run with.
     #[track_caller]
     pub(crate) fn read(name: &str) -> Self {
         let text =
             std::fs::read_to_string(folder().join(format!("{name}.yaml"))).expect("a file of scenarios");
-        serde_saphyr::from_str(&text).unwrap_or_else(|error| panic!("{name}.yaml: {error}"))
+        let mut group: Self =
+            serde_saphyr::from_str(&text).unwrap_or_else(|error| panic!("{name}.yaml: {error}"));
+        let is_tested = |only: &Option<String>| only.as_ref().is_none_or(|only| *only == kubernetes());
+        group.scenarios.retain(|scenario| is_tested(&scenario.only));
+        for scenario in &mut group.scenarios {
+            scenario.differs.retain(|difference| is_tested(&difference.only));
+        }
+        group
     }
 }
 

@@ -1,5 +1,5 @@
 //! What users and tools can see after a step: pods that changed with their places, conditions, nominations, deletions, events, and what happened to
-//! claims and volumes. Names that a scheduler draws are masked, ties as the scenario says.
+//! claims, volumes and claims of devices. Names that a scheduler draws are masked, ties as the scenario says.
 
 use super::api::Objects;
 use super::data::Scenario;
@@ -22,6 +22,8 @@ pub(crate) struct Look {
     pub shown: Value,
     /// All pods.
     pods: BTreeMap<String, Value>,
+    /// All claims of devices.
+    devices: BTreeMap<String, Value>,
     /// All events so far.
     events: BTreeSet<String>,
     /// Whether every pod has a node or a condition.
@@ -37,11 +39,14 @@ impl Looker<'_> {
 
     pub(crate) fn look(&self) -> Look {
         let (mut pods, mut events, mut claims) = (BTreeMap::new(), BTreeSet::new(), BTreeMap::new());
-        let (mut decided, mut places) = (true, Vec::new());
+        let (mut decided, mut places, mut devices) = (true, Vec::new(), BTreeMap::new());
         for namespace in self.namespaces() {
             for pod in self.objects.list(&format!("/api/v1/namespaces/{namespace}/pods")) {
                 let name = text(&pod["metadata"]["name"]);
-                decided &= pod["spec"]["nodeName"].is_string() || !pod["status"]["conditions"].is_null();
+                let is_nominated = pod["status"]["nominatedNodeName"].is_string();
+                decided &= pod["spec"]["nodeName"].is_string()
+                    || is_nominated
+                    || !pod["status"]["conditions"].is_null();
                 places.push((name.clone(), text(&pod["spec"]["nodeName"])));
                 pods.insert(name.clone(), self.pod(&name, &pod));
             }
@@ -54,13 +59,18 @@ impl Looker<'_> {
             {
                 claims.insert(text(&claim["metadata"]["name"]), claim_shown(&claim));
             }
+            for claim in
+                self.objects.list(&format!("/apis/resource.k8s.io/v1/namespaces/{namespace}/resourceclaims"))
+            {
+                let name = without_suffix(&text(&claim["metadata"]["name"]));
+                devices.insert(name, self.devices_shown(&claim));
+            }
         }
-        let (mut before, mut said) = (&BTreeMap::new(), &BTreeSet::new());
+        let (mut before, mut said, mut had) = (&BTreeMap::new(), &BTreeSet::new(), &BTreeMap::new());
         if let Some(look) = &self.before {
-            (before, said) = (&look.pods, &look.events);
+            (before, said, had) = (&look.pods, &look.events, &look.devices);
         }
-        let changed: BTreeMap<&String, &Value> =
-            pods.iter().filter(|(name, pod)| before.get(*name) != Some(pod)).collect();
+        let changed = those_that_changed(before, &pods);
         let gone: Vec<&String> = before.keys().filter(|name| !pods.contains_key(*name)).collect();
         let mut shown = json!({"pods": changed, "events": events.difference(said).collect::<Vec<_>>()});
         if !gone.is_empty() {
@@ -68,6 +78,12 @@ impl Looker<'_> {
         }
         if !claims.is_empty() {
             shown["claims"] = json!(claims);
+        }
+        let mut changed = those_that_changed(had, &devices);
+        changed
+            .extend(had.keys().filter(|name| !devices.contains_key(*name)).map(|name| (name, &Value::Null)));
+        if !changed.is_empty() {
+            shown["devices"] = json!(changed);
         }
         let volumes = self.objects.list("/api/v1/persistentvolumes");
         if !volumes.is_empty() {
@@ -80,7 +96,7 @@ impl Looker<'_> {
         if !self.scenario.counts.is_empty() {
             shown["counts"] = self.counts(&places);
         }
-        Look { shown, pods, events, decided }
+        Look { shown, pods, devices, events, decided }
     }
 
     fn pod(&self, name: &str, pod: &Value) -> Value {
@@ -97,10 +113,65 @@ impl Looker<'_> {
             let said = self.masked(name, &said.join(": "));
             shown.insert(text(&condition["type"]), json!(said));
         }
+        if let Some(claim) = pod["status"]["extendedResourceClaimStatus"].as_object() {
+            let mut claim = claim.clone();
+            claim.insert(
+                "resourceClaimName".to_owned(),
+                json!(without_suffix(&text(&claim["resourceClaimName"]))),
+            );
+            shown.insert("extendedResourceClaimStatus".to_owned(), json!(claim));
+        }
         if pod["metadata"]["deletionTimestamp"].is_string() {
             shown.insert("deleted".to_owned(), json!(true));
         }
         Value::Object(shown)
+    }
+
+    /// A claim of devices: what a scheduler writes, and what drivers say.
+    fn devices_shown(&self, claim: &Value) -> Value {
+        let (metadata, status) = (&claim["metadata"], &claim["status"]);
+        let allocation = &status["allocation"];
+        let items = |of: &Value| of.as_array().cloned().unwrap_or_default();
+        let results: Vec<String> = items(&allocation["devices"]["results"]).into_iter().map(result).collect();
+        // A set: an update appends to it, a patch of one item puts it first.
+        let reserved: BTreeSet<String> = items(&status["reservedFor"])
+            .iter()
+            .map(|of| ["resource", "name", "uid"].map(|field| text(&of[field])).join(" "))
+            .collect();
+        let conditions: Vec<String> = items(&status["devices"])
+            .iter()
+            .flat_map(|device| items(&device["conditions"]).into_iter().map(|it| (device.clone(), it)))
+            .map(|(device, it)| [&device["device"], &it["type"], &it["status"]].map(text).join(" "))
+            .collect();
+        let mut shown = Map::new();
+        for (key, value) in [
+            ("results", &json!(results)),
+            ("config", &allocation["devices"]["config"]),
+            ("nodes", &allocation["nodeSelector"]["nodeSelectorTerms"]),
+            ("has time", &json!(allocation["allocationTimestamp"].is_string())),
+            ("reserved", &json!(reserved)),
+            ("finalizers", &metadata["finalizers"]),
+            ("conditions", &json!(conditions)),
+            ("deleted", &json!(metadata["deletionTimestamp"].is_string())),
+        ] {
+            if !matches!(value, Value::Null | Value::Bool(false))
+                && value.as_array().is_none_or(|all| !all.is_empty())
+            {
+                shown.insert(key.to_owned(), value.clone());
+            }
+        }
+        // A claim that a scheduler made.
+        if !metadata["annotations"].is_null() {
+            for (key, value) in [
+                ("annotations", &metadata["annotations"]),
+                ("owners", &metadata["ownerReferences"]),
+                ("spec", &claim["spec"]),
+            ] {
+                shown.insert(key.to_owned(), value.clone());
+            }
+        }
+        let said = self.objects.without_uids(&Value::Object(shown).to_string());
+        serde_json::from_str(&said).expect("JSON")
     }
 
     /// An event without its related object: kube-scheduler 1.36 means to name the preemptor of an evicted pod there, but
@@ -135,7 +206,7 @@ impl Looker<'_> {
 
     /// A text about a pod without what differs from run to run.
     fn masked(&self, pod: &str, said: &str) -> String {
-        let mut said = self.objects.without_uids(said);
+        let mut said = without_suffix(&self.objects.without_uids(said));
         for (name, nodes) in &self.scenario.ties {
             if name == pod || name.strip_suffix('*').is_some_and(|prefix| pod.starts_with(prefix)) {
                 let any = Regex::new(&format!(r"\b({})\b", nodes.join("|"))).expect("names of nodes");
@@ -144,6 +215,14 @@ impl Looker<'_> {
         }
         said
     }
+}
+
+/// Those that are new or other than before.
+fn those_that_changed<'a>(
+    before: &'a BTreeMap<String, Value>,
+    now: &'a BTreeMap<String, Value>,
+) -> BTreeMap<&'a String, &'a Value> {
+    now.iter().filter(|(name, it)| before.get(*name) != Some(it)).collect()
 }
 
 fn claim_shown(claim: &Value) -> Value {
@@ -157,6 +236,26 @@ fn claim_shown(claim: &Value) -> Value {
         }
     }
     Value::Object(shown)
+}
+
+/// A device that a claim has, with what else is said of it.
+fn result(mut result: Value) -> String {
+    let mut said = String::new();
+    for (field, end) in [("request", ": "), ("driver", "/"), ("pool", "/"), ("device", "")] {
+        said += &format!("{}{end}", text(&result[field]));
+    }
+    let Some(others) = result.as_object_mut() else { return said };
+    others.retain(|field, _| !["request", "driver", "pool", "device"].contains(&field.as_str()));
+    if let Some(share) = others.get_mut("shareID") {
+        *share = json!("<drawn>");
+    }
+    if others.is_empty() { said } else { format!("{said} {}", json!(others)) }
+}
+
+/// A text without what completes the names of claims for extended resources.
+fn without_suffix(said: &str) -> String {
+    let drawn = Regex::new(r"(-extended-resources-)[a-z0-9]{5}\b").expect("names of claims");
+    drawn.replace_all(said, "${1}*").into_owned()
 }
 
 fn text(value: &Value) -> String {

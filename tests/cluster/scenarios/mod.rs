@@ -2,7 +2,7 @@
 //! nominations, deletions and events. A file of `cases` is a group of scenarios (`data.rs`); what kube-scheduler did is
 //! recorded beside it. `make test-scenarios` runs kube-scheduler again and compares.
 //!
-//! `BAYPLAN_SCENARIO=NAME` runs the scenarios whose names hold NAME. `BAYPLAN_RECORD=write make test-scenarios` records,
+//! `BAYPLAN_SCENARIO=NAME,NAME` runs the scenarios whose names hold one of them. `BAYPLAN_RECORD=write make test-scenarios` records,
 //! with `BAYPLAN_GROUP=NAME` only the files whose names hold NAME.
 
 mod api;
@@ -107,6 +107,11 @@ fn affinity() {
 #[test]
 fn configurations() {
     compared("configurations", Who::Bayplan);
+}
+
+#[test]
+fn devices() {
+    compared("devices", Who::Bayplan);
 }
 
 #[test]

@@ -58,12 +58,13 @@ impl Stage {
         Self { plane, objects, binder }
     }
 
-    /// Runs the scenarios whose names hold `only`, and returns what was seen. With `expected`, a step ends as soon as
+    /// Runs the scenarios whose names hold one of `only`, and returns what was seen. With `expected`, a step ends as soon as
     /// that is seen, else when nothing happens for some time.
     pub(crate) fn run(&self, group: &Group, who: Who, expected: Option<&Recorded>, only: &str) -> Recorded {
         let mut seen = Recorded::new();
         let mut running: Option<(&str, Running)> = None;
-        for scenario in group.scenarios.iter().filter(|scenario| scenario.name.contains(only)) {
+        let is_chosen = |scenario: &&Scenario| only.split(',').any(|only| scenario.name.contains(only));
+        for scenario in group.scenarios.iter().filter(is_chosen) {
             let config = scenario.config.as_deref().unwrap_or(&group.config);
             if running.as_ref().is_none_or(|(of, _)| *of != config) {
                 drop(running.take());
@@ -120,9 +121,10 @@ impl Stage {
         for (at, step) in scenario.steps.iter().enumerate() {
             self.objects.apply(name, step);
             let quiet = Duration::from_secs_f64(step.quiet);
-            let look = match expected {
-                Some(all) => settled_as(&looker, all.get(at), quiet.max(QUIET)),
-                None => settled(&looker, quiet.max(QUIET_TO_RECORD)),
+            let look = match (expected, step.ends) {
+                (Some(all), _) => settled_as(&looker, all.get(at), quiet.max(QUIET)),
+                (None, None) => settled(&looker, quiet.max(QUIET_TO_RECORD), true),
+                (None, Some(ends)) => settled(&looker, Duration::from_secs_f64(ends), false),
             };
             let mut shown = json!({"step": step.does});
             if let (Value::Object(shown), Value::Object(look)) = (&mut shown, &look.shown) {
@@ -137,20 +139,30 @@ impl Stage {
         seen
     }
 
-    /// Waits until the scheduler has the nodes and the placed pods of the API server, and a little for other kinds.
+    /// Waits until the scheduler has the nodes and the placed pods of the API server, and a little for other kinds; we
+    /// say how many objects about devices there are.
     fn wait_until_seen(&self, running: &Running) {
         let nodes = self.objects.list("/api/v1/nodes").len();
         let pods = self.objects.list("/api/v1/pods");
         let placed = pods.iter().filter(|pod| pod["spec"]["nodeName"].is_string()).count();
+        let devices = ["deviceclasses", "resourceslices", "resourceclaims"].map(|plural| {
+            let count = self.objects.list(&format!("/apis/resource.k8s.io/v1/{plural}")).len();
+            (plural, count as f64)
+        });
         became_true(Duration::from_secs(5), || {
             let page = running.metrics.text("/metrics").unwrap_or_default();
-            let size = |kind: &str| {
-                let start = format!("scheduler_cache_size{{type=\"{kind}\"}} ");
+            let value = |start: String| {
                 page.lines()
                     .find_map(|line| line.strip_prefix(&start)?.parse::<f64>().ok())
                     .unwrap_or_default()
             };
-            size("nodes") == nodes as f64 && size("pods") - size("assumed_pods") == placed as f64
+            let size = |kind: &str| value(format!("scheduler_cache_size{{type=\"{kind}\"}} "));
+            let knows = |(plural, count): &(&str, f64)| {
+                value(format!("bayplan_objects{{kind=\"{plural}\"}} ")) == *count
+            };
+            size("nodes") == nodes as f64
+                && size("pods") - size("assumed_pods") == placed as f64
+                && (running.who == Who::KubeScheduler || devices.iter().all(knows))
         });
         std::thread::sleep(match running.who {
             Who::Bayplan => Duration::from_millis(100),
@@ -173,8 +185,8 @@ fn settled_as(looker: &Looker, expected: Option<&Value>, quiet: Duration) -> Loo
     looker.look()
 }
 
-/// Waits until nothing happens.
-fn settled(looker: &Looker, quiet: Duration) -> Look {
+/// Waits until nothing happens, and `decides` as long as a pod is undecided.
+fn settled(looker: &Looker, quiet: Duration, decides: bool) -> Look {
     let (mut last, mut since) = (looker.look(), Instant::now());
     let begin = Instant::now();
     loop {
@@ -182,7 +194,8 @@ fn settled(looker: &Looker, quiet: Duration) -> Look {
         let look = looker.look();
         if look != last {
             (last, since) = (look, Instant::now());
-        } else if last.decided && since.elapsed() > quiet || begin.elapsed() > PATIENCE + quiet {
+        } else if (last.decided || !decides) && since.elapsed() > quiet || begin.elapsed() > PATIENCE + quiet
+        {
             return last;
         }
     }

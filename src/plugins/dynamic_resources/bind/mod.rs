@@ -244,7 +244,8 @@ impl Binding {
                 return Err(failed(format!("claim {} got allocated elsewhere in the meantime", self.name())));
             }
             if !claim.is_protected() {
-                return Ok(self.send(a, Step::Protect, ObjectPart::Object, ClaimPatch::Protected(true)));
+                let patch = ClaimPatch::protecting(&claim);
+                return Ok(self.send(a, Step::Protect, ObjectPart::Object, patch));
             }
         }
         // What Filter saw may be deallocated, and allocated anew for another node. Upstream reserves that, too.
