@@ -9,8 +9,9 @@
 # ../control-plane/VERSION/go.mod names, for the version of KUBERNETES (1.36
 # or 1.37, the default), and are compiled from a copy in which
 # `change.go` changed a few lines and to which `peer/` brings two files. Every
-# package runs that starts a scheduler. What cannot run is in `skipped.txt`:
-# one test or subtest a line, with the reason. Called by `make test-upstream`.
+# package runs that starts a scheduler; of the tests of devices (`dra`), one
+# for each configuration of their API server. What cannot run is in
+# `skipped.txt`: one test or subtest a line, with the reason. Called by `make test-upstream`.
 #
 # PACKAGES and TESTS (a regular expression) choose less than all, as in
 # `PACKAGES=scheduler/taint TESTS=TestName run.sh BINARY -v`. With
