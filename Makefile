@@ -29,7 +29,7 @@ deep: ## Compares 100,000 random pairs of conditions (BAYPLAN_PAIRS) with a brut
 test-cluster: ## Runs the tests against a real kube-apiserver and etcd, or says how many did not run
 	@tests/control-plane/test.sh
 
-test-upstream: build ## Runs kube-scheduler's integration tests with our binary in its place (a quarter of an hour)
+test-upstream: build ## Runs kube-scheduler's integration tests with our binary in its place (half an hour)
 	tests/upstream/run.sh "$${BAYPLAN_BINARY:-$${CARGO_TARGET_DIR:-target}/release/bayplan}"
 
 test-scenarios: control-plane ## Compares what the real kube-scheduler does in the scenarios with what is recorded (ten minutes)

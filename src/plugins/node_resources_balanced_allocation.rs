@@ -3,13 +3,13 @@
 //! Source: `pkg/scheduler/framework/plugins/noderesources/balanced_allocation.go` of Kubernetes 1.36, which compares the
 //! deviation with and without the pod. Only `+ - * / sqrt`, so that every machine computes the same.
 
-use super::resource_allocation::{self as allocation, Amounts, OfClasses, Weighted};
+use super::resource_allocation::{self as allocation, Amounts, Behind, OfClasses, Weighted};
 use bayplan_devices::DeviceSelectors;
 use bayplan_framework::{
-    ArgsError, Feasible, Features, Field, Handle, Plugin, PreScore, PreScoreOutcome, Reads, Score, StateSlot,
-    Status, Tree,
+    ArgsError, Feasible, Features, Field, Handle, Need, Plugin, PreScore, PreScoreOutcome, Reads, Score,
+    StateSlot, Status, Tree,
 };
-use bayplan_model::{Kinds, NodeInfo, NodeSet, bits, blocks_mut};
+use bayplan_model::{Index, IndexKey, Kinds, NodeInfo, NodeSet, bits, blocks_mut};
 use smallvec::SmallVec;
 use std::sync::Arc;
 
@@ -84,6 +84,12 @@ impl Plugin for NodeResourcesBalancedAllocation {
             None => Reads::of(kinds),
         }
     }
+    fn kinds(&self) -> &'static [Need] {
+        self.behind().kinds()
+    }
+    fn indexes(&self) -> Vec<(IndexKey, Box<dyn Index>)> {
+        self.behind().indexes()
+    }
     bayplan_framework::serves!(PreScore, Score);
 }
 
@@ -95,6 +101,10 @@ impl PreScore for NodeResourcesBalancedAllocation {
 }
 
 impl NodeResourcesBalancedAllocation {
+    fn behind(&self) -> Behind {
+        if self.selectors.is_some() { Behind::Devices } else { Behind::Nothing }
+    }
+
     fn devices<'a>(&'a self, h: &Handle<'a>) -> Option<OfClasses<'a>> {
         OfClasses::of(h, &self.resources, self.selectors.as_ref())
     }

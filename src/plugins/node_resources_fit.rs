@@ -3,17 +3,20 @@
 //! Source: `pkg/scheduler/framework/plugins/noderesources/fit.go`, `least_allocated.go`, `most_allocated.go`,
 //! `requested_to_capacity_ratio.go`.
 
-use super::resource_allocation::{self as allocation, Amounts, OfClasses, Weighted, percent, quotient};
+use super::resource_allocation::{
+    self as allocation, Amounts, Behind, OfClasses, Weighted, percent, quotient,
+};
 use crate::shape::{on_line, read_shape};
 use bayplan_devices::DeviceSelectors;
 use bayplan_framework::{
     ActionType, ArgsError, ClusterEvent, Code, Edit, EnqueueExtensions, EventRegistration, EventResource,
-    Feasible, Features, Field, Fields, Filter, Gate, Handle, Plugin, PreFilter, PreFilterOutcome, PreScore,
-    PreScoreOutcome, QueueingHint, Reads, Score, Shortage, StateSlot, Status, Tree, Verdicts, Violation,
+    Feasible, Features, Field, Fields, Filter, Gate, Handle, Need, Plugin, PreFilter, PreFilterOutcome,
+    PreScore, PreScoreOutcome, QueueingHint, Reads, Score, Shortage, StateSlot, Status, Tree, Verdicts,
+    Violation,
 };
 use bayplan_model::{
-    CLASS_RESOURCE, DeviceClass, DeviceIndex, Kinds, Node, NodeId, NodeInfo, NodeSet, PodInfo, Resource, Snapshot, Symbol,
-    amount_beside, bits, block, blocks_mut, is_extended, key_problem, pack, rounded_down,
+    CLASS_RESOURCE, DeviceClass, DeviceIndex, Index, IndexKey, Kinds, Node, NodeId, NodeInfo, NodeSet, PodInfo, Resource,
+    Snapshot, Symbol, amount_beside, bits, block, blocks_mut, is_extended, key_problem, pack, rounded_down,
 };
 use std::sync::Arc;
 
@@ -140,6 +143,14 @@ impl NodeResourcesFit {
         Classes(index.filter(|_| self.extends))
     }
 
+    fn behind(&self) -> Behind {
+        match (&self.selectors, self.extends) {
+            (Some(_), _) => Behind::Devices,
+            (None, true) => Behind::Classes,
+            (None, false) => Behind::Nothing,
+        }
+    }
+
     /// The score of one resource; `used` counts the pod.
     fn score_of(&self, used: i64, capacity: i64) -> i64 {
         match &self.strategy {
@@ -255,14 +266,20 @@ impl Plugin for NodeResourcesFit {
     }
     fn reads(&self) -> Reads {
         let kinds = Kinds::PODS_REQUESTS.with(Kinds::ALLOCATABLE);
-        match (&self.selectors, self.extends) {
+        match self.behind() {
             // Slices may choose nodes by labels.
-            (Some(_), _) => {
+            Behind::Devices => {
                 Reads { any_label: true, ..Reads::of(kinds.with(Kinds::DEVICES).with(Kinds::LABELS)) }
             }
-            (None, true) => Reads::of(kinds.with(Kinds::DEVICES)),
-            (None, false) => Reads::of(kinds),
+            Behind::Classes => Reads::of(kinds.with(Kinds::DEVICES)),
+            Behind::Nothing => Reads::of(kinds),
         }
+    }
+    fn kinds(&self) -> &'static [Need] {
+        self.behind().kinds()
+    }
+    fn indexes(&self) -> Vec<(IndexKey, Box<dyn Index>)> {
+        self.behind().indexes()
     }
     bayplan_framework::serves!(PreFilter, Filter, PreScore, Score, EnqueueExtensions);
     fn remedies(&self, h: &Handle, node: Option<NodeInfo>) -> Vec<Edit> {
@@ -565,6 +582,7 @@ fn shrank(pod: &PodInfo, old: &PodInfo, new: &PodInfo) -> bool {
 mod tests {
     use super::super::trial::{Trial, map, object};
     use super::*;
+    use bayplan_model::Kind;
     use bayplan_model::testing::{node, pod};
     use serde_json::{Value, json};
 
@@ -595,6 +613,19 @@ mod tests {
         let gpu = pod("p").request("example.com/gpu", "1").build();
         let text = "UnschedulableAndUnresolvable: Insufficient example.com/gpu";
         assert_eq!(trial.refused(&gpu).get("busy").map(String::as_str), Some(text));
+    }
+
+    /// Source: `test/integration/scheduler/queueing`, where a class wakes a pod in a profile without DynamicResources.
+    #[test]
+    fn classes_are_read_without_dynamic_resources() {
+        let kinds = |features: Features| {
+            let plugin = new(&Tree::default(), features).ok().unwrap();
+            let kinds: Vec<_> = plugin.kinds().iter().map(|need| need.kind.clone()).collect();
+            (kinds, plugin.indexes().len())
+        };
+        assert_eq!(kinds(Features::default()), (vec![Kind::DeviceClass], 1));
+        let off = Features::default().with(Gate::DRAExtendedResource, false);
+        assert_eq!(kinds(off), (Vec::new(), 0));
     }
 
     /// Source: `pkg/scheduler/framework/plugins/noderesources/resource_allocation.go`, `calculateDRAResourceTotals`.
@@ -639,8 +670,7 @@ mod tests {
             slice("other", "other.ex", 1, json!({"allNodes": true})),
             claim,
         ];
-        let mut trial = Trial::with(Arc::new(plugin), objects);
-        trial.snapshot().add_index(DeviceIndex::key(), Box::new(DeviceIndex::default()));
+        let trial = Trial::with(Arc::new(plugin), objects);
         let asks = |amount: &str| pod("p").request("example.com/gpu", amount).build();
         // `a`: 2 of 4 are left, `b`: 1 of 2; the devices of `c` do not count beside those of its device plugin.
         assert_eq!(trial.scores(&asks("1")), map([("a", 50), ("b", 50), ("c", 50)]));

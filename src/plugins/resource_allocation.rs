@@ -3,11 +3,12 @@
 //!
 //! Source: `pkg/scheduler/framework/plugins/noderesources/resource_allocation.go`.
 
+use super::dynamic_resources::need;
 use bayplan_devices::{ClassTally, DeviceSelectors};
-use bayplan_framework::{ArgsError, Features, Field, Gate, Handle};
+use bayplan_framework::{ArgsError, Features, Field, Gate, Handle, Need};
 use bayplan_model::{
-    Columns, DeviceIndex, NodeInfo, NodeSet, PodInfo, ResourceColumn, Symbol, block, is_scalar,
-    may_be_of_devices,
+    Columns, DeviceIndex, Index, IndexKey, Kind, NodeInfo, NodeSet, PodInfo, ResourceColumn, Symbol, block,
+    is_scalar, may_be_of_devices,
 };
 use smallvec::SmallVec;
 use std::sync::Arc;
@@ -106,6 +107,39 @@ pub(super) fn selectors(resources: &[Weighted], features: Features) -> Option<Ar
     let may = features.on(Gate::DRAExtendedResource)
         && resources.iter().any(|resource| may_be_of_devices(&resource.name));
     may.then(|| Arc::new(DeviceSelectors::of_scores(features.rows())))
+}
+
+/// The kinds of objects that tell of devices behind resources. They are read without DynamicResources, too.
+///
+/// Source: `pkg/scheduler/scheduler.go`, `New`, which makes one `SharedDRAManager` for all plugins.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Behind {
+    /// No class stands for a resource.
+    Nothing,
+    /// Whether a class stands for a resource.
+    Classes,
+    /// How many devices a class has on a node, and how many of them are allocated.
+    Devices,
+}
+
+impl Behind {
+    pub(super) fn kinds(self) -> &'static [Need] {
+        const CLASSES: &[Need] = &[need(Kind::DeviceClass)];
+        const DEVICES: &[Need] =
+            &[need(Kind::DeviceClass), need(Kind::ResourceSlice), need(Kind::ResourceClaim)];
+        match self {
+            Self::Nothing => &[],
+            Self::Classes => CLASSES,
+            Self::Devices => DEVICES,
+        }
+    }
+
+    pub(super) fn indexes(self) -> Vec<(IndexKey, Box<dyn Index>)> {
+        match self {
+            Self::Nothing => Vec::new(),
+            Self::Classes | Self::Devices => vec![(DeviceIndex::key(), Box::new(DeviceIndex::default()))],
+        }
+    }
 }
 
 /// Devices that count as amounts of resources, for a pod that requests some of them.

@@ -75,7 +75,7 @@ fn nothing_is_scheduled_while_a_watch_is_too_old() {
     let text = format!(
         "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nleaderElection: {{leaderElect: \
          false}}\nprofiles:\n- schedulerName: {}\n  plugins:\n    multiPoint:\n      disabled: [{{name: '*'}}]\n      \
-         enabled: [{{name: PrioritySort}}, {{name: NodeResourcesFit}}, {{name: DefaultBinder}}]\n",
+         enabled: [{{name: PrioritySort}}, {{name: NodeUnschedulable}}, {{name: DefaultBinder}}]\n",
         load.scheduler
     );
     std::fs::write(&config, text).unwrap();

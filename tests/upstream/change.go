@@ -28,11 +28,30 @@ var changes = []struct{ file, upstream, ours string }{
 	// This scheduler shares a client, which does not tell the address of its server.
 	{"test/integration/daemonset/daemonset_test.go",
 		"\t\tprofile.NewRecorderFactory(eventBroadcaster),\n\t)", "\t\tprofile.NewRecorderFactory(eventBroadcaster),\n\t\tscheduler.WithKubeConfig(config),\n\t)"},
+	// The next scheduler starts when this one, which is another process, has ended.
+	{"test/integration/dra/dra.go",
+		"\t_, scheduler.informerFactory = util.StartScheduler(schedulerCtx, cfg, nil)\n",
+		"\tsched, informerFactory := util.StartScheduler(schedulerCtx, cfg, nil)\n\tscheduler.informerFactory = informerFactory\n" +
+			"\tscheduler.cancel = func(cause string) {\n\t\tschedulerCtx.Cancel(cause)\n\t\tsched.WaitForEnd()\n\t}\n"},
+}
+
+// Gates of test/integration/dra that the program refuses to turn on, with the version if it refuses them in one only. The
+// tests there that need none of them run without them, in the API server too; skipped.txt has the others.
+var refused = []struct{ gate, version string }{
+	{"DRAListTypeAttributes", ""},
+	{"DRANodeAllocatableResources", ""},
+	{"DRAWorkloadResourceClaims", ""},
+	{"GenericWorkload", ""},
+	{"GangScheduling", "1.36"},
+	{"DRADeviceTaintRules", "1.36"},
+	{"DRADerivedAttributes", "1.37"},
+	{"DRADeviceCompatibilityGroups", "1.37"},
+	{"DRAOptionalNodeOperations", "1.37"},
 }
 
 // A test goes on while its scheduler starts to run. For us it waits until the peer has seen the whole cluster, as a
 // scheduler in the test's process has when its informers are synced.
-var running = regexp.MustCompile(`(?m)^(\t+)go ((?:testCtx\.)?(?:Scheduler|scheduler|sched))\.Run\((.*)\)$`)
+var running = regexp.MustCompile(`(?m)^(\t+)go (?:func\(\) \{\n\t+)?((?:testCtx\.)?(?:Scheduler|scheduler|sched))\.Run\((.*)\)$`)
 
 func main() {
 	root := os.Args[1]
@@ -45,6 +64,7 @@ func main() {
 			return strings.Replace(text, change.upstream, change.ours, 1), nil
 		}))
 	}
+	check(rewrite(filepath.Join(root, "test", "integration", "dra", "dra.go"), withoutRefused))
 	started := 0
 	for _, folder := range []string{"util", "scheduler", "volumescheduling", "daemonset"} {
 		check(filepath.WalkDir(filepath.Join(root, "test", "integration", folder), func(file string, entry fs.DirEntry, err error) error {
@@ -60,6 +80,21 @@ func main() {
 	if started == 0 {
 		check(fmt.Errorf("no test runs a scheduler: another release?"))
 	}
+}
+
+// The configurations of the tests of devices without the gates that the program refuses.
+func withoutRefused(text string) (string, error) {
+	for _, gate := range refused {
+		if gate.version != "" && gate.version != os.Getenv("KUBERNETES") {
+			continue
+		}
+		turned := regexp.MustCompile(`(?m)^\t+features\.` + gate.gate + `: +true,.*\n`)
+		if !turned.MatchString(text) {
+			return "", fmt.Errorf("no test of devices turns %s on: another release?", gate.gate)
+		}
+		text = turned.ReplaceAllString(text, "")
+	}
+	return text, nil
 }
 
 // The statement that runs a scheduler, after a wait for its peer.

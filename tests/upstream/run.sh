@@ -9,8 +9,9 @@
 # ../control-plane/VERSION/go.mod names, for the version of KUBERNETES (1.36
 # or 1.37, the default), and are compiled from a copy in which
 # `change.go` changed a few lines and to which `peer/` brings two files. Every
-# package runs that starts a scheduler. What cannot run is in `skipped.txt`:
-# one test or subtest a line, with the reason. Called by `make test-upstream`.
+# package runs that starts a scheduler; of the tests of devices (`dra`), one
+# for each configuration of their API server. What cannot run is in
+# `skipped.txt`: one test or subtest a line, with the reason. Called by `make test-upstream`.
 #
 # PACKAGES and TESTS (a regular expression) choose less than all, as in
 # `PACKAGES=scheduler/taint TESTS=TestName run.sh BINARY -v`. With
@@ -52,7 +53,9 @@ cp "$here/peer/testserver.go.txt" "$work/kubernetes/cmd/kube-scheduler/app/testi
 cd "$work"
 packages=${PACKAGES:-$(go list -mod=mod -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' \
     k8s.io/kubernetes/test/integration/scheduler/... k8s.io/kubernetes/test/integration/volumescheduling \
-    k8s.io/kubernetes/test/integration/daemonset |
+    k8s.io/kubernetes/test/integration/daemonset \
+    k8s.io/kubernetes/test/integration/dra/all k8s.io/kubernetes/test/integration/dra/api \
+    k8s.io/kubernetes/test/integration/dra/default k8s.io/kubernetes/test/integration/dra/ga |
     sed 's,^k8s.io/kubernetes/test/integration/,,')}
 
 # The lines of `skipped.txt` of this version without comments: package, test, reason.
@@ -70,7 +73,7 @@ skipped | while IFS='|' read -r package test reason _; do
 done
 
 # Go's names have `_` for spaces, and `*` stands for any text; every other character stands for itself. No two packages have
-# a test of one name.
+# a test of one name, and of those of devices none has the configuration of another.
 skip=$(skipped | awk -F'|' '{
     name = $2
     gsub(/ /, "_", name)

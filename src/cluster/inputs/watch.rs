@@ -145,7 +145,7 @@ pub(crate) struct PageMeta {
 const PAGE: usize = 500;
 /// How long we ask the server to keep a watch open.
 const WATCH: Duration = Duration::from_secs(240);
-/// A watch that is silent for longer is opened again. Bookmarks come about once a minute.
+/// The objects of a watch that is silent for longer are listed again. Bookmarks come about once a minute.
 const SILENCE: Duration = Duration::from_secs(95);
 /// Generous, because a page may be large and the server busy.
 const LIST_TIMEOUT: Duration = Duration::from_secs(60);
@@ -215,9 +215,7 @@ pub(crate) async fn run_linked<T: Watched, F: Future<Output = bool> + Send>(
                 End::Failed(error) => {
                     link(Link::Down(trouble(&collection, &error).to_string()));
                     failures += 1;
-                    // Some API servers of kinds that policies look up send no bookmarks: a list shows that nothing changed.
-                    let quiet = followed.silent && collection.looked_up.is_some();
-                    if quiet || must_list(&error) || failures >= FAILURES {
+                    if must_list(&error, followed.silent) || failures >= FAILURES {
                         tracing::info!(resource = %collection.resource, %error, "watch failed, listing again");
                         break;
                     }
@@ -250,9 +248,10 @@ fn pause_after(trouble: &Trouble, wait: Option<Duration>) -> Duration {
 /// the server (after etcd was restored it answers 504, "Too large resource version", for ever), or an
 /// object that cannot be read, whose resource version is therefore unknown. A watch without rights,
 /// throttled or broken by the network is opened again where it stopped: a list of a large cluster is
-/// expensive.
-fn must_list(error: &ApiError) -> bool {
+/// expensive. Of a silent watch only a list shows that nothing changed.
+fn must_list(error: &ApiError, silent: bool) -> bool {
     match error {
+        _ if silent => true,
         ApiError::Status { code, .. } => !matches!(code, 401 | 403 | 429),
         ApiError::Unreadable(_) => true,
         ApiError::NotSent(_) | ApiError::Lost(_) => false,
@@ -321,7 +320,9 @@ async fn page_at<T: DeserializeOwned>(
 /// How a watch ended, and whether it brought events before.
 struct Followed {
     events: bool,
-    /// It ended because nothing came.
+    /// It ended because nothing came. API servers send bookmarks for a kind whose objects do not change only if etcd tells
+    /// them how far it is (`--watch-progress-notify-interval`, ten minutes by default), and some send none at all: a
+    /// list shows that nothing changed.
     silent: bool,
     end: End,
 }
@@ -451,14 +452,19 @@ mod tests {
             retry_after: None,
         };
         for code in [400, 404, 410, 500, 503, 504] {
-            assert!(must_list(&status(code)), "{code}");
+            assert!(must_list(&status(code), false), "{code}");
         }
         for code in [401, 403, 429] {
-            assert!(!must_list(&status(code)), "{code}");
+            assert!(!must_list(&status(code), false), "{code}");
         }
-        assert!(must_list(&ApiError::Unreadable("no JSON".into())));
-        assert!(!must_list(&ApiError::Lost("broken".into())));
-        assert!(!must_list(&ApiError::NotSent("refused".into())));
+        assert!(must_list(&ApiError::Unreadable("no JSON".into()), false));
+        assert!(!must_list(&ApiError::Lost("broken".into()), false));
+        assert!(!must_list(&ApiError::NotSent("refused".into()), false));
+    }
+
+    #[test]
+    fn the_objects_of_a_silent_watch_are_listed_again() {
+        assert!(must_list(&ApiError::Lost("no event for 95s".into()), true));
     }
 
     #[test]

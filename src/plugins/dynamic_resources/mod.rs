@@ -43,7 +43,7 @@ use gates::Gates;
 use std::sync::Arc;
 
 /// API servers before 1.34 have none of these kinds: pods with claims then wait for their claims.
-const fn need(kind: Kind) -> Need {
+pub(super) const fn need(kind: Kind) -> Need {
     Need { kind, optional: true }
 }
 
