@@ -124,8 +124,9 @@ fn found(gather: &mut Gather<'_>, node: &Node) -> Result<Vec<Seen>, String> {
 
 /// What a slice chooses nodes by; `None`: its devices do.
 fn choice(random: &mut Random) -> Option<Value> {
-    let operator = ["In", "NotIn", "In", "Bad"][random.below(if random.below(20) == 0 { 4 } else { 3 })];
-    let zone = json!({"key": "zone", "operator": operator, "values": [["a", "b"][random.below(2)]]});
+    let operator = if random.below(60) == 0 { "Bad" } else { ["In", "NotIn"][random.below(2)] };
+    let value = ["a", "b"][random.below(2)];
+    let zone = json!({"key": "zone", "operator": operator, "values": [value]});
     Some(match random.below(10) {
         0..4 => json!({"nodeName": format!("N{}", random.below(3))}),
         4..6 => json!({"allNodes": true}),
@@ -139,7 +140,8 @@ fn world(random: &mut Random, version: KubernetesVersion) -> Cluster {
     cluster.features.partitionable_devices = random.below(6) > 0;
     let more_pools = 1 + random.below(4);
     for at in 0..1 + random.below(8) {
-        let count = 1 + random.below(2 + random.below(2));
+        let most = 2 + random.below(2);
+        let count = 1 + random.below(most);
         let pool = json!({"generation": 1 + random.below(8) / 7, "resourceSliceCount": count});
         let mut more = json!({"pool": pool});
         let chosen = choice(random);
