@@ -55,7 +55,7 @@ fn memory_of_devices() {
     let index: &DeviceIndex = snapshot.index(&DeviceIndex::key()).unwrap();
     let nodes: Vec<Symbol> = index.pools().map(|pool| pool.id().name.clone()).collect();
     let found: usize = nodes.iter().flat_map(|node| index.pools_of(node)).map(|of| of.slices().len()).sum();
-    let derived: i64 = index.pools().map(|pool| pool.newest().generation()).sum();
+    let derived: i64 = index.pools().filter_map(|pool| Some(index.newest(pool.id())?.generation())).sum();
     assert_eq!((found, derived), (NODES, NODES as i64));
     let indexed = memory();
     devices::all_taken(NODES).for_each(|change| snapshot.apply(change));

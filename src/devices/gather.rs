@@ -1,7 +1,7 @@
 //! [`Gather`]: the pools of nodes, one node after the other. What nodes have in common is found out once.
 //!
-//! Slices that name a node are found by its name. Of the others, those that are for all nodes are looked at once, and only
-//! those that select nodes are asked on every node; nodes on which the same slices count share the pools made of them.
+//! Slices that name a node are found by its name. Of the others, those for all nodes are examined once, and only those that
+//! select nodes are evaluated on every node; nodes on which the same slices count share the pools made of them.
 //!
 //! Source: `structured/internal/incubating/pools_incubating.go`.
 
@@ -17,7 +17,7 @@ use std::rc::Rc;
 /// Finds the pools of nodes.
 pub(crate) struct Gather<'a> {
     making: Making<'a>,
-    /// `None`: no node was asked about.
+    /// `None`: no pools were found yet.
     common: Option<Common<'a>>,
     /// What nodes share, by the positions of those slices of [`Common::chosen`] that count.
     shared: FxHashMap<Box<[u32]>, Rc<Shared<'a>>>,

@@ -221,7 +221,7 @@ fn nodes_share_what_is_the_same_for_them() {
         .chain([node("elsewhere").label("zone", "b").build(), node("bare").build()])
         .collect();
     let mut outcomes = BTreeMap::new();
-    for seed in 0..4_000 {
+    for seed in 0..1_500 {
         let mut random = Random(seed);
         let version = KubernetesVersion::ALL[random.below(2)];
         let cluster = world(&mut random, version);
@@ -248,7 +248,7 @@ fn nodes_share_what_is_the_same_for_them() {
             *outcomes.entry(outcome).or_insert(0) += 1;
         }
     }
-    assert!(outcomes.len() == 4 && outcomes.values().all(|count| *count > 100), "{outcomes:?}");
+    assert!(outcomes.len() == 4 && outcomes.values().all(|count| *count > 25), "{outcomes:?}");
 }
 
 /// Steps are counted as if nothing had been learned on the node before.

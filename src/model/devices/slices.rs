@@ -31,7 +31,7 @@ impl PoolSlices {
     }
 
     /// Those of the highest generation: drivers have withdrawn the devices of lower ones.
-    pub fn newest(&self) -> &NewestSlices {
+    pub(super) fn newest(&self) -> &NewestSlices {
         self.newest.get(|| NewestSlices::of(self.slices.values()))
     }
 
