@@ -12,6 +12,7 @@ use bayplan::model::{Change, Placement, Snapshot, Time, Want};
 use std::hint::black_box;
 use std::process::Command;
 use support::crowd::{Crowd, KINDS, selectors, versions};
+use support::devices::{self, Devices};
 use support::preemption::{self, Full};
 use support::rules::{self, Language, PREDICATES};
 use support::{FOUR_TERMS, at_filter, cluster, decide, folder, framework, only, policy, sizes, small_pod};
@@ -73,6 +74,9 @@ fn main() {
     {
         let size = sizes("5000").into_iter().max().unwrap_or_default();
         println!("{kind:<40} {size:>8} {:>16}", one(kind, size));
+    }
+    for kind in devices::KINDS.into_iter().filter(|kind| kind.contains(&chosen)) {
+        println!("{kind:<40} {:>8} {:>16}", devices::NODES, one(kind, devices::NODES));
     }
     for case in ["compile four terms", "compile eight terms", "lint ten rules"]
         .into_iter()
@@ -145,6 +149,13 @@ fn run(case: &str, size: usize, times: usize) {
             let crowd = Crowd::new(kind, size, &framework);
             for pod in crowd.pods.iter().cycle().take(times) {
                 decide(&mut scan, pod, &framework, &crowd.snapshot);
+            }
+        }
+        kind if devices::KINDS.contains(&kind) => {
+            let framework = framework();
+            let devices = Devices::new(kind, size, &framework);
+            for pod in devices.pods.iter().cycle().take(times) {
+                decide(&mut scan, pod, &framework, &devices.snapshot);
             }
         }
         kind if preemption::KINDS.contains(&kind) => {

@@ -1,4 +1,5 @@
-//! The times that Bayplan is to reach at 5,000 nodes with 50,000 running pods, each beside its target. Times are CPU
+//! The times that Bayplan is to reach at 5,000 nodes with 50,000 running pods (with devices: at 500 nodes with eight
+//! each), each beside its target. Times are CPU
 //! times of this thread, and each round measures the plain pod right before and after the row, so that the ratio to it
 //! also holds on a busy machine. `BAYPLAN_BENCH_ROWS` chooses rows by a part of their name. Prints its figures and
 //! fails on nothing.
@@ -21,6 +22,7 @@ use std::hint::black_box;
 use std::sync::Arc;
 use support::cpu::{Work, measure, median};
 use support::crowd::{self, Crowd, selectors};
+use support::devices::{self, Devices};
 use support::preemption::{self, Full};
 use support::rules::{self, FOUR_TERMS, Language};
 use support::{cluster, decide, framework, only, small_pod};
@@ -74,6 +76,19 @@ fn rows() -> Vec<Row> {
             let (full, framework) = (Full::new(kind, NODES, framework), framework.clone());
             let mut scan = Scan::new();
             Box::new(move |times| (0..times).for_each(|_| full.attempt(&mut scan, &framework)))
+        })
+    }));
+    rows.extend(devices::KINDS.map(|kind| {
+        Row::new(kind, 2_000.0, move |framework| {
+            let (devices, framework) = (Devices::new(kind, devices::NODES, framework), framework.clone());
+            let (mut scan, mut next) = (Scan::new(), 0);
+            Box::new(move |times| {
+                for _ in 0..times {
+                    next += 1;
+                    let pod = &devices.pods[next % devices.pods.len()];
+                    decide(&mut scan, pod, &framework, &devices.snapshot);
+                }
+            })
         })
     }));
     rows.push(Row::new("fork, 100,000 pods", 1_000.0, |framework| {

@@ -3,6 +3,7 @@
 
 pub(crate) mod cpu;
 pub(crate) mod crowd;
+pub(crate) mod devices;
 pub(crate) mod library;
 pub(crate) mod preemption;
 pub(crate) mod rules;

@@ -53,7 +53,7 @@ impl<'a> Search<'a> {
     }
 
     fn is_shareable(&self, device: &DeviceOf<'_>) -> bool {
-        self.allocator.features.consumable_capacity && device.device.allow_multiple_allocations
+        self.context.features.consumable_capacity && device.device.allow_multiple_allocations
     }
 
     /// Whether a request cannot have a device because another one has it.
@@ -68,7 +68,7 @@ impl<'a> Search<'a> {
             return marks.contains(&claim).then_some(Unfit::Picked);
         }
         // Without the feature a share counts as the whole device.
-        let shares_count = !self.allocator.features.consumable_capacity;
+        let shares_count = !self.context.features.consumable_capacity;
         if self.used(pool, device).is_some_and(|used| used.is_dedicated() || shares_count) {
             return Some(Unfit::Allocated);
         }
@@ -82,13 +82,13 @@ impl<'a> Search<'a> {
         (place, pool, device): (Place, &Pool<'a>, &DeviceOf<'a>),
         doing: &str,
     ) -> Result<Option<Unfit<'a>>, NotAllocated> {
-        if !self.allocator.features.consumable_capacity {
+        if !self.context.features.consumable_capacity {
             return Ok(None);
         }
         let committed = self.used(pool, device).map(DeviceUse::consumed);
         let capacities = &device.device.capacity;
         let picked = self.shares.of(place);
-        let fit = self.allocator.arithmetic().fit(of.device.amounts(), capacities, committed, picked);
+        let fit = self.context.arithmetic().fit(of.device.amounts(), capacities, committed, picked);
         match fit {
             Ok(fit) => Ok(fit.err().map(Unfit::Capacity)),
             Err(error) => {
@@ -119,7 +119,7 @@ impl<'a> Search<'a> {
         }
         let Some(claim) = self.claims.get(at.0) else { return Ok(Err(Unfit::Allocated)) };
         let wanted = Wanted { claim: claim.object, class: of.class, device: of.device };
-        let context = (self.allocator, self.node);
+        let context = (self.context, self.node);
         if let Some(why) = self.verdicts.of(context, (of.number, wanted), (place, &device))? {
             return Ok(Err(Unfit::Unselected(why)));
         }
@@ -140,7 +140,7 @@ impl<'a> Search<'a> {
     ) -> Result<Result<Pick, Unfit<'a>>, NotAllocated> {
         let claim = at.0;
         let Some((pool, device)) = self.device(place) else { return Ok(Err(Unfit::Allocated)) };
-        let features = &self.allocator.features;
+        let features = &self.context.features;
         if let Some(unfit) = self.in_use(claim, of, (place, pool, &device)) {
             return Ok(Err(unfit));
         }
@@ -176,7 +176,7 @@ impl<'a> Search<'a> {
             return Ok(Err(unfit));
         }
         if self.is_shareable(&device) {
-            let taken = self.allocator.arithmetic().all_taken(of.device.amounts(), &device.device.capacity);
+            let taken = self.context.arithmetic().all_taken(of.device.amounts(), &device.device.capacity);
             let taken = taken.map_err(|error| {
                 let (claim, request) = (self.name_of(claim), of.name);
                 NotAllocated::Error(format!(
@@ -218,7 +218,7 @@ impl<'a> Search<'a> {
 
     /// Whether the counters of a device are taken already, by its first share.
     fn is_accounted(&self, pool: &Pool<'a>, device: &DeviceOf<'a>, place: Place) -> bool {
-        let any_share = self.allocator.features.has(VersionRow::SharedCountersOnce);
+        let any_share = self.context.features.has(VersionRow::SharedCountersOnce);
         let by_shares =
             |used: &DeviceUse| !used.consumed().is_empty() || any_share && !used.shares().is_empty();
         self.is_shareable(device)
@@ -231,8 +231,8 @@ impl<'a> Search<'a> {
             taint.refuses() && !of.device.tolerations.iter().any(|toleration| toleration.tolerates(taint))
         };
         let own = device.device.taints.iter().find(stands);
-        let index = self.allocator.index;
-        if own.is_some() || !self.allocator.features.taint_rules || !index.has_taint_rules() {
+        let index = self.context.index;
+        if own.is_some() || !self.context.features.taint_rules || !index.has_taint_rules() {
             return own.cloned();
         }
         let all = !self.allocator.features.has(VersionRow::DeviceTaintRules);

@@ -1,6 +1,6 @@
 //! Allocates devices to resource claims, on one node and as pure functions: the structured allocator of Kubernetes.
 //!
-//! Start with [`Allocator`]: it finds the pools of a node (`pools.rs`), tests the claims (`validate.rs`), searches
+//! Start with [`Allocator`]: it finds the pools of a node (`gather.rs`, `pools.rs`), tests the claims (`validate.rs`), searches
 //! (`search.rs`, one device at a time in `candidate.rs`) and writes down what it found (`result.rs`).
 //!
 //! These faults of upstream are not followed: quantities of cached objects that 1.36 changes while it counts, a share that
@@ -14,9 +14,12 @@ mod allocator;
 mod candidate;
 mod capacity;
 mod constraints;
+mod context;
 mod counters;
 mod device;
 mod features;
+mod gather;
+mod learned;
 mod node_choice;
 mod pools;
 mod refusals;

@@ -1,13 +1,14 @@
-//! The pools of a node: which slices of a pool count there, and whether the pool can be allocated from.
+//! A pool as nodes see it: which of its slices count there, and whether it can be allocated from.
 //!
 //! Source: `structured/internal/incubating/pools_incubating.go`.
 
 use crate::device::{DeviceOf, Place};
 use crate::features::AllocatorFeatures;
-use crate::node_choice::{chooses, is_made};
 use bayplan_model::objects::devices::{CounterSet, PoolId};
-use bayplan_model::{DeviceIndex, Node, PoolUse, ResourceSlice, Symbol, VersionRow};
+use bayplan_model::{DeviceIndex, NewestSlices, PoolUse, ResourceSlice, Symbol, VersionRow};
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::cmp::Ordering;
+use std::rc::Rc;
 use std::sync::Arc;
 
 /// A slice, as the index keeps it.
@@ -39,6 +40,13 @@ pub(crate) struct Pool<'a> {
     pub(crate) counters: FxHashMap<&'a Symbol, &'a CounterSet>,
     /// What is allocated of its devices.
     pub(crate) used: Option<&'a PoolUse>,
+    /// Whether one of its devices has binding conditions.
+    pub(crate) has_binding_conditions: bool,
+    /// Whether other nodes may have the same pool, with the same devices. Then it lives as long as the [`Gather`], so that
+    /// its address names it.
+    ///
+    /// [`Gather`]: crate::gather::Gather
+    pub(crate) is_common: bool,
 }
 
 impl<'a> Pool<'a> {
@@ -47,15 +55,10 @@ impl<'a> Pool<'a> {
         let slice = self.slices.get(place.slice as usize)?;
         Some(DeviceOf { slice, device: slice.devices.get(place.device as usize)? })
     }
-
-    fn has_binding_conditions(&self) -> bool {
-        let mut devices = self.slices.iter().flat_map(|slice| slice.devices.iter());
-        devices.any(|device| !device.binding_conditions.is_empty())
-    }
 }
 
 /// The first place from `from` on that has a device of a pool that may be allocated.
-pub(crate) fn place_from(pools: &[Pool<'_>], from: Place) -> Option<Place> {
+pub(crate) fn place_from(pools: &[Rc<Pool<'_>>], from: Place) -> Option<Place> {
     let mut at = from;
     loop {
         let pool = pools.get(at.pool as usize)?;
@@ -67,101 +70,80 @@ pub(crate) fn place_from(pools: &[Pool<'_>], from: Place) -> Option<Place> {
     }
 }
 
-/// Finds the pools of a node.
-pub(crate) struct Gather<'a, 'n> {
+/// Makes pools of slices.
+#[derive(Clone, Copy)]
+pub(crate) struct Making<'a> {
     pub(crate) index: &'a DeviceIndex,
-    pub(crate) features: &'n AllocatorFeatures,
-    pub(crate) node: &'n Node,
+    pub(crate) features: AllocatorFeatures,
 }
 
-impl<'a> Gather<'a, '_> {
-    /// The pools, in the order in which they are tried: those without binding conditions first, then by driver and name.
-    pub(crate) fn pools(&self) -> Result<Vec<Pool<'a>>, String> {
-        let mut slices = Vec::new();
-        self.keep(self.index.slices_of(&self.node.name), &mut slices)?;
-        self.keep(self.index.slices_of_no_node(), &mut slices)?;
-        if self.features.counters_everywhere() {
-            let others = self.index.counter_slices_of_nodes();
-            self.keep(others.filter(|slice| slice.nodes.node_name != self.node.name), &mut slices)?;
-        }
-        slices.sort_unstable_by(|a, b| {
-            let newest_first = || b.generation.cmp(&a.generation);
-            a.pool.cmp(&b.pool).then_with(newest_first).then_with(|| a.metadata.name.cmp(&b.metadata.name))
-        });
-        let mut pools = Vec::new();
-        for of_pool in slices.chunk_by(|a, b| a.pool == b.pool) {
-            let newest = of_pool.first().map(|slice| slice.generation);
-            let end = of_pool.partition_point(|slice| Some(slice.generation) == newest);
-            pools.extend(self.pool(of_pool.get(..end).unwrap_or_default()));
-        }
-        pools.sort_by_key(Pool::has_binding_conditions);
-        Ok(pools)
+impl<'a> Making<'a> {
+    /// Whether a slice is as if it were not there, whatever the node: a feature that it needs is off, or its devices have
+    /// compatibility groups, which are behind a feature gate that is off.
+    pub(crate) fn leaves_out(&self, slice: &ResourceSlice) -> bool {
+        let partitions = slice.per_device.is_some() || !slice.shared_counters.is_empty();
+        !self.features.partitionable_devices && partitions || self.ignores(slice)
     }
 
-    fn keep(&self, from: impl Iterator<Item = Slice<'a>>, slices: &mut Vec<Slice<'a>>) -> Result<(), String> {
-        for slice in from {
-            if self.counts(slice)? {
-                slices.push(slice);
-            }
-        }
-        Ok(())
-    }
-
-    /// Whether a slice counts on the node.
-    fn counts(&self, slice: &ResourceSlice) -> Result<bool, String> {
-        let shares_counters = !slice.shared_counters.is_empty();
-        if !self.features.partitionable_devices && (slice.per_device.is_some() || shares_counters) {
-            return Ok(false);
-        }
-        if self.ignores(slice) {
-            return Ok(false);
-        }
-        if shares_counters && self.features.counters_everywhere() {
-            return Ok(true);
-        }
-        let name = &slice.metadata.name;
-        if is_made(&slice.nodes) {
-            return chooses(&slice.nodes, self.node)
-                .map_err(|error| format!("failed to perform node selection for slice {name}: {error}"));
-        }
-        if slice.per_device != Some(true) {
-            // A choice of nodes of a later Kubernetes.
-            return Ok(false);
-        }
-        for device in slice.devices.iter() {
-            let fits = chooses(&device.nodes, self.node).map_err(|error| {
-                let device = &device.name;
-                format!("failed to perform node selection for device {device} in slice {name}: {error}")
-            });
-            if fits? {
-                return Ok(true);
-            }
-        }
-        Ok(false)
-    }
-
-    /// Whether a slice is as if it were not there: its devices have compatibility groups, which are behind a feature gate
-    /// that is off.
     fn ignores(&self, slice: &ResourceSlice) -> bool {
         let mut consumed = slice.devices.iter().flat_map(|device| &device.consumes_counters);
         self.features.has(VersionRow::NewDeviceFields)
             && consumed.any(|consumed| !consumed.compatibility_groups.is_empty())
     }
 
-    /// The pool of slices of its newest generation on this node. `None`: elsewhere it has slices of a newer one.
-    fn pool(&self, slices: &[Slice<'a>]) -> Option<Pool<'a>> {
-        let first = slices.first()?;
-        let id = &first.pool;
-        let used = self.index.allocated().pool(id);
-        let empty = |state| Pool {
+    fn empty(&self, id: &'a PoolId, state: PoolState) -> Pool<'a> {
+        Pool {
             id,
             state,
             slices: Vec::new(),
             elsewhere: Vec::new(),
             counters: FxHashMap::default(),
-            used,
-        };
-        let mut pool = empty(PoolState::Whole);
+            used: self.index.allocated().pool(id),
+            has_binding_conditions: false,
+            is_common: false,
+        }
+    }
+
+    /// The pool of those slices that count on a node, when no feature concerns them: what is known of them is enough.
+    /// `None`: it is not enough. `Some(None)`: elsewhere the pool has slices of a newer generation.
+    pub(crate) fn plain(&self, of: &'a NewestSlices) -> Option<Option<Pool<'a>>> {
+        let (first, id) = (of.slices().first()?, of.id()?);
+        let is_whole = |count: usize| i64::try_from(count) == Ok(first.slice_count);
+        if !of.is_plain() {
+            return None;
+        }
+        let mut state = PoolState::Whole;
+        if !is_whole(of.slices().len()) {
+            let all = self.index.newest(id)?;
+            if all.generation() > first.generation {
+                return Some(None);
+            }
+            if !all.is_plain() {
+                return None;
+            }
+            if !is_whole(all.slices().len()) {
+                state = PoolState::Incomplete;
+            }
+        }
+        if state == PoolState::Whole && !of.has_unique_names() {
+            state = PoolState::Invalid;
+        }
+        let mut pool = self.empty(id, state);
+        if state == PoolState::Whole {
+            pool.slices.extend(of.slices());
+            pool.has_binding_conditions = of.has_binding_conditions();
+        }
+        Some(Some(pool))
+    }
+
+    /// The pool of slices that count on a node, in the order of [`order`]; all are of this pool. `None`: elsewhere it has
+    /// slices of a newer generation.
+    pub(crate) fn pool(&self, slices: &[Slice<'a>]) -> Option<Pool<'a>> {
+        let first = slices.first()?;
+        let end = slices.partition_point(|slice| slice.generation == first.generation);
+        let slices = slices.get(..end).unwrap_or_default();
+        let id = &first.pool;
+        let mut pool = self.empty(id, PoolState::Whole);
         let is_whole = |count: usize| i64::try_from(count) == Ok(first.slice_count);
         let mut counters = Vec::new();
         let mut sort = |slice: Slice<'a>, into: &mut Vec<Slice<'a>>| match self.features.partitionable_devices
@@ -189,7 +171,7 @@ impl<'a> Gather<'a, '_> {
                 }
             }
             if !is_whole(all) {
-                return Some(empty(PoolState::Incomplete));
+                return Some(self.empty(id, PoolState::Incomplete));
             }
         }
         let is_valid = has_unique_names(&pool.slices)
@@ -197,8 +179,19 @@ impl<'a> Gather<'a, '_> {
                 || add_counters(&counters, &mut pool.counters)
                     && consumes_known(&pool.slices, &pool.counters)
                     && consumes_known(&pool.elsewhere, &pool.counters));
-        Some(if is_valid { pool } else { empty(PoolState::Invalid) })
+        if !is_valid {
+            return Some(self.empty(id, PoolState::Invalid));
+        }
+        let mut devices = pool.slices.iter().flat_map(|slice| slice.devices.iter());
+        pool.has_binding_conditions = devices.any(|device| !device.binding_conditions.is_empty());
+        Some(pool)
     }
+}
+
+/// The order of slices: by pool, the newest generation first, then by name.
+pub(crate) fn order(a: &Slice<'_>, b: &Slice<'_>) -> Ordering {
+    let newest_first = || b.generation.cmp(&a.generation);
+    a.pool.cmp(&b.pool).then_with(newest_first).then_with(|| a.metadata.name.cmp(&b.metadata.name))
 }
 
 fn has_unique_names(slices: &[Slice<'_>]) -> bool {

@@ -3,15 +3,19 @@
 use crate::allocator::{Allocator, NotAllocated};
 use crate::candidate::Unfit;
 use crate::capacity::CapacityProblem;
+use crate::context::Context;
 use crate::counters::ShortCounter;
 use crate::device::{DeviceOf, Place};
-use crate::pools::{Gather, Pool, PoolState, place_from};
+use crate::gather::Gather;
+use crate::learned::Learned;
+use crate::pools::{Pool, PoolState, place_from};
 use crate::request::{Alternative, Claim};
 use crate::search::{STEP_COST, Search};
 use crate::selectable::{Unselected, Verdicts};
 use crate::validate::Validation;
 use bayplan_model::objects::devices::{DeviceId, DeviceTaint, PoolId};
 use bayplan_model::{Holder, Node, Quantity, ResourceClaim, Symbol};
+use std::rc::Rc;
 use std::sync::Arc;
 
 /// Why a device does not serve a request.
@@ -111,11 +115,12 @@ impl Allocator<'_> {
     ///
     /// Empty for claims that are refused before any device is tried.
     pub fn refusals(&self, node: &Node, claims: &[&ResourceClaim], claim: usize, request: usize) -> Refusals {
-        let this: &Allocator<'_> = self;
-        let gather = Gather { index: this.index, features: &this.features, node };
-        let Ok(pools) = gather.pools() else { return Refusals::default() };
+        let context: &Context<'_> = &self.context;
+        let mut gather = Gather::new(context.index, context.features);
+        let Ok(pools) = gather.pools(node) else { return Refusals::default() };
         let (verdicts, alternatives) = (Verdicts::default(), 0);
-        let mut validation = Validation { allocator: this, node, pools: &pools, verdicts, alternatives };
+        let learned = Learned::default();
+        let mut validation = Validation { context, node, pools: &pools, verdicts, alternatives, learned };
         let mut refusals = Refusals::default();
         for pool in &pools {
             match pool.state {
@@ -131,9 +136,10 @@ impl Allocator<'_> {
             last.requests.truncate(request);
         }
         let budget = Some(STEPS * STEP_COST);
-        let mut search = Search::new((this, node), (&pools, &before), Verdicts::default(), budget);
+        let new = |budget| Search::new((context, node), (&pools, &before), Default::default(), budget);
+        let mut search = new(budget);
         if !matches!(search.go(), Ok(true)) {
-            search = Search::new((this, node), (&pools, &before), Verdicts::default(), None);
+            search = new(None);
         }
         let wanted = claims.get(claim).and_then(|claim| claim.requests.get(request));
         for (number, of) in wanted.into_iter().flat_map(|request| &request.alternatives).enumerate() {
@@ -166,7 +172,7 @@ impl<'a> Search<'a> {
         at: (usize, usize, usize),
         of: &Alternative<'a>,
         place: Place,
-        pools: &'a [Pool<'a>],
+        pools: &'a [Rc<Pool<'a>>],
     ) -> Option<(DeviceOf<'a>, Refusal)> {
         let pool = pools.get(place.pool as usize)?;
         let device = pool.device(place)?;

@@ -2,8 +2,9 @@
 //!
 //! Source: `structured/internal/incubating/allocator_incubating.go`, `Allocate`, `createNodeSelector`.
 
-use crate::allocator::{Allocator, NotAllocated};
+use crate::allocator::NotAllocated;
 use crate::candidate::Pick;
+use crate::context::Context;
 use crate::device::DeviceOf;
 use crate::pools::Pool;
 use crate::request::{Alternative, Claim};
@@ -12,6 +13,7 @@ use crate::shares::share_id;
 use bayplan_model::objects::devices::{AllocatedDevice, Allocation, ChosenNodes, DeviceAllocation};
 use bayplan_model::objects::selectors::{Expression, NodeSelector, NodeSelectorTerm};
 use bayplan_model::{Node, Symbol};
+use std::rc::Rc;
 use std::sync::Arc;
 
 /// A device of a solution with the request that it is for.
@@ -21,12 +23,12 @@ struct Picked<'a> {
     device: DeviceOf<'a>,
 }
 
-impl Allocator<'_> {
+impl Context<'_> {
     /// The allocations of a solution.
     pub(crate) fn results(
         &self,
         node: &Node,
-        pools: &[Pool<'_>],
+        pools: &[Rc<Pool<'_>>],
         claims: &[Claim<'_>],
         found: &Found,
     ) -> Result<Vec<Allocation>, NotAllocated> {

@@ -2,7 +2,7 @@
 //!
 //! Source: `structured/internal/incubating/allocator_incubating.go`, `Allocate`.
 
-use crate::allocator::Allocator;
+use crate::context::Context;
 use crate::request::{Alternative, Claim, Request};
 use crate::search::Found;
 use bayplan_model::objects::devices::{AllocationConfig, ConfigSource};
@@ -17,7 +17,7 @@ fn names(list: &[Symbol], (request, of): &(&Request<'_>, &Alternative<'_>)) -> b
     list.contains(request.name) || list.contains(&of.full_name)
 }
 
-impl Allocator<'_> {
+impl Context<'_> {
     /// Those of classes in the order of their first use, then those of the claim.
     pub(crate) fn config(&self, at: usize, claim: &Claim<'_>, found: &Found) -> Vec<AllocationConfig> {
         let once = self.features.has(VersionRow::ConfigOnce);

@@ -5,17 +5,20 @@
 //!
 //! Source: `structured/internal/incubating/allocator_incubating.go`, `allocateOne`.
 
-use crate::allocator::{Allocator, NotAllocated};
+use crate::allocator::NotAllocated;
 use crate::candidate::Pick;
 use crate::constraints::Constraint;
+use crate::context::Context;
 use crate::counters::Counters;
 use crate::device::{DeviceOf, Place};
+use crate::learned::{Learned, Passed, always};
 use crate::pools::{Pool, place_from};
 use crate::request::{Alternative, Claim, MOST_DEVICES};
 use crate::selectable::Verdicts;
 use crate::shares::Shares;
 use bayplan_model::{Node, VersionRow};
 use rustc_hash::FxHashMap;
+use std::rc::Rc;
 
 /// What is to be found next.
 #[derive(Clone, Copy, Debug, Default)]
@@ -62,11 +65,12 @@ enum Turn {
 
 /// A search for the devices of claims on a node.
 pub(crate) struct Search<'a> {
-    pub(crate) allocator: &'a Allocator<'a>,
+    pub(crate) context: &'a Context<'a>,
     pub(crate) node: &'a Node,
-    pub(crate) pools: &'a [Pool<'a>],
+    pub(crate) pools: &'a [Rc<Pool<'a>>],
     pub(crate) claims: &'a [Claim<'a>],
     pub(crate) verdicts: Verdicts,
+    pub(crate) learned: Learned,
     pub(crate) constraints: Vec<Vec<Constraint<'a>>>,
     pub(crate) counters: Counters<'a>,
     pub(crate) shares: Shares,
@@ -75,7 +79,7 @@ pub(crate) struct Search<'a> {
     /// How many devices each claim has.
     devices: Vec<i64>,
     way: Vec<Step>,
-    /// What is left to spend; see [`Allocator::allocate`].
+    /// What is left to spend; see `Allocator::allocate`.
     budget: Option<u64>,
 }
 
@@ -91,19 +95,20 @@ pub(crate) const STEP_COST: u64 = 8;
 
 impl<'a> Search<'a> {
     pub(crate) fn new(
-        (allocator, node): (&'a Allocator<'a>, &'a Node),
-        (pools, claims): (&'a [Pool<'a>], &'a [Claim<'a>]),
-        verdicts: Verdicts,
+        (context, node): (&'a Context<'a>, &'a Node),
+        (pools, claims): (&'a [Rc<Pool<'a>>], &'a [Claim<'a>]),
+        (verdicts, learned): (Verdicts, Learned),
         budget: Option<u64>,
     ) -> Self {
         Self {
-            allocator,
+            context,
             node,
             pools,
             claims,
             verdicts,
+            learned,
             constraints: claims.iter().map(|claim| claim.constraints.clone()).collect(),
-            counters: Counters::new(allocator.features.has(VersionRow::CountersOfDriver)),
+            counters: Counters::new(context.features.has(VersionRow::CountersOfDriver)),
             shares: Shares::default(),
             marks: FxHashMap::default(),
             devices: vec![0; claims.len()],
@@ -115,12 +120,14 @@ impl<'a> Search<'a> {
     /// A pool and its device.
     pub(crate) fn device(&self, place: Place) -> Option<(&'a Pool<'a>, DeviceOf<'a>)> {
         let pool = self.pools.get(place.pool as usize)?;
-        Some((pool, pool.device(place)?))
+        Some((&**pool, pool.device(place)?))
     }
 
-    /// The first full solution; `None`: no solution.
-    pub(crate) fn run(mut self) -> Result<Option<Found>, NotAllocated> {
-        Ok(self.go()?.then(|| self.found()))
+    /// The first full solution, and what was learned; `None`: no solution.
+    pub(crate) fn run(mut self) -> (Result<Option<Found>, NotAllocated>, Learned) {
+        let end = self.go();
+        let learned = std::mem::take(&mut self.learned);
+        (end.map(|found| found.then(|| self.found())), learned)
     }
 
     /// Goes to the first full solution, and stays there. `false`: there is none, and nothing is picked.
@@ -217,19 +224,59 @@ impl<'a> Search<'a> {
     fn next_device(&mut self, goal: Goal, from: Place) -> Result<Turn, NotAllocated> {
         let at = (goal.claim, goal.request, goal.alternative);
         let Some(of) = self.alternative(at) else { return Ok(Turn::Back(End::Dead)) };
-        let mut from = from;
+        let (mut from, mut run) = (from, None);
         while let Some(place) = place_from(self.pools, from) {
+            if let Some(passed) = self.passed(of, place) {
+                self.spend(passed.count)?;
+                from = passed.end;
+                self.note(of, &mut run, passed);
+                continue;
+            }
             from = place.next();
             match self.consider(at, of, place)? {
                 Ok(pick) => {
+                    self.end(of, run);
                     self.count(goal.claim, 1);
                     self.way.push(Step::Device { goal, next: from, pick: Some(pick) });
                     return Ok(Turn::Ahead(Goal { device: goal.device + 1, from, ..goal }));
                 }
-                Err(_) => self.spend(1)?,
+                Err(unfit) => {
+                    self.spend(1)?;
+                    let always = self.device(place).is_some_and(|(_, device)| always(&unfit, &device));
+                    match always {
+                        true => self.note(of, &mut run, Passed { begin: place, end: from, count: 1 }),
+                        false => self.end(of, run.take()),
+                    }
+                }
             }
         }
+        self.end(of, run);
         Ok(Turn::Back(End::Dead))
+    }
+
+    /// The devices from a place on that were refused before, and always are.
+    fn passed(&self, of: &Alternative<'_>, place: Place) -> Option<Passed> {
+        let pool = self.pools.get(place.pool as usize).filter(|pool| pool.is_common)?;
+        self.learned.passed(pool, of.number, place)
+    }
+
+    /// Makes a run of refused devices longer; one in another pool is another one.
+    fn note(&mut self, of: &Alternative<'_>, run: &mut Option<Passed>, more: Passed) {
+        match run {
+            Some(run) if run.begin.pool == more.begin.pool => {
+                (run.end, run.count) = (more.end, run.count + more.count);
+            }
+            _ => self.end(of, run.replace(more)),
+        }
+    }
+
+    /// Takes note of a run of refused devices that is over.
+    fn end(&mut self, of: &Alternative<'_>, run: Option<Passed>) {
+        if let Some(run) = run
+            && let Some(pool) = self.pools.get(run.begin.pool as usize).filter(|pool| pool.is_common)
+        {
+            self.learned.pass(pool, of.number, run);
+        }
     }
 
     fn take_back(&mut self, pick: &Pick) {

@@ -3,7 +3,8 @@
 //!
 //! Source: `structured/internal/incubating/allocator_incubating.go`, `isSelectable`, `selectorsMatch`.
 
-use crate::allocator::{Allocator, NotAllocated};
+use crate::allocator::NotAllocated;
+use crate::context::Context;
 use crate::device::{DeviceOf, Place};
 use crate::node_choice::chooses;
 use crate::request::named;
@@ -46,20 +47,20 @@ impl Verdicts {
     /// What keeps a device from being selected for an alternative; `None`: nothing.
     pub(crate) fn of(
         &mut self,
-        (allocator, node): (&Allocator<'_>, &Node),
+        (context, node): (&Context<'_>, &Node),
         (number, wanted): (u32, Wanted<'_>),
         (place, device): (Place, &DeviceOf<'_>),
     ) -> Result<Option<Unselected>, NotAllocated> {
         if let Some(known) = self.0.get(&(number, place)) {
             return Ok(*known);
         }
-        let verdict = allocator.unselected(node, wanted, device)?;
+        let verdict = context.unselected(node, wanted, device)?;
         self.0.insert((number, place), verdict);
         Ok(verdict)
     }
 }
 
-impl Allocator<'_> {
+impl Context<'_> {
     fn unselected(
         &self,
         node: &Node,

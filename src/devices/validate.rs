@@ -2,25 +2,30 @@
 //!
 //! Source: `structured/internal/incubating/allocator_incubating.go`, `Allocate`, `validateDeviceRequest`.
 
-use crate::allocator::{Allocator, NotAllocated};
+use crate::allocator::NotAllocated;
 use crate::constraints::Constraint;
+use crate::context::Context;
 use crate::device::Place;
+use crate::learned::Learned;
 use crate::pools::{Pool, PoolState};
 use crate::request::{Alternative, Claim, MOST_DEVICES, Request, Written, named};
 use crate::selectable::{Verdicts, Wanted};
 use bayplan_model::objects::devices::{AllocationMode, ClaimRequest, RequestKind};
 use bayplan_model::{DeviceClass, Node, ResourceClaim, Symbol, VersionRow};
+use std::rc::Rc;
 use std::sync::Arc;
 
 /// Tests claims for a node and its pools.
 pub(crate) struct Validation<'a> {
-    pub(crate) allocator: &'a Allocator<'a>,
+    pub(crate) context: &'a Context<'a>,
     pub(crate) node: &'a Node,
-    pub(crate) pools: &'a [Pool<'a>],
+    pub(crate) pools: &'a [Rc<Pool<'a>>],
     /// What selectors said of devices; the search goes on with it.
     pub(crate) verdicts: Verdicts,
     /// How many alternatives were met.
     pub(crate) alternatives: u32,
+    /// What is known of pools that many nodes have.
+    pub(crate) learned: Learned,
 }
 
 fn fail<T>(text: String) -> Result<T, NotAllocated> {
@@ -30,7 +35,7 @@ fn fail<T>(text: String) -> Result<T, NotAllocated> {
 impl<'a> Validation<'a> {
     /// The claim as a search needs it.
     pub(crate) fn claim(&mut self, object: &'a ResourceClaim) -> Result<Claim<'a>, NotAllocated> {
-        let per_request = self.allocator.features.has(VersionRow::DeviceLimitText);
+        let per_request = self.context.features.has(VersionRow::DeviceLimitText);
         let mut requests = Vec::with_capacity(object.requests.len());
         let mut devices: i64 = 0;
         for request in object.requests.iter() {
@@ -58,7 +63,7 @@ impl<'a> Validation<'a> {
     }
 
     fn constraints(&self, claim: &'a ResourceClaim) -> Result<Vec<Constraint<'a>>, NotAllocated> {
-        let features = &self.allocator.features;
+        let features = &self.context.features;
         let each_device = features.has(VersionRow::DistinctDevices);
         let of = claim.constraints.iter().enumerate().map(|(at, constraint)| {
             Constraint::of(constraint, !features.stable(), each_device).map_or_else(
@@ -79,7 +84,7 @@ impl<'a> Validation<'a> {
         claim: &'a ResourceClaim,
         request: &'a ClaimRequest,
     ) -> Result<Request<'a>, NotAllocated> {
-        let features = &self.allocator.features;
+        let features = &self.context.features;
         let name = &request.name;
         let written = |name, device, admin_access, is_alternative| Written {
             parent: request,
@@ -132,7 +137,7 @@ impl<'a> Validation<'a> {
     ) -> Result<Alternative<'a>, NotAllocated> {
         let Written { parent, name, device, admin_access, .. } = of;
         let problem = |text: &str| fail(format!("claim {}, request {name}{text}", named(claim)));
-        if device.derives_attributes() && self.allocator.features.has(VersionRow::NewDeviceFields) {
+        if device.derives_attributes() && self.context.features.has(VersionRow::NewDeviceFields) {
             return problem(": cannot handle request with derived attributes, the feature is disabled");
         }
         if let Some(at) = device.selectors.iter().position(Option::is_none) {
@@ -142,8 +147,7 @@ impl<'a> Validation<'a> {
         if class_name.is_empty() {
             return problem(": missing device class name (unsupported request type?)");
         }
-        let Some(class) = self.allocator.snapshot.object::<DeviceClass>(&Symbol::default(), class_name)
-        else {
+        let Some(class) = self.context.snapshot.object::<DeviceClass>(&Symbol::default(), class_name) else {
             return problem(&format!(
                 ": could not retrieve device class {class_name}: deviceclass.resource.k8s.io \"{class_name}\" not found"
             ));
@@ -179,10 +183,7 @@ impl<'a> Validation<'a> {
         class: &'a Arc<DeviceClass>,
         number: u32,
     ) -> Result<Vec<Place>, NotAllocated> {
-        let allocator = self.allocator;
-        let features = &allocator.features;
         let request = of.name;
-        let when_empty = features.has(VersionRow::AllOfFullDevices);
         let mut all = Vec::new();
         for (at, pool) in (0..).zip(self.pools) {
             let state = match pool.state {
@@ -197,36 +198,66 @@ impl<'a> Validation<'a> {
                     pool.id
                 ));
             }
-            let places = (0..).zip(&pool.slices).flat_map(|(slice, of)| {
-                (0..).zip(of.devices.iter()).map(move |(device, _)| Place { pool: at, slice, device })
-            });
-            for place in places {
-                let Some(device) = pool.device(place) else { continue };
-                let wanted = Wanted { claim, class, device: of.device };
-                let context = (allocator, self.node);
-                if self.verdicts.of(context, (number, wanted), (place, &device))?.is_some() {
-                    continue;
-                }
-                if features.consumable_capacity {
-                    let used = pool.used.filter(|_| !when_empty);
-                    let committed = used.and_then(|used| used.device(&device.device.name));
-                    let committed = committed.map(|used| used.consumed());
-                    let capacities = &device.device.capacity;
-                    let fit = allocator.arithmetic().fit(of.device.amounts(), capacities, committed, None);
-                    let fit = fit.map_err(|error| {
-                        NotAllocated::Error(format!(
-                            "claim {}, request {request}: checking capacity for device {}: {error}",
-                            named(claim),
-                            device.device.name
-                        ))
-                    });
-                    if fit?.is_err() {
-                        continue;
+            let known = pool.is_common.then(|| self.learned.all(pool, number)).flatten();
+            let of_pool = match known {
+                Some(known) => known,
+                None => {
+                    let of_pool = self.all_of((at, pool), (claim, of, class), number)?;
+                    if pool.is_common {
+                        self.learned.note_all(pool, number, of_pool.clone());
                     }
+                    of_pool
                 }
-                all.push(place);
-            }
+            };
+            all.extend(of_pool.iter().map(|(slice, device)| Place {
+                pool: at,
+                slice: *slice,
+                device: *device,
+            }));
         }
         Ok(all)
+    }
+
+    /// Those of a pool, by slice and device.
+    fn all_of(
+        &mut self,
+        (at, pool): (u32, &'a Pool<'a>),
+        (claim, of, class): (&'a ResourceClaim, &Written<'a>, &'a Arc<DeviceClass>),
+        number: u32,
+    ) -> Result<Arc<[(u32, u32)]>, NotAllocated> {
+        let features = &self.context.features;
+        let request = of.name;
+        let when_empty = features.has(VersionRow::AllOfFullDevices);
+        let mut all = Vec::new();
+        let places = (0..).zip(&pool.slices).flat_map(|(slice, of)| {
+            (0..).zip(of.devices.iter()).map(move |(device, _)| Place { pool: at, slice, device })
+        });
+        for place in places {
+            let Some(device) = pool.device(place) else { continue };
+            let wanted = Wanted { claim, class, device: of.device };
+            let context = (self.context, self.node);
+            if self.verdicts.of(context, (number, wanted), (place, &device))?.is_some() {
+                continue;
+            }
+            if features.consumable_capacity {
+                let used = pool.used.filter(|_| !when_empty);
+                let committed = used.and_then(|used| used.device(&device.device.name));
+                let committed = committed.map(|used| used.consumed());
+                let capacities = &device.device.capacity;
+                let fit = self.context.arithmetic().fit(of.device.amounts(), capacities, committed, None);
+                let fit = fit.map_err(|error| {
+                    NotAllocated::Error(format!(
+                        "claim {}, request {request}: checking capacity for device {}: {error}",
+                        named(claim),
+                        device.device.name
+                    ))
+                });
+                if fit?.is_err() {
+                    continue;
+                }
+            }
+            all.push((place.slice, place.device));
+        }
+        Ok(all.into())
     }
 }

@@ -62,6 +62,13 @@ impl<T: Placed + Clone> Table<T> {
         Some(self.blocks.get(block)?.get(at.ok()?)?)
     }
 
+    /// The value, to be changed but for its place. Where a fork has it too, it is copied.
+    pub(super) fn get_mut(&mut self, namespace: &Symbol, name: &Symbol) -> Option<&mut T> {
+        let (block, at) = self.find(namespace, name);
+        let block = Arc::make_mut(self.blocks.get_mut(block)?);
+        Some(Arc::make_mut(block.get_mut(at.ok()?)?))
+    }
+
     /// Puts a value into its place; returns the value that was there.
     pub(super) fn put(&mut self, value: T) -> Option<Arc<T>> {
         let (namespace, name) = value.place();

@@ -33,7 +33,7 @@ const PLAIN: Row =
     Row { name: "basic", pods: 5_000, few: false, before: |_| Vec::new(), asks: |_, _| {}, churn: false };
 
 /// All workloads.
-pub(crate) const ROWS: [Row; 12] = [
+pub(crate) const ROWS: [Row; 13] = [
     Row { pods: 10_000, ..PLAIN },
     Row { name: "default spread", before: services, asks: app, ..PLAIN },
     Row { name: "hard spread", asks: |pod, _| spread(pod, "DoNotSchedule"), ..PLAIN },
@@ -48,6 +48,7 @@ pub(crate) const ROWS: [Row; 12] = [
     },
     Row { name: "node affinity", asks: |pod, _| node_affinity(pod), ..PLAIN },
     Row { name: "bound volumes", before: bound_volumes, asks: volume, ..PLAIN },
+    Row { name: "devices", before: devices, asks: device, ..PLAIN },
     Row {
         name: "preemption",
         pods: 2_000,
@@ -215,6 +216,52 @@ fn bound_volumes(bench: &Bench) -> Vec<Request> {
 fn volume(pod: &mut Value, number: usize) {
     pod["spec"]["volumes"] =
         json!([{ "name": "data", "persistentVolumeClaim": { "claimName": format!("claim-{number}") } }]);
+}
+
+/// A slice with eight devices for each node, a class, and a claim of one device for each pod.
+fn devices(bench: &Bench) -> Vec<Request> {
+    let group = "/apis/resource.k8s.io/v1";
+    let class = json!({
+        "apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": { "name": "gpu" },
+        "spec": { "selectors": [{ "cel": { "expression": "device.driver == 'gpu.example.com'" } }] },
+    });
+    let device = |number: usize| {
+        json!({
+            "name": format!("gpu-{number}"),
+            "attributes": { "model": { "string": "large" }, "index": { "int": number } },
+            "capacity": { "memory": { "value": "80Gi" } },
+        })
+    };
+    let slice = |at: usize| {
+        let devices: Vec<Value> = (0..8).map(device).collect();
+        json!({
+            "apiVersion": "resource.k8s.io/v1", "kind": "ResourceSlice",
+            "metadata": { "name": format!("node-{at}-gpu") },
+            "spec": {
+                "driver": "gpu.example.com", "nodeName": format!("node-{at}"), "devices": devices,
+                "pool": { "name": format!("node-{at}"), "generation": 1, "resourceSliceCount": 1 },
+            },
+        })
+    };
+    let wanted = "device.attributes['gpu.example.com'].model == 'large'";
+    let claim = |at: usize| {
+        let request = json!({ "deviceClassName": "gpu", "selectors": [{ "cel": { "expression": wanted } }] });
+        json!({
+            "apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim",
+            "metadata": { "name": format!("claim-{at}") },
+            "spec": { "devices": { "requests": [{ "name": "gpu", "exactly": request }] } },
+        })
+    };
+    let claims = format!("{group}/namespaces/{}/resourceclaims", bench.namespace);
+    let class = post(format!("{group}/deviceclasses"), &class);
+    let slices = (0..bench.nodes).map(|at| post(format!("{group}/resourceslices"), &slice(at)));
+    let claims = (0..bench.pods).map(|at| post(&*claims, &claim(at)));
+    std::iter::once(class).chain(slices).chain(claims).collect()
+}
+
+fn device(pod: &mut Value, number: usize) {
+    pod["spec"]["resourceClaims"] =
+        json!([{ "name": "gpu", "resourceClaimName": format!("claim-{number}") }]);
 }
 
 /// Two pods on each node that fill it, and a class for the pods that take their place.

@@ -49,17 +49,19 @@ struct Known {
 /// What is known of a device.
 #[derive(Debug)]
 struct Judged {
+    driver: Symbol,
     /// Kept, so that its address is that of no other device.
     device: Arc<Device>,
-    answers: FxHashMap<u64, Answer>,
+    /// By number of the expression.
+    answers: Vec<(u64, Answer)>,
 }
 
 /// Expressions and verdicts, each of a bounded number.
 #[derive(Debug, Default)]
 pub(super) struct Memo {
     selectors: FxHashMap<Arc<str>, Known>,
-    /// By driver and address.
-    devices: FxHashMap<(Symbol, usize), Judged>,
+    /// By address.
+    devices: FxHashMap<usize, Judged>,
     answers: usize,
     /// How often it was evaluated or found.
     asked: u64,
@@ -101,9 +103,18 @@ impl Memo {
     }
 
     /// What an expression says of a device, if that is known.
-    pub(super) fn answer(&self, number: u64, driver: &Symbol, device: &Arc<Device>) -> Option<Answer> {
-        let judged = self.devices.get(&(driver.clone(), address(device)))?;
-        judged.answers.get(&number).cloned()
+    pub(super) fn answer(
+        &mut self,
+        expression: &Arc<str>,
+        driver: &Symbol,
+        device: &Arc<Device>,
+    ) -> Option<Answer> {
+        self.asked += 1;
+        let known = self.selectors.get_mut(expression)?;
+        known.used = self.asked;
+        let judged = self.devices.get(&address(device)).filter(|judged| judged.driver == *driver)?;
+        let at = judged.answers.binary_search_by_key(&known.number, |(number, _)| *number).ok()?;
+        judged.answers.get(at).map(|(_, answer)| answer.clone())
     }
 
     /// Remembers what an expression says of a device.
@@ -117,9 +128,16 @@ impl Memo {
             self.answers = self.devices.values().map(|judged| judged.answers.len()).sum();
             self.sweep_at = self.devices.len() * 2;
         }
-        let judged = self.devices.entry((driver.clone(), address(device)));
-        let judged =
-            judged.or_insert_with(|| Judged { device: device.clone(), answers: FxHashMap::default() });
-        self.answers += usize::from(judged.answers.insert(number, answer).is_none());
+        let new = || Judged { driver: driver.clone(), device: device.clone(), answers: Vec::new() };
+        let judged = self.devices.entry(address(device)).or_insert_with(new);
+        if judged.driver != *driver {
+            self.answers -= judged.answers.len();
+            *judged = new();
+        }
+        // Another thread may have been as fast.
+        if let Err(at) = judged.answers.binary_search_by_key(&number, |(number, _)| *number) {
+            judged.answers.insert(at, (number, answer));
+            self.answers += 1;
+        }
     }
 }

@@ -71,15 +71,15 @@ impl DeviceSelectors {
 
 impl Selects for DeviceSelectors {
     fn selects(&self, expression: &Arc<str>, device: &DeviceOf<'_>) -> Result<bool, SelectError> {
+        let driver = &device.pool().driver;
+        if let Some(known) = self.with_memo(|memo| memo.answer(expression, driver, device.device)) {
+            return known.into_result();
+        }
         let (number, selector) = self.selector(expression);
         let program = match &*selector {
             Selector::Program(program) => program,
             Selector::Refused(why) => return Err(SelectError::Compile(why.clone())),
         };
-        let driver = &device.pool().driver;
-        if let Some(known) = self.with_memo(|memo| memo.answer(number, driver, device.device)) {
-            return known.into_result();
-        }
         let answer = match convert::device(driver, device.device, self.knows_sharing, self.knows_lists()) {
             Ok(value) => program.answer(value),
             Err(why) => Answer::Failed(why.into()),

@@ -1,6 +1,7 @@
 //! Clusters for tests, written as JSON, and what the allocator says of them.
 
 mod cases;
+mod gather;
 mod limits;
 mod pools;
 mod refusals;

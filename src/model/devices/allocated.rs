@@ -128,6 +128,20 @@ impl PoolUse {
         self.devices.get(name, name)
     }
 
+    /// Adds a result of an allocation to a device, or removes it.
+    fn edit(&mut self, name: &Symbol, key: (Holder, usize), allocation: Option<&Arc<Allocation>>) {
+        let mut device = self.device(name).cloned().unwrap_or_else(|| DeviceUse::new(name.clone()));
+        match allocation {
+            Some(allocation) => drop(device.holds.insert(key, allocation.clone())),
+            None => drop(device.holds.remove(&key)),
+        }
+        device.sum();
+        match device.holds.is_empty() {
+            true => drop(self.devices.remove(name, name)),
+            false => drop(self.devices.put(device)),
+        }
+    }
+
     /// The devices of which something is allocated, by name.
     pub fn devices(&self) -> impl Iterator<Item = &DeviceUse> {
         self.devices.all()
@@ -194,24 +208,14 @@ impl AllocatedDevices {
                 continue;
             }
             let DeviceId { pool: id, name } = result.id();
-            let mut pool = self
-                .pool(&id)
-                .cloned()
-                .unwrap_or_else(|| PoolUse { id: id.clone(), devices: Table::default() });
-            let mut device = pool.device(&name).cloned().unwrap_or_else(|| DeviceUse::new(name.clone()));
-            let key = (holder.clone(), at);
-            match add {
-                true => drop(device.holds.insert(key, allocation.clone())),
-                false => drop(device.holds.remove(&key)),
+            if self.pool(&id).is_none() {
+                self.pools.put(PoolUse { id: id.clone(), devices: Table::default() });
             }
-            device.sum();
-            match device.holds.is_empty() {
-                true => drop(pool.devices.remove(&name, &name)),
-                false => drop(pool.devices.put(device)),
-            }
-            match pool.devices.len() {
-                0 => drop(self.pools.remove(&id.driver, &id.name)),
-                _ => drop(self.pools.put(pool)),
+            // In place: a pool may have many devices.
+            let Some(pool) = self.pools.get_mut(&id.driver, &id.name) else { continue };
+            pool.edit(&name, (holder.clone(), at), add.then_some(allocation));
+            if pool.devices.len() == 0 {
+                self.pools.remove(&id.driver, &id.name);
             }
         }
     }

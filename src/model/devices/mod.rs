@@ -3,6 +3,7 @@
 
 mod allocated;
 mod classes;
+mod newest;
 mod special;
 mod slices;
 mod taint_rules;
@@ -10,6 +11,7 @@ mod taint_rules;
 mod tests;
 
 pub use allocated::{AllocatedDevices, DeviceUse, Holder, PoolUse};
+pub use newest::NewestSlices;
 pub use slices::PoolSlices;
 
 use crate::changes::{Delta, Moves};
@@ -40,6 +42,11 @@ impl DeviceIndex {
         IndexKey(Symbol::new("DynamicResources"))
     }
 
+    /// The slices of a pool of the highest generation.
+    pub fn newest(&self, pool: &PoolId) -> Option<&NewestSlices> {
+        self.slices.pool(pool).map(PoolSlices::newest)
+    }
+
     /// The slices of a pool, by name.
     pub fn pool(&self, pool: &PoolId) -> impl Iterator<Item = &Arc<ResourceSlice>> {
         self.slices.pool(pool).into_iter().flat_map(PoolSlices::slices)
@@ -53,6 +60,12 @@ impl DeviceIndex {
     /// The slices that name this node, by name.
     pub fn slices_of(&self, node: &Symbol) -> impl Iterator<Item = &Arc<ResourceSlice>> {
         self.slices.of_node(node)
+    }
+
+    /// The pools of the slices that name this node, by driver and name, each with those slices of it that name the node:
+    /// of the highest generation among them.
+    pub fn pools_of(&self, node: &Symbol) -> &[NewestSlices] {
+        self.slices.pools_of_node(node)
     }
 
     /// The slices that name no node, by name.

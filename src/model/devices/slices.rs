@@ -1,11 +1,11 @@
 //! Slices by pool and by node.
 
+use super::newest::{Derived, NewestSlices};
 use crate::labels::Labels;
 use crate::objects::ResourceSlice;
 use crate::objects::devices::{Device, PoolId};
 use crate::symbol::Symbol;
 use crate::table::{Placed, Table};
-use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -16,6 +16,7 @@ type ByName = BTreeMap<Symbol, Arc<ResourceSlice>>;
 pub struct PoolSlices {
     id: PoolId,
     slices: ByName,
+    newest: Derived<NewestSlices>,
 }
 
 impl PoolSlices {
@@ -29,9 +30,13 @@ impl PoolSlices {
         self.slices.values()
     }
 
-    /// The highest generation of its slices: drivers have withdrawn the devices of lower ones.
-    fn newest(&self) -> i64 {
-        self.slices.values().map(|slice| slice.generation).max().unwrap_or_default()
+    /// Those of the highest generation: drivers have withdrawn the devices of lower ones.
+    pub(super) fn newest(&self) -> &NewestSlices {
+        self.newest.get(|| NewestSlices::of(self.slices.values()))
+    }
+
+    fn new(id: PoolId) -> Self {
+        Self { id, slices: ByName::new(), newest: Derived::default() }
     }
 }
 
@@ -46,6 +51,22 @@ impl Placed for PoolSlices {
 struct NodeSlices {
     node: Symbol,
     slices: ByName,
+    /// By driver and name of the pool.
+    pools: Derived<Vec<NewestSlices>>,
+}
+
+impl NodeSlices {
+    fn new(node: Symbol) -> Self {
+        Self { node, slices: ByName::new(), pools: Derived::default() }
+    }
+
+    fn pools(&self) -> &[NewestSlices] {
+        self.pools.get(|| {
+            let mut by_pool: BTreeMap<&PoolId, Vec<&Arc<ResourceSlice>>> = BTreeMap::new();
+            self.slices.values().for_each(|slice| by_pool.entry(&slice.pool).or_default().push(slice));
+            by_pool.into_values().map(|slices| NewestSlices::of(slices.into_iter())).collect()
+        })
+    }
 }
 
 impl Placed for NodeSlices {
@@ -83,6 +104,10 @@ impl Slices {
         self.by_node.get(node, node).into_iter().flat_map(|node| node.slices.values())
     }
 
+    pub(super) fn pools_of_node(&self, node: &Symbol) -> &[NewestSlices] {
+        self.by_node.get(node, node).map(NodeSlices::pools).unwrap_or_default()
+    }
+
     pub(super) fn of_no_node(&self) -> impl Iterator<Item = &Arc<ResourceSlice>> {
         self.elsewhere.all()
     }
@@ -91,10 +116,9 @@ impl Slices {
         self.counters.all()
     }
 
-    /// Whether no slice of its pool has a higher generation. `newest` keeps the answers of earlier calls.
-    fn is_newest<'i>(&'i self, slice: &'i ResourceSlice, newest: &mut FxHashMap<&'i PoolId, i64>) -> bool {
-        let of_pool = || self.pool(&slice.pool).map_or(slice.generation, PoolSlices::newest);
-        *newest.entry(&slice.pool).or_insert_with(of_pool) == slice.generation
+    /// Whether no slice of its pool has a higher generation.
+    fn is_newest(&self, slice: &ResourceSlice) -> bool {
+        self.pool(&slice.pool).is_none_or(|pool| pool.newest().generation() == slice.generation)
     }
 
     /// The devices that a node of this name with these labels reaches: slices that name it come first.
@@ -103,11 +127,10 @@ impl Slices {
         node: &Symbol,
         labels: &Labels,
     ) -> Vec<(&Arc<ResourceSlice>, &Arc<Device>)> {
-        let mut newest = FxHashMap::default();
         let mut reached = Vec::new();
         for slice in self.of_node(node).chain(self.of_no_node()) {
             let each = slice.per_device == Some(true);
-            if !each && !slice.nodes.reaches(node, labels) || !self.is_newest(slice, &mut newest) {
+            if !each && !slice.nodes.reaches(node, labels) || !self.is_newest(slice) {
                 continue;
             }
             let devices = slice.devices.iter().filter(|device| !each || device.nodes.reaches(node, labels));
@@ -126,50 +149,50 @@ impl Slices {
     }
 
     fn add(&mut self, slice: Arc<ResourceSlice>) {
-        let name = &slice.metadata.name;
-        let mut pool = self
-            .pool(&slice.pool)
-            .cloned()
-            .unwrap_or_else(|| PoolSlices { id: slice.pool.clone(), slices: ByName::new() });
-        pool.slices.insert(name.clone(), slice.clone());
-        self.pools.put(pool);
-        let node = &slice.nodes.node_name;
+        let (id, name, node) = (&slice.pool, &slice.metadata.name, &slice.nodes.node_name);
+        if self.pool(id).is_none() {
+            self.pools.put(PoolSlices::new(id.clone()));
+        }
+        // In place: a pool may have many slices.
+        if let Some(pool) = self.pools.get_mut(&id.driver, &id.name) {
+            pool.slices.insert(name.clone(), slice.clone());
+            pool.newest = Derived::default();
+        }
         if node.is_empty() {
             self.elsewhere.put(slice);
             return;
         }
-        let mut of_node = self
-            .by_node
-            .get(node, node)
-            .cloned()
-            .unwrap_or_else(|| NodeSlices { node: node.clone(), slices: ByName::new() });
-        of_node.slices.insert(name.clone(), slice.clone());
-        self.by_node.put(of_node);
+        if self.by_node.get(node, node).is_none() {
+            self.by_node.put(NodeSlices::new(node.clone()));
+        }
+        if let Some(of_node) = self.by_node.get_mut(node, node) {
+            of_node.slices.insert(name.clone(), slice.clone());
+            of_node.pools = Derived::default();
+        }
         if !slice.shared_counters.is_empty() {
             self.counters.put(slice);
         }
     }
 
     fn remove(&mut self, slice: &ResourceSlice) {
-        let (pool, name) = (&slice.pool, &slice.metadata.name);
-        if let Some(mut known) = self.pool(pool).cloned() {
-            known.slices.remove(name);
-            match known.slices.is_empty() {
-                true => drop(self.pools.remove(&pool.driver, &pool.name)),
-                false => drop(self.pools.put(known)),
+        let (id, name, node) = (&slice.pool, &slice.metadata.name, &slice.nodes.node_name);
+        if let Some(pool) = self.pools.get_mut(&id.driver, &id.name) {
+            pool.slices.remove(name);
+            pool.newest = Derived::default();
+            if pool.slices.is_empty() {
+                self.pools.remove(&id.driver, &id.name);
             }
         }
         if !slice.shared_counters.is_empty() {
             self.counters.remove(&slice.metadata.namespace, name);
         }
-        let node = &slice.nodes.node_name;
         if node.is_empty() {
             self.elsewhere.remove(&slice.metadata.namespace, name);
-        } else if let Some(mut known) = self.by_node.get(node, node).cloned() {
-            known.slices.remove(name);
-            match known.slices.is_empty() {
-                true => drop(self.by_node.remove(node, node)),
-                false => drop(self.by_node.put(known)),
+        } else if let Some(of_node) = self.by_node.get_mut(node, node) {
+            of_node.slices.remove(name);
+            of_node.pools = Derived::default();
+            if of_node.slices.is_empty() {
+                self.by_node.remove(node, node);
             }
         }
     }

@@ -89,10 +89,7 @@ impl Search<'_> {
         }
         let (plugin, now) = (self.plugin, self.now);
         let unavailable = self.state.claims.iter().any(|of| plugin.is_unavailable(&of.claim, &node, now));
-        let allocations = match &self.allocator {
-            Some(allocator) => Some(self.allocate(allocator, &node, requests.as_ref())?),
-            None => None,
-        };
+        let allocations = self.allocate(&node, requests.as_ref())?;
         if unavailable {
             return Err(Status::unresolvable(NOT_AVAILABLE));
         }
@@ -101,26 +98,27 @@ impl Search<'_> {
 
     /// The claims to allocate, with the requests that the one for extended resources has on the node.
     pub(super) fn claims(&self, requests: Option<&Requests>) -> Vec<Cow<'_, ResourceClaim>> {
-        let claims = self.state.to_allocate().map(|of| match requests {
-            Some(requests) if of.special => Cow::Owned(extended::with_requests(&of.claim, requests)),
-            _ => Cow::Borrowed(&*of.claim),
-        });
-        claims.collect()
+        claims(&self.state, requests)
     }
 
+    /// What the claims to allocate get on the node; `None`: there are none.
     fn allocate(
-        &self,
-        allocator: &Allocator,
+        &mut self,
         node: &NodeInfo,
         requests: Option<&Requests>,
-    ) -> Result<Vec<Allocation>, Status> {
-        let claims = self.claims(requests);
+    ) -> Result<Option<Vec<Allocation>>, Status> {
+        let Some(allocator) = &mut self.allocator else { return Ok(None) };
+        if self.state.special().is_some() {
+            // What it requests depends on the node.
+            allocator.other_claims();
+        }
+        let claims = claims(&self.state, requests);
         let claims: Vec<&ResourceClaim> = claims.iter().map(|claim| &**claim).collect();
         let limit = match self.plugin.gates.filter_timeout {
             true => self.plugin.args.filter_timeout,
             false => Duration::ZERO,
         };
-        allocator.allocate(node.node(), &claims, limit).map_err(|why| match why {
+        allocator.allocate(node.node(), &claims, limit).map(Some).map_err(|why| match why {
             NotAllocated::NoSolution => Status::unresolvable("cannot allocate all claims"),
             NotAllocated::InvalidPools => Status::unresolvable("invalid resource pools were encountered"),
             NotAllocated::TimedOut => {
@@ -129,6 +127,14 @@ impl Search<'_> {
             NotAllocated::Error(text) => Status::error(text),
         })
     }
+}
+
+fn claims<'s>(state: &'s State, requests: Option<&Requests>) -> Vec<Cow<'s, ResourceClaim>> {
+    let claims = state.to_allocate().map(|of| match requests {
+        Some(requests) if of.special => Cow::Owned(extended::with_requests(&of.claim, requests)),
+        _ => Cow::Borrowed(&*of.claim),
+    });
+    claims.collect()
 }
 
 impl Filter for DynamicResources {
