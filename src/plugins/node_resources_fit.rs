@@ -15,8 +15,9 @@ use bayplan_framework::{
     Violation,
 };
 use bayplan_model::{
-    CLASS_RESOURCE, DeviceClass, DeviceIndex, Index, IndexKey, Kinds, Node, NodeId, NodeInfo, NodeSet, PodInfo, Resource,
-    Snapshot, Symbol, amount_beside, bits, block, blocks_mut, is_extended, key_problem, pack, rounded_down,
+    CLASS_RESOURCE, DeviceClass, DeviceIndex, Index, IndexKey, Kinds, Node, NodeId, NodeInfo, NodeSet,
+    PodInfo, Resource, Snapshot, Symbol, amount_beside, bits, block, blocks_mut, is_extended, key_problem,
+    pack, rounded_down,
 };
 use std::sync::Arc;
 
