@@ -43,7 +43,6 @@ var refused = []struct{ gate, version string }{
 	{"DRAWorkloadResourceClaims", ""},
 	{"GenericWorkload", ""},
 	{"GangScheduling", "1.36"},
-	{"DRADeviceTaintRules", "1.36"},
 	{"DRADerivedAttributes", "1.37"},
 	{"DRADeviceCompatibilityGroups", "1.37"},
 	{"DRAOptionalNodeOperations", "1.37"},
