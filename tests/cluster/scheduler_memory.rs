@@ -213,7 +213,7 @@ fn a_cache_whose_watches_hang_is_found() {
     let ours = SchedulerProcess::start(plane, &setup);
     let client = ApiClient::new(plane);
     let path = format!("/api/v1/namespaces/{namespace}/pods");
-    client.all(2, ["runs", "ends"].map(|name| post(&*path, &pod(name))).into_iter());
+    client.all(2, ["runs", "ends"].map(|name| post(&*path, &pod(name))));
     wait_until("both are placed", SOON, || placed(plane, &namespace).len() == 2);
 
     let folder = Folder::new("stale");

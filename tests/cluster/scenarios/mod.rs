@@ -33,9 +33,13 @@ fn expected(group: &Group, name: &str) -> Recorded {
     for scenario in &group.scenarios {
         for difference in &scenario.differs {
             let look = all.get_mut(&scenario.name).and_then(|steps| steps.get_mut(difference.step - 1));
-            let place = look.and_then(|look| look.pointer_mut(&difference.at));
-            *place.unwrap_or_else(|| panic!("{}: {} is not recorded", scenario.name, difference.at)) =
-                said(&difference.is);
+            let parent = difference
+                .at
+                .rsplit_once('/')
+                .and_then(|(parent, field)| Some((look?.pointer_mut(parent)?, field)));
+            let (parent, field) =
+                parent.unwrap_or_else(|| panic!("{}: {} is not recorded", scenario.name, difference.at));
+            parent[field] = said(&difference.is);
         }
     }
     all
