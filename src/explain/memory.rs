@@ -4,8 +4,10 @@
 //! newer than all that were listed, does not differ: it changed in between. One of which it has an older version does.
 
 use bayplan_dry_run::World;
-use bayplan_model::{Kind, Object, ObjectKey, PodInfo, Symbol, VersionRows};
-use bayplan_scheduler::memory::{KnownObject, Memory, Place, key_of, known_namespace, known_node, known_pod};
+use bayplan_model::{Kind, Object, PodInfo, Symbol, VersionRows};
+use bayplan_scheduler::memory::{
+    KnownObject, Memory, Place, key_of, known_namespace, known_node, known_object, known_pod,
+};
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -232,31 +234,33 @@ impl Compared<'_> {
     }
 
     fn others(&self, found: &mut BTreeSet<Difference>) {
-        let mut listed: FxHashMap<(&str, String), String> = FxHashMap::default();
-        let mut newest: FxHashMap<&str, u64> = FxHashMap::default();
+        let mut listed: FxHashMap<(String, String), KnownObject> = FxHashMap::default();
+        let mut newest: FxHashMap<String, u64> = FxHashMap::default();
         for object in &self.world.objects {
             let Object::Other(of) = object else { continue };
-            let ObjectKey { kind, namespace, name, .. } = object.key();
-            let Some(row) = kind.row().filter(|_| self.kinds.contains(&kind)) else { continue };
-            if let Some(version) = number(of.version()) {
-                let most = newest.entry(row.name).or_default();
+            let watched = self.kinds.contains(&of.kind());
+            let Some(of) = watched.then(|| known_object(&**of)).flatten() else { continue };
+            if let Some(version) = number(&of.version) {
+                let most = newest.entry(of.kind.clone()).or_default();
                 *most = version.max(*most);
             }
-            let full = if namespace.is_empty() { name.to_string() } else { format!("{namespace}/{name}") };
-            listed.insert((row.name, full), of.metadata().uid.to_string());
+            listed.insert((of.kind.clone(), of.object.clone()), of);
         }
         // Namespaces are compared by their labels, too.
         let others = self.kinds.iter().filter(|kind| **kind != Kind::Namespace);
         let names: FxHashSet<&str> = others.filter_map(|kind| Some(kind.row()?.name)).collect();
         let mut known = FxHashSet::default();
         for of in self.memory.others.iter().filter(|of| names.contains(of.kind.as_str())) {
-            let key = (of.kind.as_str(), of.object.clone());
+            let key = (of.kind.clone(), of.object.clone());
             match listed.get(&key) {
-                Some(uid) if *uid != of.uid && !uid.is_empty() && !of.uid.is_empty() => {
-                    found.insert(difference(&of.kind, &of.object, "it is another object of this name"));
+                Some(theirs) => {
+                    let known = !theirs.uid.is_empty() && !of.uid.is_empty();
+                    let another = known && theirs.uid != of.uid;
+                    let another = another.then(|| "it is another object of this name".to_owned());
+                    let what = self.changed(of, theirs, another);
+                    found.extend(what.map(|what| difference(&of.kind, &of.object, what)));
                 }
-                Some(_) => {}
-                None if is_later(&of.version, newest.get(of.kind.as_str()).copied()) => {}
+                None if is_later(&of.version, newest.get(&of.kind).copied()) => {}
                 None => drop(found.insert(difference(&of.kind, &of.object, GONE))),
             }
             known.insert(key);
@@ -302,12 +306,18 @@ mod tests {
             let object: pod::Pod = serde_json::from_value(object).unwrap();
             Object::Pod(Arc::new(PodInfo::from_object(&object).unwrap()))
         };
+        let claim = json!({
+            "metadata": {"name": "gpu", "namespace": "x", "uid": "gpu", "resourceVersion": "14"},
+            "spec": {"devices": {"requests": [{"name": "one", "exactly": {"deviceClassName": "gpu"}}]}},
+        });
+        let claim = (Kind::ResourceClaim.row().unwrap().from_value)(Arc::new(claim)).unwrap();
         [
             node("n1", "10", "a"),
             node("n2", "20", "b"),
             pod("runs", "11", Some("n1")),
             pod("waits", "12", None),
             pod("assumed", "13", Some("n2")),
+            claim,
         ]
         .into_iter()
         .collect()
@@ -323,6 +333,7 @@ mod tests {
                     let node = pod.node_name.as_ref().map(ToString::to_string);
                     memory.pods.push(KnownObject { node, ..known_pod(pod) });
                 }
+                Object::Other(of) => memory.others.extend(known_object(&**of)),
                 _ => {}
             }
         }
@@ -345,7 +356,7 @@ mod tests {
             world,
             rows: VersionRows::default(),
             program: "",
-            kinds: &[],
+            kinds: &[Kind::ResourceClaim],
             ours: &|_| true,
         };
         differences(&of).into_iter().map(|of| format!("{} {}: {}", of.of, of.object, of.what)).collect()
@@ -406,6 +417,14 @@ mod tests {
         assert_eq!(assumption, ["assumption x/ghost: on n1: the scheduler itself knows no such pod"]);
         let lost = after(&|memory| memory.queue.clear());
         assert_eq!(lost, ["queue x/waits: it waits for a node, and is in no queue"]);
+        let claim = after(&|memory| {
+            memory.others[0].fields.insert("contents".into(), "#0".into());
+            memory.others[0].version = "3".into();
+        });
+        let both = "(it has version 3, and the API server 14)";
+        assert_eq!(claim, [format!("ResourceClaim x/gpu: its contents differ {both}")]);
+        let another = after(&|memory| memory.others[0].uid = "other".into());
+        assert_eq!(another, ["ResourceClaim x/gpu: it is another object of this name"]);
         let sums = after(&|memory| memory.faults.push("node n1: its sum is wrong".into()));
         assert_eq!(sums, ["cache : node n1: its sum is wrong"]);
     }

@@ -10,7 +10,7 @@ use crate::config;
 use crate::diag::{Diagnostic, Look, SourceMap, draw, json};
 use crate::dry_run::anonymous::{Named, Names};
 use crate::dry_run::items::Item;
-use crate::dry_run::{self, Options, cases, load};
+use crate::dry_run::{self, Options, World, cases, load};
 use crate::explain::memory::{Compared, differences};
 use crate::framework::{Instances, Profile};
 use crate::lang::analysis::cost::Size;
@@ -42,6 +42,7 @@ pub const TARGETS: &[Target] = &[
     ("load", load_text),
     ("cluster", cluster),
     ("snapshot", snapshot),
+    ("devices", devices),
     ("configuration", configuration),
     ("batch", batch),
     ("cel", cel_text),
@@ -295,10 +296,7 @@ fn snapshot(data: &[u8]) {
         });
         assert!(found.iter().all(|of| !of.what.is_empty()));
         // The queue of a hostile file is taken over, and the run ends.
-        let options = Options { longest: Duration::from_seconds(1), ..Options::default() };
-        let profile = Profile::new("default-scheduler").build(&registry(), &mut Instances::default());
-        let frameworks = vec![Arc::new(profile.expect("the default profile"))];
-        let _ = dry_run::run(&loaded.world, Arc::new(Profiles { frameworks, revision: 1 }), &options);
+        decided(&loaded.world);
     }
     let mut named = Named::default();
     saved.policies.iter().for_each(|text| named.text(&text.text));
@@ -313,6 +311,24 @@ fn snapshot(data: &[u8]) {
             assert_eq!(row.kept(kept.clone(), &Projection::default()), kept);
         }
     }
+}
+
+/// Decides the pods of a world with the default profile, for a second of its time.
+fn decided(world: &World) {
+    let options = Options { longest: Duration::from_seconds(1), ..Options::default() };
+    let profile = Profile::new("default-scheduler").build(&registry(), &mut Instances::default());
+    let frameworks = vec![Arc::new(profile.expect("the default profile"))];
+    let _ = dry_run::run(world, Arc::new(Profiles { frameworks, revision: 1 }), &options);
+}
+
+/// A file with devices, claims and pods that name them: whatever their objects say, decisions end.
+fn devices(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    let mut sources = SourceMap::new();
+    let id = sources.add("fuzz.json", text);
+    let loaded = load::load(&mut sources, &[id]);
+    said_well(&sources, &loaded.diagnostics);
+    with_stack(|| decided(&loaded.world));
 }
 
 /// A configuration of the scheduler.

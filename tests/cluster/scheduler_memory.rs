@@ -3,7 +3,7 @@
 
 use crate::api_load::{ApiClient, delete, post};
 use crate::scheduler_process::{SchedulerProcess, Setup};
-use crate::support::{ControlPlane, binaries::kubernetes, daemon::Folder, objects, wait_until};
+use crate::support::{ControlPlane, Proxy, binaries::kubernetes, daemon::Folder, objects, wait_until};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -187,6 +187,86 @@ fn a_replay_of_the_memory_after_churn_decides_as_the_scheduler_does() {
     let told = bayplan(&["explain", "--cluster", text(&broken), "-o", "json"]);
     let said: Value = serde_json::from_str(&told.out).unwrap();
     assert_eq!(said["memory"]["differences"].as_array().unwrap().len(), 4);
+}
+
+#[test]
+fn a_cache_whose_watches_hang_is_found() {
+    let plane = ControlPlane::shared();
+    let namespace = plane.create_namespace("stale");
+    plane.create_nodes("stale", 3, &[("cpu", "8"), ("memory", "8Gi"), ("pods", "20")]);
+    let pod = |name: &str| objects::pod(&namespace, name, &namespace, &[("cpu", "100m")]);
+    let class = |name: &str, provisioner: &str| {
+        json!({
+            "apiVersion": "storage.k8s.io/v1", "kind": "StorageClass",
+            "metadata": {"name": format!("{namespace}-{name}")}, "provisioner": provisioner,
+        })
+    };
+    plane.apply(&class("stays", "example.com/one").to_string());
+    plane.apply(&class("goes", "example.com/one").to_string());
+    let proxy = Proxy::start(plane.port());
+    // Only what fills the cache goes through the proxy.
+    let admin = plane.kubeconfig();
+    let setup = Setup::new(&namespace).guarded().kubeconfig(plane.kubeconfig_through(&proxy, "admin"));
+    let setup = ["authentication", "authorization"]
+        .iter()
+        .fold(setup, |setup, of| setup.flag(format!("--{of}-kubeconfig={}", admin.display())));
+    let ours = SchedulerProcess::start(plane, &setup);
+    let client = ApiClient::new(plane);
+    let path = format!("/api/v1/namespaces/{namespace}/pods");
+    client.all(2, ["runs", "ends"].map(|name| post(&*path, &pod(name))).into_iter());
+    wait_until("both are placed", SOON, || placed(plane, &namespace).len() == 2);
+
+    let folder = Folder::new("stale");
+    let file = folder.join("all.json");
+    let url = ours.url();
+    let version = format!("--kubernetes={}", kubernetes());
+    let differences = || -> BTreeMap<String, String> {
+        let insecure = "--scheduler-insecure-skip-tls-verify";
+        let of = ["--scheduler", &url, "--kubeconfig", text(&admin), "--policy-namespaces="];
+        let told = bayplan(&[&["snapshot", "-o", text(&file), insecure, &version], &of[..]].concat());
+        assert_eq!(told.status, 0, "{}", told.err);
+        let told = bayplan(&["explain", "--cluster", text(&file), "-o", "json"]);
+        let said: Value = serde_json::from_str(&told.out).unwrap();
+        let all = said["memory"]["differences"].as_array().unwrap();
+        let field = |of: &Value, name: &str| of[name].as_str().unwrap().to_owned();
+        let own = all.iter().filter(|of| field(of, "object").contains("stale"));
+        own.map(|of| (field(of, "object"), field(of, "what"))).collect()
+    };
+    assert_eq!(differences(), BTreeMap::new());
+
+    proxy.hang(true);
+    plane.kubectl_ok(["label", "node", "stale-0", "disk=ssd"]);
+    plane.kubectl_ok(["delete", "node", "stale-1"]);
+    plane.create_nodes("stale-late", 1, &[("cpu", "8"), ("memory", "8Gi"), ("pods", "20")]);
+    client.call(delete(format!("{path}/ends"), Some(0))).unwrap();
+    client.call(post(&*path, &pod("new"))).unwrap();
+    for (name, provisioner) in [("stays", "example.com/two"), ("new", "example.com/one")] {
+        let object = class(name, provisioner).to_string();
+        plane.kubectl_ok(["delete", "storageclass", &format!("{namespace}-{name}"), "--ignore-not-found"]);
+        plane.apply(&object);
+    }
+    plane.kubectl_ok(["delete", "storageclass", &format!("{namespace}-goes")]);
+    let found = differences();
+    let parts = [
+        ("stale-0".to_owned(), "disk=ssd"),
+        ("stale-1".to_owned(), "the API server has no such object"),
+        ("stale-late-0".to_owned(), "the scheduler does not know it"),
+        (format!("{namespace}/ends"), "the API server has no such object"),
+        (format!("{namespace}/new"), "the scheduler does not know it"),
+        (
+            format!("{namespace}-stays"),
+            "it is another object of this name; its contents differ (it has version",
+        ),
+        (format!("{namespace}-goes"), "the API server has no such object"),
+        (format!("{namespace}-new"), "the scheduler does not know it"),
+    ];
+    for (object, part) in &parts {
+        assert!(found.get(object).is_some_and(|what| what.contains(part)), "{object}: {part}: {found:#?}");
+    }
+    assert_eq!(found.len(), parts.len(), "{found:#?}");
+
+    proxy.hang(false);
+    wait_until("the cache is right again", SOON, || differences().is_empty());
 }
 
 #[test]

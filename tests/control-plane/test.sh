@@ -8,10 +8,12 @@ set -eu
 
 cd "$(dirname -- "$0")/../.."
 
+# `--workspace` as for the other tests: without it features differ, and every crate is compiled again.
+
 # The number of tests that run without `--ignored`, of those that the arguments select.
 count() {
-    all=$(cargo test --quiet --test cluster -- --list "$@" | grep -c ': test$' || true)
-    ignored=$(cargo test --quiet --test cluster -- --list --ignored "$@" | grep -c ': test$' || true)
+    all=$(cargo test --quiet --workspace --test cluster -- --list "$@" | grep -c ': test$' || true)
+    ignored=$(cargo test --quiet --workspace --test cluster -- --list --ignored "$@" | grep -c ': test$' || true)
     echo $((all - ignored))
 }
 
@@ -38,7 +40,7 @@ versioned='control_plane_checks::the_client tutorial:: upstream_metrics:: manife
     scenarios::configurations scenarios::filters scenarios::preemption'
 
 if [ -x "$folder/kube-scheduler" ]; then
-    cargo test --test cluster -- "$@"
+    cargo test --workspace --test cluster -- "$@"
     [ $# -eq 0 ] && [ -z "${KUBERNETES-}${KUBEBUILDER_ASSETS-}" ] || exit 0
     echo
     echo 'Again with Kubernetes 1.36:'
@@ -50,9 +52,9 @@ if [ -x "$folder/kube-scheduler" ]; then
         exit 0
     }
     # shellcheck disable=SC2086 # a list of words
-    exec cargo test --test cluster -- $versioned
+    exec cargo test --workspace --test cluster -- $versioned
 fi
-cargo test --test cluster -- --skip kube_scheduler "$@"
+cargo test --workspace --test cluster -- --skip kube_scheduler "$@"
 echo
 echo "NOT RUN: $(count kube_scheduler) cluster tests, because \`$folder\` has no kube-scheduler."
 if in_ci; then exit 1; fi

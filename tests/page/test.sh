@@ -41,7 +41,8 @@ case $status in
     *) exit "$status" ;;
 esac
 if [ -z "${BAYPLAN_BINARY-}" ]; then
-    cargo build --quiet
+    # With the features of the other tests, which compiled it already.
+    cargo test --quiet --workspace --test tests --no-run
     BAYPLAN_BINARY=${CARGO_TARGET_DIR:-target}/debug/bayplan
 fi
 BAYPLAN_BINARY=$(realpath "$BAYPLAN_BINARY")

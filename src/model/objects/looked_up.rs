@@ -170,6 +170,10 @@ impl ApiObject for LookedUp {
         old.as_any().downcast_ref::<Self>().is_none_or(|old| self != old)
     }
 
+    fn contents(&self) -> String {
+        self.fields.to_string()
+    }
+
     fn at_version(&self, version: Box<str>) -> Arc<dyn ApiObject> {
         let mut copy = self.clone();
         copy.metadata.version = version;

@@ -6,7 +6,7 @@ use super::metadata::ObjectMeta;
 use super::{Object, ObjectError, ObjectKey};
 use serde::de::DeserializeOwned;
 use std::any::Any;
-use std::fmt::Debug;
+use std::fmt::{self, Debug, Formatter};
 use std::sync::Arc;
 
 /// A kind of object with a row of its own in [`KINDS`](super::KINDS): a struct with the fields that are read.
@@ -29,12 +29,19 @@ pub trait Typed: Any + Send + Sync + Debug + PartialEq + Sized {
 
 /// A field that neither plugin nor rule reads, only the controllers of an API server in memory: two versions of an object
 /// that differ in nothing else are equal.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Default)]
 pub struct Unread<T>(pub T);
 
 impl<T> PartialEq for Unread<T> {
     fn eq(&self, _: &Self) -> bool {
         true
+    }
+}
+
+/// Equal objects have equal texts.
+impl<T> Debug for Unread<T> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str("_")
     }
 }
 
@@ -78,6 +85,8 @@ pub trait ApiObject: Any + Send + Sync + Debug {
     fn shared(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;
     /// Whether it differs from `old`, another version of it, in something that a plugin or rule reads.
     fn differs(&self, old: &dyn ApiObject) -> bool;
+    /// All that is read of it but for its metadata, as a text: objects whose texts differ differ.
+    fn contents(&self) -> String;
     /// A copy of this version, as a server that keeps objects in memory writes it.
     fn at_version(&self, version: Box<str>) -> Arc<dyn ApiObject>;
 }
@@ -101,6 +110,12 @@ impl<T: Typed + Clone> ApiObject for T {
 
     fn differs(&self, old: &dyn ApiObject) -> bool {
         downcast::<T>(old).is_none_or(|old| self != old)
+    }
+
+    fn contents(&self) -> String {
+        let mut copy = self.clone();
+        *copy.metadata_mut() = ObjectMeta::default();
+        format!("{copy:?}")
     }
 
     fn at_version(&self, version: Box<str>) -> Arc<dyn ApiObject> {

@@ -4,7 +4,7 @@
 use super::known::amounts;
 use super::{
     AssumedPod, Certainty, Instant, KnownObject, MarkLeft, Memory, NominatedPod, OpenEviction, QueueEntry,
-    known_namespace, known_node, known_pod,
+    known_namespace, known_node, known_object, known_pod,
 };
 use crate::cache::PodState;
 use crate::queue::{Copied, Queued};
@@ -192,17 +192,7 @@ impl MemoryCopy {
     fn others(&self) -> Vec<KnownObject> {
         let mut all: Vec<KnownObject> = self.snapshot.namespaces().map(|of| known_namespace(of)).collect();
         for (kind, _) in self.snapshot.object_counts() {
-            let Some(row) = kind.row() else { continue };
-            all.extend(self.snapshot.any_objects_seen(kind).map(|object| {
-                let of = object.metadata();
-                KnownObject {
-                    kind: row.name.to_owned(),
-                    object: joined(&of.namespace, &of.name),
-                    uid: of.uid.to_string(),
-                    version: object.version().to_owned(),
-                    ..KnownObject::default()
-                }
-            }));
+            all.extend(self.snapshot.any_objects_seen(&kind).filter_map(|object| known_object(&**object)));
         }
         all.sort_by(|one, other| (&one.kind, &one.object).cmp(&(&other.kind, &other.object)));
         all
@@ -238,6 +228,6 @@ impl MemoryCopy {
 }
 
 /// `namespace/name`, or the name.
-fn joined(namespace: &Symbol, name: &Symbol) -> String {
+pub(super) fn joined(namespace: &Symbol, name: &Symbol) -> String {
     if namespace.is_empty() { name.to_string() } else { format!("{namespace}/{name}") }
 }

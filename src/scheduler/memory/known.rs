@@ -1,7 +1,8 @@
 //! [`KnownObject`]: an object as a cache has it, as far as it is compared with the API server's.
 
+use super::copy::joined;
 use crate::fnv::fnv;
-use bayplan_model::{Labels, Namespace, Node, PodInfo, Resource};
+use bayplan_model::{ApiObject, Labels, Namespace, Node, PodInfo, Resource};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -85,6 +86,23 @@ pub fn known_namespace(namespace: &Namespace) -> KnownObject {
         fields: kept([("labels", labels(&namespace.labels))]),
         ..KnownObject::default()
     }
+}
+
+/// An object of another kind; `None` for kinds without a row, which policies look up. Of its metadata only what policies
+/// read is kept, so that labels are not compared.
+pub fn known_object(object: &dyn ApiObject) -> Option<KnownObject> {
+    let kind = object.kind();
+    let metadata = object.metadata();
+    let terminating = if metadata.deleted.is_some() { "true".to_owned() } else { String::new() };
+    let fields = [("contents", digest(&object.contents())), ("terminating", terminating)];
+    Some(KnownObject {
+        kind: kind.row()?.name.to_owned(),
+        object: joined(&metadata.namespace, &metadata.name),
+        uid: metadata.uid.to_string(),
+        version: object.version().to_owned(),
+        fields: kept(fields),
+        ..KnownObject::default()
+    })
 }
 
 fn kept<const N: usize>(fields: [(&str, String); N]) -> BTreeMap<String, String> {

@@ -9,7 +9,7 @@ mod known;
 mod recall;
 
 pub use copy::MemoryCopy;
-pub use known::{KnownObject, known_namespace, known_node, known_pod};
+pub use known::{KnownObject, known_namespace, known_node, known_object, known_pod};
 
 use super::queue::QueuePlace;
 use bayplan_model::{PodKey, Symbol, Time};
