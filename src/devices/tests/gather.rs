@@ -275,6 +275,6 @@ fn what_was_learned_costs_as_many_steps() {
             assert!(said.iter().all(|of| of.is_ok() == said[0].is_ok()));
             steps.push(said[0].is_ok());
         }
-        assert_eq!(steps, [true, false, true, true], "{version}: 0 is no limit");
+        assert_eq!(steps, [true, false, true, true], "{version}: 0 does not limit");
     }
 }
