@@ -192,7 +192,7 @@ impl MemoryCopy {
     fn others(&self) -> Vec<KnownObject> {
         let mut all: Vec<KnownObject> = self.snapshot.namespaces().map(|of| known_namespace(of)).collect();
         for (kind, _) in self.snapshot.object_counts() {
-            all.extend(self.snapshot.any_objects_seen(&kind).filter_map(|object| known_object(&**object)));
+            all.extend(self.snapshot.any_objects_seen(kind).filter_map(|object| known_object(&**object)));
         }
         all.sort_by(|one, other| (&one.kind, &one.object).cmp(&(&other.kind, &other.object)));
         all
