@@ -77,7 +77,7 @@ impl Scheduler {
         }
     }
 
-    /// The API server lacks a kind: pods that a gate holds for want of its objects are asked again.
+    /// The API server lacks a kind: the gates of pods that wait for its objects are evaluated again.
     pub(super) fn not_served(&mut self, kind: &Kind, now: Time) {
         self.cache.snapshot.set_served(kind, false);
         for pod in self.queue.all() {

@@ -238,6 +238,10 @@ fn expected(decision: &Value, claims: &BTreeMap<String, Value>) -> Vec<Write> {
             let allocation = body.pointer_mut("/status/allocation").and_then(Value::as_object_mut);
             allocation.map(|allocation| allocation.remove("allocationTimestamp"));
         }
+        // Go's empty list.
+        if let Some(requests) = body.pointer_mut("/spec/devices/requests").filter(|of| of.is_null()) {
+            *requests = json!([]);
+        }
         if path.is_some()
             && let Some(metadata) = body["metadata"].as_object_mut()
         {

@@ -11,14 +11,12 @@ pub(super) fn text(expression: &str, said: &[Diagnostic]) -> String {
     for (at, mistake) in said.iter().enumerate() {
         let range = mistake.span.range();
         let before = expression.get(..range.start).unwrap_or_default().trim_end();
-        let after = expression.get(range.end..).unwrap_or_default();
-        let (message, place) = message(&mistake.message, before, after.trim_start());
+        let (message, place) = message(&mistake.message, before);
         let wrong = expression.get(range.clone()).unwrap_or_default();
         let start = match place {
             Place::Start => range.start,
             Place::End => range.end,
-            Place::Before(length) => before.len().saturating_sub(length),
-            Place::After => range.end + (after.len() - after.trim_start().len()),
+            Place::Before => before.len().saturating_sub(1),
             Place::Dot => range.start.saturating_sub(1),
             Place::Top => range.start + top(wrong),
         };
@@ -46,10 +44,8 @@ enum Place {
     Start,
     /// Behind it.
     End,
-    /// At the operator of this length before it.
-    Before(usize),
-    /// At the operator after it.
-    After,
+    /// At the sign before it.
+    Before,
     /// At the dot before it.
     Dot,
     /// At the operator, dot, bracket or parenthesis that makes it.
@@ -136,25 +132,17 @@ fn top(text: &str) -> usize {
     }
 }
 
-/// A type as cel-go writes it by itself: as a parameter of another type `any` has its long name.
-fn alone(ty: &str) -> &str {
-    if ty == "google.protobuf.Any" { "any" } else { ty }
-}
-
 fn no_overload(name: &str, applied: &str) -> String {
     format!("found no matching overload for '{name}' applied to '{applied}'")
 }
 
-/// What is said of a condition that is not true or false: it is an operand of the operator before or after it.
-fn condition(ty: &str, before: &str, after: &str) -> Option<(String, Place)> {
+/// The mistake of a condition that is not true or false.
+fn condition(ty: &str, before: &str) -> (String, Place) {
     if before.ends_with('!') {
-        return Some((no_overload("!_", &format!("({ty})")), Place::Before(1)));
+        return (no_overload("!_", &format!("({ty})")), Place::Before);
     }
-    if let Some(operator) = ["&&", "||"].into_iter().find(|operator| before.ends_with(operator)) {
-        return Some((no_overload(&format!("_{operator}_"), &format!("(bool, {ty})")), Place::Before(2)));
-    }
-    let operator = ["&&", "||"].into_iter().find(|operator| after.starts_with(operator))?;
-    Some((no_overload(&format!("_{operator}_"), &format!("({ty}, bool)")), Place::After))
+    let ty = if ty == "null_type" { "null" } else { ty };
+    (format!("expected type 'bool' but found '{ty}'"), Place::Top)
 }
 
 /// What a verb of a format takes.
@@ -176,9 +164,11 @@ fn taken_by(verb: &str) -> Option<&'static str> {
     })
 }
 
-/// The message of cel-go, and its place. `before` and `after` are the text around what is wrong.
-fn message(ours: &str, before: &str, after: &str) -> (String, Place) {
-    let quoted: Vec<&str> = ours.split('`').skip(1).step_by(2).map(alone).collect();
+/// The message of cel-go, and its place. `before` is the text before what is wrong.
+fn message(ours: &str, before: &str) -> (String, Place) {
+    // In mistakes cel-go has the short name of this type.
+    let short = ours.replace("google.protobuf.Any", "any");
+    let quoted: Vec<&str> = short.split('`').skip(1).step_by(2).collect();
     let last = quoted.last().copied().unwrap_or_default();
     match &quoted[..] {
         [name, ..] if ours.starts_with("nothing is called `") => {
@@ -199,11 +189,9 @@ fn message(ours: &str, before: &str, after: &str) -> (String, Place) {
             (no_overload("_?_:_", &format!("(bool, {a}, {b})")), Place::Top)
         }
         ["-", ty] if ours.starts_with("`-` wants a number") => {
-            (no_overload("-_", &format!("({ty})")), Place::Before(1))
+            (no_overload("-_", &format!("({ty})")), Place::Before)
         }
-        [ty] if ours.starts_with("a condition is true or false, this is `") => {
-            condition(ty, before, after).unwrap_or_else(|| (ours.to_owned(), Place::Start))
-        }
+        [ty] if ours.starts_with("a condition is true or false, this is `") => condition(ty, before),
         ["cel.bind"] if ours.starts_with("`cel.bind` declares a variable here") => {
             ("cel.bind() variable names must be simple identifiers".to_owned(), Place::Top)
         }

@@ -42,6 +42,7 @@ fn outcome(expression: &str, line: &Json, selectors: &DeviceSelectors) -> Outcom
     let here = selectors.selects(&expression, &of);
     assert_eq!(selectors.selects(&expression, &of), here, "what is remembered: {expression}");
     match (&here, line.get("compileError"), line["matches"].as_bool()) {
+        // Not all mistakes are found in the order of cel-go: `BAYPLAN_CEL_TEXTS` prints what is said otherwise.
         (Err(SelectError::Compile(why)), Some(there), _) => {
             if std::env::var_os("BAYPLAN_CEL_TEXTS").is_some() && there != why.as_str() {
                 println!("{expression}\n  ours {why:?}\n  upstream {there}");
