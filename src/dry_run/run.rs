@@ -476,7 +476,9 @@ impl<'w> Run<'w> {
     fn with_claims(&self, pod: &Arc<PodInfo>) -> Arc<PodInfo> {
         let known = self.server.pod(&pod.namespace, &pod.name).filter(|known| known.key == pod.key);
         match known.filter(|known| known.constraints != pod.constraints) {
-            Some(known) => Arc::new(PodInfo { constraints: known.constraints.clone(), ..PodInfo::clone(pod) }),
+            Some(known) => {
+                Arc::new(PodInfo { constraints: known.constraints.clone(), ..PodInfo::clone(pod) })
+            }
             None => pod.clone(),
         }
     }

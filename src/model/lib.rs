@@ -58,8 +58,8 @@ pub use changes::{
 pub use columns::{Columns, DomainColumn, KeptColumns, ResourceColumn, TaintSet, TaintSetId, Want};
 pub use constraints::{
     CLASS_RESOURCE, ClaimSource, Constraint, ConstraintKinds, DeviceContainer, ExtendedClaim, PodAffinity,
-    PodAffinityTerm, PodClaim, PodConstraints, PodDevices, PodVolume, SpreadConstraint, SpreadSelector, VolumeSource,
-    WeightedTerm, may_be_of_devices,
+    PodAffinityTerm, PodClaim, PodConstraints, PodDevices, PodVolume, SpreadConstraint, SpreadSelector,
+    VolumeSource, WeightedTerm, may_be_of_devices,
 };
 pub use devices::{AllocatedDevices, DeviceIndex, DeviceUse, Holder, PoolSlices, PoolUse};
 pub use duration::DurationError;

@@ -12,8 +12,8 @@ use bayplan_framework::{
     PreScoreOutcome, QueueingHint, Reads, Score, Shortage, StateSlot, Status, Tree, Verdicts, Violation,
 };
 use bayplan_model::{
-    CLASS_RESOURCE, DeviceClass, DeviceIndex, Kinds, Node, NodeId, NodeInfo, NodeSet, PodInfo, Resource, Snapshot, Symbol,
-    amount_beside, bits, block, blocks_mut, is_extended, key_problem, pack, rounded_down,
+    CLASS_RESOURCE, DeviceClass, DeviceIndex, Kinds, Node, NodeId, NodeInfo, NodeSet, PodInfo, Resource,
+    Snapshot, Symbol, amount_beside, bits, block, blocks_mut, is_extended, key_problem, pack, rounded_down,
 };
 use std::sync::Arc;
 

@@ -15,8 +15,8 @@ use super::io::{Decision, DecisionRecord, Effect, PreemptionRecord, RecordLevel}
 use super::queue::Queued;
 use super::refusal::Refusal;
 use bayplan_framework::{
-    Choice, Cycle, Diagnosis, EventRecord, EventType, Feasible, FitError, PluginId,
-    PostFilterAnswer, Promise, Silent, Status, Would,
+    Choice, Cycle, Diagnosis, EventRecord, EventType, Feasible, FitError, PluginId, PostFilterAnswer,
+    Promise, Silent, Status, Would,
 };
 use bayplan_model::{NodeId, NodeSet, PodKey, Snapshot, Symbol, Time};
 use std::collections::BTreeMap;

@@ -99,7 +99,8 @@ impl World {
         let known: Vec<&ResourceClaim> = self.devices.shown.values().filter(still).collect();
         let given = self.given(&record.key);
         let of_known = || known.iter().flat_map(|claim| taken(claim));
-        for (claim, result) in given.iter().flat_map(|claim| taken(claim).map(move |result| (claim, result))) {
+        for (claim, result) in given.iter().flat_map(|claim| taken(claim).map(move |result| (claim, result)))
+        {
             let (id, name) = (result.id(), &claim.metadata.name);
             let holds = |other: &&AllocatedDevice| {
                 other.id() == id && (other.share.is_none() || result.share.is_none())
@@ -116,7 +117,10 @@ impl World {
             let of_pool = all().filter(|other| other.pool == result.pool);
             let counters: i64 = of_pool.map(|other| counters_of(&other.device)).sum();
             if counters_of(&result.device) > 0 && counters > COUNTER {
-                return Err(format!("28: {counters} of the counter of {} are consumed by {name}", result.pool));
+                return Err(format!(
+                    "28: {counters} of the counter of {} are consumed by {name}",
+                    result.pool
+                ));
             }
         }
         Ok(())

@@ -267,7 +267,8 @@ impl World {
         for pool in ["p", "q"] {
             let of = self.devices.iter().filter(|(of, _)| of == pool).map(|(_, device)| device.clone());
             let two = json!({"resourceSliceCount": 2});
-            let [(n, all_n), (m, all_m)] = COUNTERS.map(|(name, all)| (name, json!({"value": all.to_string()})));
+            let [(n, all_n), (m, all_m)] =
+                COUNTERS.map(|(name, all)| (name, json!({"value": all.to_string()})));
             let counters = json!([{"name": "cs", "counters": {n: all_n, m: all_m}}]);
             let (mut shared, mut own) =
                 (json!({"sharedCounters": counters, "pool": two}), json!({"pool": two}));
@@ -275,9 +276,12 @@ impl World {
                 shared["allNodes"] = json!(true);
                 own["perDeviceNodeSelection"] = json!(true);
             }
-            cluster = cluster
-                .slice(&format!("{pool}0"), pool, vec![], shared)
-                .slice(&format!("{pool}1"), pool, of.collect(), own);
+            cluster = cluster.slice(&format!("{pool}0"), pool, vec![], shared).slice(
+                &format!("{pool}1"),
+                pool,
+                of.collect(),
+                own,
+            );
         }
         cluster = cluster.class("big", selectors(&["size=big"]));
         for (number, (name, share)) in self.allocated.iter().enumerate() {
