@@ -518,23 +518,8 @@ fn devices_that_are_kept_for_a_pod_that_did_not_get_them_are_caught() {
 }
 
 #[test]
-fn devices_that_are_free_before_their_claim_was_seen_are_caught() {
-    catches_devices(Mutant::ReleaseWritten, &["24: ", "28: "]);
-}
-
-#[test]
 fn a_write_of_a_claim_that_is_taken_for_not_done_is_caught() {
     catches_devices(Mutant::UnknownIsNotDone, &["24: ", "26: ", "28: "]);
-}
-
-#[test]
-fn shares_that_take_no_capacity_while_they_are_assumed_are_caught() {
-    catches_devices(Mutant::ForgetCapacity, &["24: "]);
-}
-
-#[test]
-fn partitions_that_take_no_counters_while_they_are_assumed_are_caught() {
-    catches_devices(Mutant::ForgetCounters, &["24: "]);
 }
 
 #[test]

@@ -181,7 +181,7 @@ fn take_back(api: &mut Api, uid: &Symbol) {
         if owned {
             let key = name_only(&claim);
             if claim.allocation.is_some() {
-                // Its finalizer goes when nothing is allocated any more: that is the change which wakes pods.
+                // Its finalizer goes once nothing is allocated: that is the change which wakes pods.
                 let (reserved_for, devices) = (Arc::from([]), Arc::from([]));
                 put(api, ResourceClaim { allocation: None, reserved_for, devices, ..claim });
             }

@@ -1,16 +1,8 @@
-//! Mistakes about devices: what is left out of what pods assume, and of what the driver shows.
+//! Mistakes about devices: what the driver leaves out, and work before a binding that is left out.
 
 use bayplan::framework::{Actor, BindTask, Handle, Status, TaskPoll, Wake};
-use bayplan::model::objects::devices::{AllocatedDevice, Allocation, Device, PoolId};
-use bayplan::model::{
-    ApiObject, ClaimSource, Kind, Object, ObjectKey, ResourceClaim, ResourceSlice, downcast,
-};
+use bayplan::model::{ClaimSource, Object, ResourceClaim, downcast};
 use std::sync::Arc;
-
-/// The claim with another allocation.
-fn with(claim: &ResourceClaim, allocation: Option<Allocation>) -> ResourceClaim {
-    ResourceClaim { allocation: allocation.map(Arc::new), ..claim.clone() }
-}
 
 /// The object as `change` makes it if it is a claim.
 pub(crate) fn changed(object: Object, change: impl Fn(&ResourceClaim) -> Option<ResourceClaim>) -> Object {
@@ -26,61 +18,12 @@ pub(crate) fn changed(object: Object, change: impl Fn(&ResourceClaim) -> Option<
 
 /// A claim that another scheduler allocated, as if it were not.
 pub(crate) fn not_allocated(claim: &ResourceClaim) -> Option<ResourceClaim> {
-    crate::devices::is_foreign(claim).then(|| with(claim, None))
+    crate::devices::is_foreign(claim).then(|| ResourceClaim { allocation: None, ..claim.clone() })
 }
 
 /// A claim that pods use, as if none did.
 pub(crate) fn not_reserved(claim: &ResourceClaim) -> Option<ResourceClaim> {
     Some(ResourceClaim { reserved_for: Arc::new([]), ..claim.clone() })
-}
-
-/// The claims that the pod assumes.
-fn assumed(a: &Actor) -> Vec<ResourceClaim> {
-    let snapshot = a.handle().snapshot;
-    let keys = snapshot.assumed_by(&a.pod.key).into_iter().filter(|key| key.kind == Kind::ResourceClaim);
-    let own = keys.filter_map(|key| snapshot.assumptions(&key).iter().find(|of| of.by == a.pod.key));
-    own.filter_map(|of| downcast::<ResourceClaim>(of.object().as_ref()).cloned()).collect()
-}
-
-/// The shares that the pod assumes take nothing.
-pub(crate) fn forget_capacity(a: &mut Actor) {
-    for claim in assumed(a) {
-        let Some(mut allocation) = claim.allocation.as_deref().cloned() else { continue };
-        for result in &mut allocation.devices.results {
-            result.consumed_capacity = None;
-        }
-        a.assume(Arc::new(with(&claim, Some(allocation))));
-    }
-}
-
-/// The devices that the pod assumes consume nothing of the counters of their pools.
-pub(crate) fn forget_counters(a: &mut Actor) {
-    let claims = assumed(a);
-    let results = claims.iter().filter_map(|claim| claim.allocation.as_ref());
-    let results: Vec<&AllocatedDevice> = results.flat_map(|of| &of.devices.results).collect();
-    let all: Vec<Arc<ResourceSlice>> = a.handle().snapshot.objects::<ResourceSlice>().cloned().collect();
-    for slice in all {
-        let is_taken = |device: &Device| {
-            let of = |result: &&&AllocatedDevice| {
-                let pool = PoolId { driver: result.driver.clone(), name: result.pool.clone() };
-                pool == slice.pool && result.device == device.name
-            };
-            results.iter().any(|result| of(&result)) && !device.consumes_counters.is_empty()
-        };
-        if !slice.devices.iter().any(|device| is_taken(device)) {
-            continue;
-        }
-        let devices = slice.devices.iter().map(|device| match is_taken(device) {
-            true => Arc::new(Device { consumes_counters: Default::default(), ..(**device).clone() }),
-            false => device.clone(),
-        });
-        a.assume(Arc::new(ResourceSlice { devices: devices.collect(), ..(*slice).clone() }));
-    }
-}
-
-/// The keys of the claims that a pod assumes, written or not.
-pub(crate) fn assumed_claims(a: &Actor) -> Vec<ObjectKey> {
-    assumed(a).iter().map(ApiObject::key).collect()
 }
 
 /// Whether all claims of the pod were allocated before.

@@ -149,8 +149,8 @@ fn device(name: &str, kind: &str, more: Value) -> Value {
 
 /// Whether a claim has devices that its driver prepares, and has not prepared.
 pub(crate) fn unprepared(claim: &ResourceClaim) -> Option<&AllocatedDevice> {
-    let results = claim.allocation.iter().flat_map(|allocation| &allocation.devices.results);
-    results.into_iter().find(|result| {
+    let mut results = claim.allocation.iter().flat_map(|allocation| &allocation.devices.results);
+    results.find(|result| {
         let of = |status: &&bayplan::model::objects::devices::DeviceStatus| {
             (&status.pool, &status.device) == (&result.pool, &result.device)
         };
@@ -440,8 +440,8 @@ impl World {
             [entry] => entry.source == ClaimSource::Claim(claim.metadata.name.clone()),
             _ => false,
         };
-        let pod = self.api.pods().filter(|pod| pod.node_name.is_none() && !Self::wants_gpus(pod));
-        let pod = pod.into_iter().find(of_claim)?.clone();
+        let mut pods = self.api.pods().filter(|pod| pod.node_name.is_none() && !Self::wants_gpus(pod));
+        let pod = pods.find(of_claim)?.clone();
         let node = self.names(&Kind::Node).into_iter().find(|key| key.name.as_str() == node)?.name;
         let call = ApiCall::Bind {
             pod: Object::Pod(pod.clone()).key(),

@@ -68,12 +68,6 @@ pub(crate) enum Mutant {
     ForgetReserved,
     /// The driver reports a call of unknown outcome as one that was not allowed.
     UnknownIsNotDone,
-    /// Unreserve takes back what was written and has not been shown yet.
-    ReleaseWritten,
-    /// What pods assume of shared devices takes none of their capacity.
-    ForgetCapacity,
-    /// What pods assume of partitions takes nothing of the counters of their pools.
-    ForgetCounters,
     /// A pod whose claims are allocated already is bound without being added to those that use them.
     SkipReservation,
     /// A pod does not wait until its devices are prepared.
@@ -466,12 +460,6 @@ impl Reserve for Mutated {
             let assumed = a.handle().snapshot.assumed_by(&a.pod.key);
             assumed.iter().for_each(|object| a.unassume(object));
         }
-        if self.mistakes_devices(Mutant::ForgetCapacity) {
-            device_mutants::forget_capacity(a);
-        }
-        if self.mistakes_devices(Mutant::ForgetCounters) {
-            device_mutants::forget_counters(a);
-        }
         done
     }
     fn unreserve(&self, a: &mut Actor, node: NodeId) {
@@ -484,10 +472,6 @@ impl Reserve for Mutated {
         }
         if self.mutant != Mutant::SkipUnreserve {
             self.inner.reserve().unwrap().unreserve(a, node);
-        }
-        if self.mistakes_devices(Mutant::ReleaseWritten) {
-            let claims = device_mutants::assumed_claims(a);
-            claims.iter().for_each(|claim| a.unassume(claim));
         }
     }
 }

@@ -24,7 +24,7 @@ pub(crate) struct Refusals {
     told: Vec<(Option<String>, Told)>,
     /// The other pods of the groups that it waits with, with their states.
     members: Vec<(String, String)>,
-    /// The same pods, by key.
+    /// The keys of these pods.
     pub(super) group: Vec<PodKey>,
 }
 

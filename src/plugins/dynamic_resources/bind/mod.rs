@@ -22,9 +22,11 @@ use bayplan_model::objects::devices::{Allocation, Consumer};
 use bayplan_model::{ApiObject, Duration, NodeId, Object, ResourceClaim, Symbol, Time, downcast};
 use std::sync::Arc;
 
-/// How often a claim is written that others write too, and the pause before it is read again.
+/// How often a claim is written that others write too, and the pause before it is read again. Of pods of this scheduler that
+/// write the same claim, one succeeds in each round: each has a try more for each other one, and its turn to read.
 const TRIES: u32 = 5;
 const PAUSE: Duration = Duration::from_millis(10);
+const TURN: Duration = Duration::from_millis(4);
 
 impl PreBind for DynamicResources {
     fn pre_flight(&self, h: &Handle, _: NodeId) -> Result<PreFlight, Status> {
@@ -183,10 +185,7 @@ impl Binding {
             Step::Protect | Step::Reserve => match answer {
                 Ok(Answer::Written { version }) => self.written(a, version),
                 Ok(_) => Err(Status::error("the API server did not answer with the object")),
-                Err(CallError::Refused { code: 409, .. }) if self.tries < TRIES => {
-                    self.step = Step::Pause;
-                    Ok(pause(a.now + PAUSE))
-                }
+                Err(CallError::Refused { code: 409, .. }) => self.was_overtaken(a, answer),
                 Err(error) => Err(failed(format!("{}{}", self.what_failed(), error.message()))),
             },
             Step::Read => self.was_read(a, answer),
