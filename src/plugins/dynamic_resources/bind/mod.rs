@@ -185,7 +185,7 @@ impl Binding {
             Step::Protect | Step::Reserve => match answer {
                 Ok(Answer::Written { version }) => self.written(a, version),
                 Ok(_) => Err(Status::error("the API server did not answer with the object")),
-                Err(CallError::Refused { code: 409, .. }) => self.was_overtaken(a, answer),
+                Err(error @ CallError::Refused { code: 409, .. }) => self.was_overtaken(a, error),
                 Err(error) => Err(failed(format!("{}{}", self.what_failed(), error.message()))),
             },
             Step::Read => self.was_read(a, answer),
@@ -198,6 +198,21 @@ impl Binding {
             },
             _ => Ok(PENDING),
         }
+    }
+
+    /// Another one wrote the claim meanwhile: another client, or another pod of this scheduler.
+    fn was_overtaken(&mut self, a: &mut Actor, error: &CallError) -> Result<TaskPoll, Status> {
+        let own = &a.pod.key;
+        let all = self.claim.iter().flat_map(|claim| a.handle().snapshot.assumptions(&claim.key()));
+        let waiting: Vec<_> = all.filter(|of| of.written.is_none()).map(|of| of.by == *own).collect();
+        let others = waiting.iter().filter(|is_own| !**is_own).count();
+        let before = waiting.iter().take_while(|is_own| !**is_own).count();
+        if self.tries as usize >= TRIES as usize + others {
+            return Err(failed(format!("{}{}", self.what_failed(), error.message())));
+        }
+        self.step = Step::Pause;
+        let turn = TURN.0.saturating_mul(i64::try_from(before).unwrap_or(i64::MAX));
+        Ok(pause(a.now + PAUSE + Duration(turn)))
     }
 
     /// `namespace/name` of the claim that is written.
