@@ -235,7 +235,7 @@ impl<'a> Search<'a> {
         if own.is_some() || !self.context.features.taint_rules || !index.has_taint_rules() {
             return own.cloned();
         }
-        let all = !self.allocator.features.has(VersionRow::DeviceTaintRules);
+        let all = !self.context.features.has(VersionRow::DeviceTaintRules);
         index.taints_of(&device.id(), all).find(stands).cloned()
     }
 
