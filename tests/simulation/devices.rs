@@ -440,8 +440,8 @@ impl World {
             [entry] => entry.source == ClaimSource::Claim(claim.metadata.name.clone()),
             _ => false,
         };
-        let mut pods = self.api.pods().filter(|pod| pod.node_name.is_none() && !Self::wants_gpus(pod));
-        let pod = pods.find(of_claim)?.clone();
+        let is_free = |pod: &&Arc<PodInfo>| pod.node_name.is_none() && !Self::wants_gpus(pod);
+        let pod = self.api.pods().filter(is_free).find(of_claim)?.clone();
         let node = self.names(&Kind::Node).into_iter().find(|key| key.name.as_str() == node)?.name;
         let call = ApiCall::Bind {
             pod: Object::Pod(pod.clone()).key(),
