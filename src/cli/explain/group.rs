@@ -1,5 +1,6 @@
-//! What blocks the group that a pod waits with at permit: the pod whose claims of devices find none once the others have
-//! theirs. What would help it was tried at its turn, and whether it helps that it chooses first, in a whole dry run.
+//! What blocks the group that a pod waits with at permit: the pod whose claims or extended resources find no devices once
+//! the others have theirs. What would help it was tried at its turn, and whether it helps that it chooses first, in a whole
+//! dry run.
 
 use super::state;
 use super::text;
@@ -25,7 +26,7 @@ pub(super) struct Blocked {
     together: Option<usize>,
 }
 
-/// Whether the pod has claims, and was refused on all nodes while the others had theirs.
+/// Whether the pod has claims or extended resources, and was refused on all nodes while the others had theirs.
 fn is_blocked(report: &PodReport) -> bool {
     let waits = matches!(standing(report), Standing::Waiting { .. });
     waits && report.waited.is_none() && report.pod.devices().is_some()

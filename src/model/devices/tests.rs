@@ -181,6 +181,41 @@ fn a_device_is_taken_until_the_last_claim_lets_it_go() {
     assert_eq!(index(&s).allocated().pools().count(), 0);
 }
 
+/// What another scheduler writes counts at once, though a pod of ours still assumes otherwise.
+#[test]
+fn an_allocation_that_was_seen_refutes_another_one() {
+    let at = |version: u8, results: &[Value]| {
+        let mut claim = claim("x", results);
+        claim["metadata"]["resourceVersion"] = json!(version.to_string());
+        claim
+    };
+    let [ours, theirs] = ["d1", "d2"].map(|name| vec![result(name, json!({}))]);
+    let assumed = |of: u8| {
+        let mut s = snapshot();
+        see(&mut s, "ResourceClaim", at(5, &[]));
+        let with = object("ResourceClaim", at(of, &ours));
+        s.apply(Change::Assumed { key: with.key(), with, by: PodKey("p".into()) });
+        s
+    };
+    let key = object("ResourceClaim", at(5, &[])).key();
+    let taken = |s: &Snapshot| ["d1", "d2"].map(|name| index(s).allocated().is_taken(&device(name)));
+    let mut s = assumed(5);
+    assert_eq!(taken(&s), [true, false]);
+    see(&mut s, "ResourceClaim", at(6, &[]));
+    assert_eq!(taken(&s), [true, false], "the write may come yet");
+    see(&mut s, "ResourceClaim", at(7, &theirs));
+    assert_eq!((taken(&s), s.assumptions(&key).len()), ([false, true], 0));
+    // The pod read a newer version than the one that is seen, or wrote one.
+    let mut s = assumed(8);
+    see(&mut s, "ResourceClaim", at(7, &theirs));
+    assert_eq!(taken(&s), [true, false]);
+    s.apply(Change::AssumedWritten { key: key.clone(), by: PodKey("p".into()), version: "9".into() });
+    see(&mut s, "ResourceClaim", at(8, &theirs));
+    assert_eq!(taken(&s), [true, false]);
+    see(&mut s, "ResourceClaim", at(9, &ours));
+    assert_eq!((taken(&s), s.assumptions(&key).len()), ([true, false], 0));
+}
+
 #[test]
 fn shares_of_a_device_add_up() {
     let mut s = snapshot();

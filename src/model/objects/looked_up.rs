@@ -170,6 +170,10 @@ impl ApiObject for LookedUp {
         old.as_any().downcast_ref::<Self>().is_none_or(|old| self != old)
     }
 
+    fn refutes(&self, _: &dyn ApiObject) -> bool {
+        false
+    }
+
     fn contents(&self) -> String {
         self.fields.to_string()
     }

@@ -25,6 +25,10 @@ pub trait Typed: Any + Send + Sync + Debug + PartialEq + Sized {
     fn metadata(&self) -> &ObjectMeta;
     /// Its metadata, to change them.
     fn metadata_mut(&mut self) -> &mut ObjectMeta;
+    /// Whether a write of what a pod assumes would be refused, since the object is like this.
+    fn refutes(&self, _assumed: &Self) -> bool {
+        false
+    }
 }
 
 /// A field that neither plugin nor rule reads, only the controllers of an API server in memory: two versions of an object
@@ -85,6 +89,8 @@ pub trait ApiObject: Any + Send + Sync + Debug {
     fn shared(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;
     /// Whether it differs from `old`, another version of it, in something that a plugin or rule reads.
     fn differs(&self, old: &dyn ApiObject) -> bool;
+    /// Whether a write of what a pod assumes would be refused, since the object is like this.
+    fn refutes(&self, assumed: &dyn ApiObject) -> bool;
     /// All that is read of it but for its metadata, as a text: objects whose texts differ differ.
     fn contents(&self) -> String;
     /// A copy of this version, as a server that keeps objects in memory writes it.
@@ -110,6 +116,10 @@ impl<T: Typed + Clone> ApiObject for T {
 
     fn differs(&self, old: &dyn ApiObject) -> bool {
         downcast::<T>(old).is_none_or(|old| self != old)
+    }
+
+    fn refutes(&self, assumed: &dyn ApiObject) -> bool {
+        downcast::<T>(assumed).is_some_and(|assumed| Typed::refutes(self, assumed))
     }
 
     fn contents(&self) -> String {

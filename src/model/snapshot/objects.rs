@@ -84,13 +84,15 @@ impl Entry {
         uid.is_empty() || own.is_empty() || uid == own
     }
 
-    /// Drops the assumptions whose writes are in the object that was seen.
+    /// Drops the assumptions whose writes are in the object that was seen, and those whose writes the API server will
+    /// refuse: they were made of an older version than the one that refutes them.
     fn drop_seen(&mut self) {
         let Some(seen) = self.seen() else { return };
         let seen = seen.object.clone();
-        let seen = seen.version();
         self.assumed.retain(|assumption| {
-            !assumption.written.as_deref().is_some_and(|written| at_or_above(seen, written))
+            let assumed = &assumption.with.object;
+            let until = assumption.written.as_deref().unwrap_or_else(|| assumed.version());
+            !at_or_above(seen.version(), until) || assumption.written.is_none() && !seen.refutes(&**assumed)
         });
     }
 }

@@ -127,6 +127,12 @@ impl Typed for ResourceClaim {
     }
 
     metadata_field!();
+
+    /// Another scheduler allocated it, or allocated it anew: its devices count, and those that are assumed cannot be
+    /// written.
+    fn refutes(&self, assumed: &Self) -> bool {
+        self.allocation.is_some() && self.allocation != assumed.allocation
+    }
 }
 
 impl ResourceClaim {
