@@ -55,7 +55,7 @@ impl Arithmetic {
             let default = of.request_policy.as_ref().and_then(|policy| policy.default);
             return Ok(default.unwrap_or(of.value));
         };
-        match &of.request_policy {
+        match of.request_policy.as_deref() {
             Some(CapacityPolicy {
                 valid_range: Some(range @ CapacityRange { min: Some(min), .. }), ..
             }) => {

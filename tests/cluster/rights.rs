@@ -2,11 +2,13 @@
 //! the policies: with all of them the API server refuses nothing, and without any one of them the log
 //! names the missing verb and resource. Each run has its own namespace, service account and roles.
 
+use crate::api_load::{ApiClient, post};
 use crate::scheduler_process::{SchedulerProcess, Setup};
 use crate::support::{
     ControlPlane, HttpProxy, Options, Rule, binaries::kubernetes, daemon::Folder, objects, wait::became_true,
     wait_until,
 };
+use bayplan::cluster::api::client::Request;
 use http::Method;
 use serde_json::{Value, json};
 use std::collections::VecDeque;
@@ -279,7 +281,7 @@ impl<'a> Life<'a> {
         let slice = json!({
             "apiVersion": version, "kind": "ResourceSlice", "metadata": {"name": name},
             "spec": {
-                "driver": driver, "nodeName": "roomy", "devices": [{"name": "a"}, {"name": "b"}, {"name": "c"}],
+                "driver": driver, "nodeName": "roomy", "devices": [{"name": "a"}, {"name": "b"}, {"name": "c"}, {"name": "d"}],
                 "pool": {"name": name, "generation": 1, "resourceSliceCount": 1},
             },
         });
@@ -308,7 +310,29 @@ impl<'a> Life<'a> {
         pod
     }
 
-    /// Allocates a device to a claim, and to a pod with an extended resource whose claim of an earlier attempt is there.
+    /// Creates a claim with parameters of a driver, and allocates a device as another scheduler does. The API server keeps
+    /// the text of parameters, white space and all, and no patch of ours does.
+    fn create_as_written(&self, name: &str, device: Option<&str>) {
+        let (client, namespace) = (ApiClient::new(self.plane), self.namespace);
+        let driver = format!("{namespace}.example.com");
+        let opaque = format!(r#"{{"driver": "{driver}", "parameters": {{ "share": "all",  "kind": "K" }}}}"#);
+        let written = |of: &Value| of.to_string().replace("\"OPAQUE\"", &opaque).into_bytes();
+        let mut claim = self.claim(name);
+        claim["spec"]["devices"]["config"] = json!([{"opaque": "OPAQUE"}]);
+        let path = format!("/apis/resource.k8s.io/v1/namespaces/{namespace}/resourceclaims");
+        let made =
+            client.call(Request { body: written(&claim), ..post(&*path, &claim) }).expect("a new claim");
+        let Some(device) = device else { return };
+        let result = json!({"request": "gpu", "driver": driver, "pool": namespace, "device": device});
+        let config = json!([{"source": "FromClaim", "opaque": "OPAQUE"}]);
+        claim["metadata"] = made["metadata"].clone();
+        claim["status"] = json!({"allocation": {"devices": {"results": [result], "config": config}}});
+        let put = post(format!("{path}/{name}/status"), &claim);
+        client.call(Request { method: Method::PUT, body: written(&claim), ..put }).expect("its status");
+    }
+
+    /// Allocates a device to a claim, uses one that is allocated, and allocates one to a pod with an extended resource whose
+    /// claim of an earlier attempt is there.
     fn give_devices(&self) -> Result<(), Seen> {
         let (plane, namespace) = (self.plane, self.namespace);
         let (resource, mut all) = self.devices();
@@ -316,8 +340,10 @@ impl<'a> Life<'a> {
         extended["spec"]["schedulingGates"] = json!([{"name": "example.com/wait"}]);
         let resources = &mut extended["spec"]["containers"][0]["resources"];
         (resources["requests"][&resource], resources["limits"][&resource]) = (json!("1"), json!("1"));
-        all.extend([self.claim("device"), self.pod_with_claim("device"), extended]);
+        all.extend([self.pod_with_claim("device"), extended]);
         plane.create(&all);
+        self.create_as_written("device", None);
+        self.create_as_written("given-device", Some("d"));
         let pod = plane.get_json(["pod", "extended", "--namespace", namespace]);
         let mut left = self.claim("left");
         left["metadata"]["annotations"] = json!({"resource.kubernetes.io/extended-resource-claim": "true"});
@@ -326,6 +352,8 @@ impl<'a> Life<'a> {
         }]);
         plane.create(&[left]);
         self.until(|| self.is_bound("device"))?;
+        plane.create(&[self.pod_with_claim("given-device")]);
+        self.until(|| self.is_bound("given-device"))?;
         let gone = json!([{"op": "remove", "path": "/spec/schedulingGates"}]);
         let patch = format!("--patch={gone}");
         plane.kubectl_ok(["patch", "pod", "extended", "--namespace", namespace, "--type=json", &patch]);

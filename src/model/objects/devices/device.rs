@@ -83,8 +83,8 @@ pub struct Capacity {
     /// `value`: all there is.
     #[serde(deserialize_with = "quantity")]
     pub value: Quantity,
-    /// `requestPolicy`: which parts of it a claim may take; only on devices that claims share.
-    pub request_policy: Option<CapacityPolicy>,
+    /// `requestPolicy`: which parts of it a claim may take; only on devices that claims share, and most are not.
+    pub request_policy: Option<Box<CapacityPolicy>>,
 }
 
 /// `resourcev1.CapacityRequestPolicy`.
