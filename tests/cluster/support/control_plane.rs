@@ -65,6 +65,8 @@ pub(crate) struct ControlPlane {
 
 /// A busy machine takes longer than the usual three seconds.
 const START_TIMEOUT: Duration = Duration::from_secs(120);
+/// How often the start of a control plane is tried.
+const ATTEMPTS: u32 = 4;
 
 impl ControlPlane {
     /// The control plane that all tests of this process share. The first of them starts it.
@@ -104,16 +106,18 @@ impl ControlPlane {
         options.users.push(User::new("admin", &["system:masters"]));
         options.users.push(User::new("system:kube-scheduler", &[]));
         options.users.push(User::new("nobody", &[]));
-        let mut attempts = 3;
-        loop {
-            attempts -= 1;
+        for attempt in 1.. {
             match Self::try_start(binaries, options.clone()) {
                 Ok(plane) => return plane,
-                // Another process took the port before the server listened on it.
-                Err(log) if attempts > 0 && log.contains("address already in use") => {}
-                Err(log) => panic!("the control plane did not start:\n{log}"),
+                Err(log) if attempt == ATTEMPTS => panic!("the control plane did not start:\n{log}"),
+                // Another process took the port before the server listened on it, or the machine was short of something.
+                Err(log) => {
+                    eprintln!("the control plane did not start, attempt {attempt} of {ATTEMPTS}:\n{log}")
+                }
             }
+            std::thread::sleep(Duration::from_secs(5));
         }
+        unreachable!("the last attempt returns")
     }
 
     fn try_start(binaries: &'static Binaries, options: Options) -> Result<Self, String> {
@@ -134,13 +138,11 @@ impl ControlPlane {
         plane.start_api_server()?;
         // The account in whose name policies write in tests that are not about its rights.
         let account = "--serviceaccount=kube-system:policy-writer";
-        plane.kubectl_ok([
-            "create",
-            "clusterrolebinding",
-            "policy-writer",
-            "--clusterrole=cluster-admin",
-            account,
-        ]);
+        let role = "--clusterrole=cluster-admin";
+        let done = plane.kubectl(["create", "clusterrolebinding", "policy-writer", role, account]);
+        if !done.status.success() {
+            return Err(String::from_utf8_lossy(&done.stderr).into_owned());
+        }
         Ok(plane)
     }
 
