@@ -63,16 +63,16 @@ impl<'a> Search<'a> {
         of: &Alternative<'a>,
         (place, pool, device): (Place, &Pool<'a>, &DeviceOf<'a>),
     ) -> Option<Unfit<'a>> {
-        let marks = self.marks.get(&place).map(Vec::as_slice).unwrap_or_default();
+        let mut marks = self.marks.iter().filter(|(picked, _)| *picked == place);
         if of.admin_access {
-            return marks.contains(&claim).then_some(Unfit::Picked);
+            return marks.any(|(_, by)| *by == claim).then_some(Unfit::Picked);
         }
         // Without the feature a share counts as the whole device.
         let shares_count = !self.context.features.consumable_capacity;
         if self.used(pool, device).is_some_and(|used| used.is_dedicated() || shares_count) {
             return Some(Unfit::Allocated);
         }
-        (!marks.is_empty()).then_some(Unfit::Picked)
+        marks.next().map(|_| Unfit::Picked)
     }
 
     /// Whether a device has the capacity. `doing`: what the error says.
@@ -120,7 +120,7 @@ impl<'a> Search<'a> {
         let Some(claim) = self.claims.get(at.0) else { return Ok(Err(Unfit::Allocated)) };
         let wanted = Wanted { claim: claim.object, class: of.class, device: of.device };
         let context = (self.context, self.node);
-        if let Some(why) = self.verdicts.of(context, (of.number, wanted), (place, &device))? {
+        if let Some(why) = self.known.verdicts.of(context, (of.number, wanted), (place, &device))? {
             return Ok(Err(Unfit::Unselected(why)));
         }
         if let Some(unfit) = self.capacity((at.0, of), candidate, "checking")? {
@@ -186,7 +186,7 @@ impl<'a> Search<'a> {
             self.shares.add(place, &taken);
             pick.share = Some(taken);
         } else {
-            self.marks.entry(place).or_default().push(claim);
+            self.marks.push((place, claim));
         }
         Ok(Ok(pick))
     }
@@ -197,9 +197,7 @@ impl<'a> Search<'a> {
         match pick.share {
             Some(_) => self.shares.remove(pick.place),
             None => {
-                if let Some(marks) = self.marks.get_mut(&pick.place) {
-                    marks.pop();
-                }
+                self.marks.pop();
             }
         }
         self.release_constraints(claim, of, usize::MAX);

@@ -1,5 +1,5 @@
-//! Whether a device is of the class of a request, matches its selectors and chooses the node. Answers are kept for the
-//! search.
+//! Whether a device is of the class of a request, matches its selectors and chooses the node. Answers are kept while a
+//! node is searched.
 //!
 //! Source: `structured/internal/incubating/allocator_incubating.go`, `isSelectable`, `selectorsMatch`.
 
@@ -39,11 +39,16 @@ pub(crate) struct Wanted<'a> {
     pub(crate) device: &'a DeviceRequest,
 }
 
-/// Answers of a search: by alternative and device.
+/// Answers about the devices of a node: by alternative and device.
 #[derive(Debug, Default)]
 pub(crate) struct Verdicts(FxHashMap<(u32, Place), Option<Unselected>>);
 
 impl Verdicts {
+    /// Makes room for another node.
+    pub(crate) fn forget(&mut self) {
+        self.0.clear();
+    }
+
     /// What keeps a device from being selected for an alternative; `None`: nothing.
     pub(crate) fn of(
         &mut self,

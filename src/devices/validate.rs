@@ -16,23 +16,23 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 /// Tests claims for a node and its pools.
-pub(crate) struct Validation<'a> {
-    pub(crate) context: &'a Context<'a>,
-    pub(crate) node: &'a Node,
-    pub(crate) pools: &'a [Rc<Pool<'a>>],
+pub(crate) struct Validation<'s, 'a> {
+    pub(crate) context: Context<'a>,
+    pub(crate) node: &'s Node,
+    pub(crate) pools: &'s [Rc<Pool<'a>>],
     /// What selectors said of devices; the search goes on with it.
-    pub(crate) verdicts: Verdicts,
+    pub(crate) verdicts: &'s mut Verdicts,
     /// How many alternatives were met.
     pub(crate) alternatives: u32,
     /// What is known of pools that many nodes have.
-    pub(crate) learned: Learned,
+    pub(crate) learned: &'s mut Learned,
 }
 
 fn fail<T>(text: String) -> Result<T, NotAllocated> {
     Err(NotAllocated::Error(text))
 }
 
-impl<'a> Validation<'a> {
+impl<'a> Validation<'_, 'a> {
     /// The claim as a search needs it.
     pub(crate) fn claim(&mut self, object: &'a ResourceClaim) -> Result<Claim<'a>, NotAllocated> {
         let per_request = self.context.features.has(VersionRow::DeviceLimitText);
@@ -221,7 +221,7 @@ impl<'a> Validation<'a> {
     /// Those of a pool, by slice and device.
     fn all_of(
         &mut self,
-        (at, pool): (u32, &'a Pool<'a>),
+        (at, pool): (u32, &Pool<'a>),
         (claim, of, class): (&'a ResourceClaim, &Written<'a>, &'a Arc<DeviceClass>),
         number: u32,
     ) -> Result<Arc<[(u32, u32)]>, NotAllocated> {
@@ -235,7 +235,7 @@ impl<'a> Validation<'a> {
         for place in places {
             let Some(device) = pool.device(place) else { continue };
             let wanted = Wanted { claim, class, device: of.device };
-            let context = (self.context, self.node);
+            let context = (&self.context, self.node);
             if self.verdicts.of(context, (number, wanted), (place, &device))?.is_some() {
                 continue;
             }
