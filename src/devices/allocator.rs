@@ -102,7 +102,8 @@ impl<'a> Claims<'a> {
         let mut validation = Validation { context, node, pools, verdicts, alternatives: 0, learned };
         let tested = self.objects.iter().map(|claim| validation.claim(claim));
         let tested: Rc<[Claim<'a>]> = tested.collect::<Result<_, _>>()?;
-        let mut alternatives = tested.iter().flat_map(|claim| &claim.requests).flat_map(|of| &of.alternatives);
+        let mut alternatives =
+            tested.iter().flat_map(|claim| &claim.requests).flat_map(|of| &of.alternatives);
         if alternatives.all(|of| of.all.is_none()) {
             self.tested = Some(tested.clone());
         }

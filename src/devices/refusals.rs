@@ -189,7 +189,7 @@ impl<'a> Search<'a> {
         let expression = |from: &[Option<Arc<str>>], at: usize| from.get(at).cloned().flatten();
         let refusal = match unfit {
             Unfit::Allocated => {
-                let used = pool.used.and_then(|used| used.device(&device.device.name));
+                let used = pool.used(place, &device);
                 Refusal::Allocated(used.into_iter().flat_map(|used| used.holders()).cloned().collect())
             }
             Unfit::Picked => Refusal::Picked,

@@ -63,7 +63,7 @@ pub(super) struct Memo {
     /// By address.
     devices: FxHashMap<usize, Judged>,
     answers: usize,
-    /// How often it was evaluated or found.
+    /// How often expressions were looked for.
     asked: u64,
     /// At this number of devices those that are gone are looked for.
     sweep_at: usize,
@@ -102,18 +102,10 @@ impl Memo {
         (number, selector)
     }
 
-    /// What an expression says of a device, if that is known.
-    pub(super) fn answer(
-        &mut self,
-        expression: &Arc<str>,
-        driver: &Symbol,
-        device: &Arc<Device>,
-    ) -> Option<Answer> {
-        self.asked += 1;
-        let known = self.selectors.get_mut(expression)?;
-        known.used = self.asked;
+    /// What the expression of a number says of a device, if that is known.
+    pub(super) fn answer(&self, number: u64, driver: &Symbol, device: &Arc<Device>) -> Option<Answer> {
         let judged = self.devices.get(&address(device)).filter(|judged| judged.driver == *driver)?;
-        let at = judged.answers.binary_search_by_key(&known.number, |(number, _)| *number).ok()?;
+        let at = judged.answers.binary_search_by_key(&number, |(number, _)| *number).ok()?;
         judged.answers.get(at).map(|(_, answer)| answer.clone())
     }
 

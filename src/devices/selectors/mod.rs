@@ -71,10 +71,23 @@ impl DeviceSelectors {
 
 impl Selects for DeviceSelectors {
     fn selects(&self, expression: &Arc<str>, device: &DeviceOf<'_>) -> Result<bool, SelectError> {
+        self.selects_by_key((expression, self.key(expression)), device)
+    }
+
+    fn key(&self, expression: &Arc<str>) -> u64 {
+        self.selector(expression).0
+    }
+
+    fn selects_by_key(
+        &self,
+        (expression, key): (&Arc<str>, u64),
+        device: &DeviceOf<'_>,
+    ) -> Result<bool, SelectError> {
         let driver = &device.pool().driver;
-        if let Some(known) = self.with_memo(|memo| memo.answer(expression, driver, device.device)) {
+        if let Some(known) = self.with_memo(|memo| memo.answer(key, driver, device.device)) {
             return known.into_result();
         }
+        // Its number is another one if it was forgotten.
         let (number, selector) = self.selector(expression);
         let program = match &*selector {
             Selector::Program(program) => program,

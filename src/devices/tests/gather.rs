@@ -5,7 +5,7 @@ use super::{Attributes, Cluster, node, request, selectors};
 use crate::gather::Gather;
 use crate::node_choice::{chooses, is_made};
 use crate::pools::{PoolState, Slice, order};
-use crate::{Allocator, Claims, AllocatorFeatures};
+use crate::{Allocator, AllocatorFeatures, Claims};
 use bayplan_model::testing::Random;
 use bayplan_model::{DeviceIndex, KubernetesVersion, Node, ResourceClaim, VersionRow};
 use serde_json::{Value, json};
@@ -273,8 +273,7 @@ fn what_was_learned_costs_as_many_steps() {
             let timeout = bayplan_model::Duration::from_millis(milliseconds);
             let mut allocator = cluster.allocator(cluster.index());
             let mut claims = cluster.wanted();
-            let said =
-                nodes.each_ref().map(|node| allocator.allocate(node, &mut claims, timeout).is_ok());
+            let said = nodes.each_ref().map(|node| allocator.allocate(node, &mut claims, timeout).is_ok());
             assert!(said.iter().all(|of| *of == said[0]));
             steps.push(said[0]);
         }

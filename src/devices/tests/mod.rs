@@ -8,7 +8,7 @@ mod refusals;
 mod shared;
 mod slow;
 
-use crate::{Allocator, Claims, AllocatorFeatures, DeviceOf, NotAllocated, SelectError, Selects};
+use crate::{Allocator, AllocatorFeatures, Claims, DeviceOf, NotAllocated, SelectError, Selects};
 use bayplan_model::objects::devices::{Allocation, AttributeValue};
 use bayplan_model::testing::{node, object_of};
 use bayplan_model::{

@@ -132,7 +132,9 @@ impl Search<'_> {
             false => Duration::ZERO,
         };
         let found = match &mut self.claims {
-            Some(known) => allocator.allocate(node.node(), known, limit).and_then(|found| allocations(&found)),
+            Some(known) => {
+                allocator.allocate(node.node(), known, limit).and_then(|found| allocations(&found))
+            }
             None => {
                 let claims = claims(self.state, requests);
                 let mut claims = Claims::new(claims.iter().map(|claim| &**claim));
@@ -173,7 +175,8 @@ impl Filter for DynamicResources {
 
     fn filter_range(&self, h: &Handle, nodes: &NodeSet, out: &mut Verdicts) {
         let state = self.state(h);
-        let mut search = match state.as_deref().map_err(Clone::clone).and_then(|state| self.search(h, state)) {
+        let mut search = match state.as_deref().map_err(Clone::clone).and_then(|state| self.search(h, state))
+        {
             Ok(search) => search,
             Err(status) => {
                 let status = out.status(status);

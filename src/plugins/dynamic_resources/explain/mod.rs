@@ -34,7 +34,8 @@ impl DynamicResources {
     /// Everything that keeps the pod off a node.
     pub(super) fn refusals_on(&self, h: &Handle, node: NodeInfo, out: &mut Vec<Violation>) {
         let state = self.state(h);
-        let mut search = match state.as_deref().map_err(Clone::clone).and_then(|state| self.search(h, state)) {
+        let mut search = match state.as_deref().map_err(Clone::clone).and_then(|state| self.search(h, state))
+        {
             Ok(search) => search,
             Err(status) => return refuse(&status, out),
         };
