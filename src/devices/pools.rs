@@ -57,7 +57,7 @@ impl<'a> Pool<'a> {
     /// The device at a place of this pool.
     pub(crate) fn device(&self, place: Place) -> Option<DeviceOf<'a>> {
         let slice = self.slices.get(place.slice as usize)?;
-        Some(DeviceOf { slice, device: slice.devices.get(place.device as usize)? })
+        DeviceOf::new(slice, place.device as usize)
     }
 
     /// Who has the device at a place of this pool.

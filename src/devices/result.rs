@@ -31,7 +31,7 @@ impl<'a> Solution<'a> {
         'a: 's,
     {
         let mut matching = Vec::new();
-        for Picked { device: DeviceOf { slice, device }, .. } in devices {
+        for Picked { device: DeviceOf { slice, device, .. }, .. } in devices {
             let nodes = if slice.per_device == Some(true) { &device.nodes } else { &slice.nodes };
             if !nodes.node_name.is_empty() || device.binds_to_node && !self.context.features.stable() {
                 return Ok(UsableOn::ThisNode);

@@ -54,8 +54,8 @@ impl<'a> Solution<'a> {
         })
     }
 
-    /// The allocations, in the order of the claims. Fields that depend on the time of writing are left out. Fails never:
-    /// what cannot be written is no solution.
+    /// The allocations, in the order of the claims. Fields that depend on the time of writing are left out. It does not
+    /// fail: [`Solution::new`] tried what can.
     pub fn allocations(&self) -> Result<Vec<Allocation>, NotAllocated> {
         let claims = self.claims.iter().enumerate();
         claims.map(|(at, claim)| self.allocation((at, claim), self.picked(at))).collect()
