@@ -1,16 +1,17 @@
 //! [`Allocator`]: devices for the claims of a pod on a node.
 
+use crate::claims::{Claims, Known};
 use crate::context::Context;
 use crate::features::AllocatorFeatures;
 use crate::gather::Gather;
-use crate::learned::Learned;
-use crate::pools::PoolState;
+use crate::pools::{Pool, PoolState};
+use crate::request::Claim;
 use crate::search::{STEP_COST, Search};
-use crate::selectable::Verdicts;
 use crate::selects::Selects;
+use crate::solution::Solution;
 use crate::validate::Validation;
-use bayplan_model::objects::devices::Allocation;
-use bayplan_model::{DeviceIndex, Duration, Node, ResourceClaim, Snapshot};
+use bayplan_model::{DeviceIndex, Duration, Node, Snapshot};
+use std::rc::Rc;
 
 /// How many steps count as a millisecond of the time-out.
 ///
@@ -38,7 +39,6 @@ pub enum NotAllocated {
 pub struct Allocator<'a> {
     pub(crate) context: Context<'a>,
     gather: Gather<'a>,
-    learned: Learned,
 }
 
 impl<'a> Allocator<'a> {
@@ -50,48 +50,63 @@ impl<'a> Allocator<'a> {
         selectors: &'a dyn Selects,
     ) -> Self {
         let context = Context { snapshot, index, features, selectors };
-        Self { context, gather: Gather::new(index, features), learned: Learned::default() }
+        Self { context, gather: Gather::new(index, features) }
     }
 
-    /// The claims of the next node are others: what was learned about the ones before does not hold.
-    pub fn other_claims(&mut self) {
-        self.learned = Learned::default();
-    }
-
-    /// Devices for each of the claims, in order, on a node: the first solution in upstream's order. Fields that depend on
-    /// the time of writing are left out. The claims are those of the node before, or [`Allocator::other_claims`] was called.
+    /// Devices for each of the claims on a node: the first solution in upstream's order.
     ///
     /// `timeout` counts as steps, so that a decision does not depend on the machine; zero is none. A step is a choice that is
     /// made: of a device, of an alternative, of the next request. Eight devices that are tried and refused count as one
     /// more: that bounds the time on nodes with many devices, of which upstream's clock takes note too.
-    pub fn allocate(
+    pub fn allocate<'s, 'c: 's>(
         &mut self,
-        node: &Node,
-        claims: &[&ResourceClaim],
+        node: &'s Node,
+        claims: &mut Claims<'c>,
         timeout: Duration,
-    ) -> Result<Vec<Allocation>, NotAllocated> {
+    ) -> Result<Solution<'s>, NotAllocated>
+    where
+        'a: 'c,
+    {
         let pools = self.gather.pools(node);
         let pools =
             pools.map_err(|error| NotAllocated::Error(format!("gather pool information: {error}")))?;
-        let context: &Context<'_> = &self.context;
-        let (verdicts, alternatives) = (Verdicts::default(), 0);
-        let learned = std::mem::take(&mut self.learned);
-        let mut validation = Validation { context, node, pools: &pools, verdicts, alternatives, learned };
-        let claims = claims.iter().map(|claim| validation.claim(claim));
-        let claims = claims.collect::<Result<Vec<_>, _>>()?;
+        let context: Context<'c> = self.context;
+        claims.known.verdicts.forget();
+        let tested = claims.on(context, node, &pools)?;
         let microseconds = u64::try_from(timeout.0).unwrap_or(0);
         let budget = microseconds.saturating_mul(STEPS_PER_MILLISECOND) / 1_000;
         let budget = (microseconds > 0).then(|| budget.saturating_mul(STEP_COST));
-        let Validation { verdicts, learned, .. } = validation;
-        let search = Search::new((context, node), (&pools, &claims), (verdicts, learned), budget);
-        let (found, learned) = search.run();
-        self.learned = learned;
-        match found? {
-            Some(found) => context.results(node, &pools, &claims, &found),
+        let search = Search::new((&context, node), (&pools, &tested), &mut claims.known, budget);
+        match search.run()? {
+            Some(found) => Solution::new((context, node), pools, tested, found),
             None if pools.iter().any(|pool| pool.state == PoolState::Invalid) => {
                 Err(NotAllocated::InvalidPools)
             }
             None => Err(NotAllocated::NoSolution),
         }
+    }
+}
+
+impl<'a> Claims<'a> {
+    /// The claims as a search on a node needs them.
+    fn on(
+        &mut self,
+        context: Context<'a>,
+        node: &Node,
+        pools: &[Rc<Pool<'a>>],
+    ) -> Result<Rc<[Claim<'a>]>, NotAllocated> {
+        if let Some(tested) = &self.tested {
+            return Ok(tested.clone());
+        }
+        let Known { learned, verdicts } = &mut self.known;
+        let mut validation = Validation { context, node, pools, verdicts, alternatives: 0, learned };
+        let tested = self.objects.iter().map(|claim| validation.claim(claim));
+        let tested: Rc<[Claim<'a>]> = tested.collect::<Result<_, _>>()?;
+        let mut alternatives =
+            tested.iter().flat_map(|claim| &claim.requests).flat_map(|of| &of.alternatives);
+        if alternatives.all(|of| of.all.is_none()) {
+            self.tested = Some(tested.clone());
+        }
+        Ok(tested)
     }
 }

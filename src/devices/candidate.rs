@@ -9,9 +9,9 @@ use crate::device::{DeviceOf, Place};
 use crate::pools::Pool;
 use crate::request::{Alternative, named};
 use crate::search::Search;
-use crate::selectable::{Unselected, Wanted};
+use crate::selectable::Unselected;
 use bayplan_model::objects::devices::DeviceTaint;
-use bayplan_model::{DeviceUse, Symbol, VersionRow};
+use bayplan_model::{DeviceUse, Held, Symbol, VersionRow};
 
 /// Why a device is not picked.
 #[derive(Debug)]
@@ -47,11 +47,6 @@ pub(crate) struct Pick {
 }
 
 impl<'a> Search<'a> {
-    /// What is allocated of a device.
-    fn used(&self, pool: &Pool<'a>, device: &DeviceOf<'a>) -> Option<&'a DeviceUse> {
-        pool.used?.device(&device.device.name)
-    }
-
     fn is_shareable(&self, device: &DeviceOf<'_>) -> bool {
         self.context.features.consumable_capacity && device.device.allow_multiple_allocations
     }
@@ -63,16 +58,18 @@ impl<'a> Search<'a> {
         of: &Alternative<'a>,
         (place, pool, device): (Place, &Pool<'a>, &DeviceOf<'a>),
     ) -> Option<Unfit<'a>> {
-        let marks = self.marks.get(&place).map(Vec::as_slice).unwrap_or_default();
+        let mut marks = self.marks.iter().filter(|(picked, _)| *picked == place);
         if of.admin_access {
-            return marks.contains(&claim).then_some(Unfit::Picked);
+            return marks.any(|(_, by)| *by == claim).then_some(Unfit::Picked);
         }
         // Without the feature a share counts as the whole device.
         let shares_count = !self.context.features.consumable_capacity;
-        if self.used(pool, device).is_some_and(|used| used.is_dedicated() || shares_count) {
-            return Some(Unfit::Allocated);
+        match pool.held(place, device) {
+            Held::Dedicated => return Some(Unfit::Allocated),
+            Held::Shared if shares_count => return Some(Unfit::Allocated),
+            Held::Shared | Held::Free => {}
         }
-        (!marks.is_empty()).then_some(Unfit::Picked)
+        marks.next().map(|_| Unfit::Picked)
     }
 
     /// Whether a device has the capacity. `doing`: what the error says.
@@ -85,7 +82,7 @@ impl<'a> Search<'a> {
         if !self.context.features.consumable_capacity {
             return Ok(None);
         }
-        let committed = self.used(pool, device).map(DeviceUse::consumed);
+        let committed = pool.used(place, device).map(DeviceUse::consumed);
         let capacities = &device.device.capacity;
         let picked = self.shares.of(place);
         let fit = self.context.arithmetic().fit(of.device.amounts(), capacities, committed, picked);
@@ -117,10 +114,8 @@ impl<'a> Search<'a> {
         if let Some(unfit) = self.in_use(at.0, of, candidate) {
             return Ok(Err(unfit));
         }
-        let Some(claim) = self.claims.get(at.0) else { return Ok(Err(Unfit::Allocated)) };
-        let wanted = Wanted { claim: claim.object, class: of.class, device: of.device };
         let context = (self.context, self.node);
-        if let Some(why) = self.verdicts.of(context, (of.number, wanted), (place, &device))? {
+        if let Some(why) = self.known.verdicts.of(context, (of.number, &of.wanted), (place, &device))? {
             return Ok(Err(Unfit::Unselected(why)));
         }
         if let Some(unfit) = self.capacity((at.0, of), candidate, "checking")? {
@@ -186,7 +181,7 @@ impl<'a> Search<'a> {
             self.shares.add(place, &taken);
             pick.share = Some(taken);
         } else {
-            self.marks.entry(place).or_default().push(claim);
+            self.marks.push((place, claim));
         }
         Ok(Ok(pick))
     }
@@ -197,9 +192,7 @@ impl<'a> Search<'a> {
         match pick.share {
             Some(_) => self.shares.remove(pick.place),
             None => {
-                if let Some(marks) = self.marks.get_mut(&pick.place) {
-                    marks.pop();
-                }
+                self.marks.pop();
             }
         }
         self.release_constraints(claim, of, usize::MAX);
@@ -222,7 +215,7 @@ impl<'a> Search<'a> {
         let by_shares =
             |used: &DeviceUse| !used.consumed().is_empty() || any_share && !used.shares().is_empty();
         self.is_shareable(device)
-            && (self.shares.has(place) || self.used(pool, device).is_some_and(by_shares))
+            && (self.shares.has(place) || pool.used(place, device).is_some_and(by_shares))
     }
 
     /// A taint of the device or of rules that the request does not tolerate.

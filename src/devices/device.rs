@@ -12,9 +12,16 @@ pub struct DeviceOf<'a> {
     pub slice: &'a Arc<ResourceSlice>,
     /// The device.
     pub device: &'a Arc<Device>,
+    /// Its position in the slice.
+    pub at: usize,
 }
 
 impl<'a> DeviceOf<'a> {
+    /// The device at a position of a slice.
+    pub fn new(slice: &'a Arc<ResourceSlice>, at: usize) -> Option<Self> {
+        Some(Self { slice, device: slice.devices.get(at)?, at })
+    }
+
     /// Its pool.
     pub fn pool(&self) -> &'a PoolId {
         &self.slice.pool

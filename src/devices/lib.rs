@@ -1,7 +1,8 @@
 //! Allocates devices to resource claims, on one node and as pure functions: the structured allocator of Kubernetes.
 //!
 //! Start with [`Allocator`]: it finds the pools of a node (`gather.rs`, `pools.rs`), tests the claims (`validate.rs`), searches
-//! (`search.rs`, one device at a time in `candidate.rs`) and writes down what it found (`result.rs`).
+//! (`search.rs`, one device at a time in `candidate.rs`) and keeps what it found (`solution.rs`), which is written as the
+//! status of claims when somebody asks for it (`result.rs`).
 //!
 //! These faults of upstream are not followed: quantities of cached objects that 1.36 changes while it counts, a share that
 //! 1.36 forgets when a negative amount takes it to zero, and a step of zero, on which both stop.
@@ -13,6 +14,7 @@
 mod allocator;
 mod candidate;
 mod capacity;
+mod claims;
 mod constraints;
 mod context;
 mod counters;
@@ -32,16 +34,19 @@ mod selectable;
 mod selectors;
 mod selects;
 mod shares;
+mod solution;
 mod tally;
 #[cfg(test)]
 mod tests;
 mod validate;
 
 pub use allocator::{Allocator, NotAllocated};
+pub use claims::Claims;
 pub use device::DeviceOf;
 pub use features::AllocatorFeatures;
 pub use refusals::{Refusal, Refusals, RefusedDevice};
 pub use score::score;
 pub use selectors::DeviceSelectors;
 pub use selects::{SelectError, Selects};
+pub use solution::Solution;
 pub use tally::ClassTally;

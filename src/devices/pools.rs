@@ -5,7 +5,9 @@
 use crate::device::{DeviceOf, Place};
 use crate::features::AllocatorFeatures;
 use bayplan_model::objects::devices::{CounterSet, PoolId};
-use bayplan_model::{DeviceIndex, NewestSlices, PoolUse, ResourceSlice, Symbol, VersionRow};
+use bayplan_model::{
+    DeviceIndex, DeviceUse, Held, HeldPlaces, NewestSlices, PoolUse, ResourceSlice, Symbol, VersionRow,
+};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cmp::Ordering;
 use std::rc::Rc;
@@ -40,6 +42,8 @@ pub(crate) struct Pool<'a> {
     pub(crate) counters: FxHashMap<&'a Symbol, &'a CounterSet>,
     /// What is allocated of its devices.
     pub(crate) used: Option<&'a PoolUse>,
+    /// The same for each device of `slices`, if that is remembered.
+    pub(crate) held: Option<&'a HeldPlaces>,
     /// Whether one of its devices has binding conditions.
     pub(crate) has_binding_conditions: bool,
     /// Whether other nodes may have the same pool, with the same devices. Then it lives as long as the [`Gather`], so that
@@ -53,7 +57,24 @@ impl<'a> Pool<'a> {
     /// The device at a place of this pool.
     pub(crate) fn device(&self, place: Place) -> Option<DeviceOf<'a>> {
         let slice = self.slices.get(place.slice as usize)?;
-        Some(DeviceOf { slice, device: slice.devices.get(place.device as usize)? })
+        DeviceOf::new(slice, place.device as usize)
+    }
+
+    /// Who has the device at a place of this pool.
+    pub(crate) fn held(&self, place: Place, device: &DeviceOf<'_>) -> Held {
+        let Some(used) = self.used else { return Held::Free };
+        match self.held {
+            Some(held) => held.at(place.slice as usize, place.device as usize),
+            None => used.held(&device.device.name),
+        }
+    }
+
+    /// What is allocated of the device at a place of this pool.
+    pub(crate) fn used(&self, place: Place, device: &DeviceOf<'_>) -> Option<&'a DeviceUse> {
+        match self.held(place, device) {
+            Held::Free => None,
+            Held::Shared | Held::Dedicated => self.used?.device(&device.device.name),
+        }
     }
 }
 
@@ -99,6 +120,7 @@ impl<'a> Making<'a> {
             elsewhere: Vec::new(),
             counters: FxHashMap::default(),
             used: self.index.allocated().pool(id),
+            held: None,
             has_binding_conditions: false,
             is_common: false,
         }
@@ -131,6 +153,7 @@ impl<'a> Making<'a> {
         let mut pool = self.empty(id, state);
         if state == PoolState::Whole {
             pool.slices.extend(of.slices());
+            pool.held = pool.used.and_then(|used| used.places(&pool.slices));
             pool.has_binding_conditions = of.has_binding_conditions();
         }
         Some(Some(pool))

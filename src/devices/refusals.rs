@@ -3,15 +3,15 @@
 use crate::allocator::{Allocator, NotAllocated};
 use crate::candidate::Unfit;
 use crate::capacity::CapacityProblem;
+use crate::claims::Known;
 use crate::context::Context;
 use crate::counters::ShortCounter;
 use crate::device::{DeviceOf, Place};
 use crate::gather::Gather;
-use crate::learned::Learned;
 use crate::pools::{Pool, PoolState, place_from};
 use crate::request::{Alternative, Claim};
 use crate::search::{STEP_COST, Search};
-use crate::selectable::{Unselected, Verdicts};
+use crate::selectable::Unselected;
 use crate::validate::Validation;
 use bayplan_model::objects::devices::{DeviceId, DeviceTaint, PoolId};
 use bayplan_model::{Holder, Node, Quantity, ResourceClaim, Symbol};
@@ -115,12 +115,9 @@ impl Allocator<'_> {
     ///
     /// Empty for claims that are refused before any device is tried.
     pub fn refusals(&self, node: &Node, claims: &[&ResourceClaim], claim: usize, request: usize) -> Refusals {
-        let context: &Context<'_> = &self.context;
+        let context: Context<'_> = self.context;
         let mut gather = Gather::new(context.index, context.features);
         let Ok(pools) = gather.pools(node) else { return Refusals::default() };
-        let (verdicts, alternatives) = (Verdicts::default(), 0);
-        let learned = Learned::default();
-        let mut validation = Validation { context, node, pools: &pools, verdicts, alternatives, learned };
         let mut refusals = Refusals::default();
         for pool in &pools {
             match pool.state {
@@ -129,6 +126,10 @@ impl Allocator<'_> {
                 PoolState::Invalid => refusals.invalid.push(pool.id.clone()),
             }
         }
+        let (mut known, mut anew) = (Known::default(), Known::default());
+        let Known { learned, verdicts } = &mut known;
+        let pools = pools.as_slice();
+        let mut validation = Validation { context, node, pools, verdicts, alternatives: 0, learned };
         let claims = claims.iter().map(|claim| validation.claim(claim)).collect::<Result<Vec<_>, _>>();
         let Ok(claims) = claims else { return refusals };
         let mut before: Vec<Claim<'_>> = claims.iter().take(claim + 1).cloned().collect();
@@ -136,18 +137,18 @@ impl Allocator<'_> {
             last.requests.truncate(request);
         }
         let budget = Some(STEPS * STEP_COST);
-        let new = |budget| Search::new((context, node), (&pools, &before), Default::default(), budget);
-        let mut search = new(budget);
+        let new = |known, budget| Search::new((&context, node), (pools, &before), known, budget);
+        let mut search = new(&mut known, budget);
         if !matches!(search.go(), Ok(true)) {
-            search = new(None);
+            search = new(&mut anew, None);
         }
         let wanted = claims.get(claim).and_then(|claim| claim.requests.get(request));
         for (number, of) in wanted.into_iter().flat_map(|request| &request.alternatives).enumerate() {
             let mut fitting = Vec::new();
             let mut from = Place::default();
-            while let Some(place) = place_from(&pools, from) {
+            while let Some(place) = place_from(pools, from) {
                 from = place.next();
-                match search.refusal((claim, request, number), of, place, &pools) {
+                match search.refusal((claim, request, number), of, place, pools) {
                     Some((device, refusal)) => {
                         let request = of.full_name.clone();
                         refusals.devices.push(RefusedDevice { device: device.id(), request, refusal });
@@ -188,7 +189,7 @@ impl<'a> Search<'a> {
         let expression = |from: &[Option<Arc<str>>], at: usize| from.get(at).cloned().flatten();
         let refusal = match unfit {
             Unfit::Allocated => {
-                let used = pool.used.and_then(|used| used.device(&device.device.name));
+                let used = pool.used(place, &device);
                 Refusal::Allocated(used.into_iter().flat_map(|used| used.holders()).cloned().collect())
             }
             Unfit::Picked => Refusal::Picked,

@@ -2,6 +2,7 @@
 
 use crate::constraints::Constraint;
 use crate::device::Place;
+use crate::selectable::Wanted;
 use bayplan_model::objects::devices::{AllocationMode, ClaimRequest, DeviceRequest};
 use bayplan_model::{DeviceClass, ResourceClaim, Symbol};
 use std::sync::Arc;
@@ -26,6 +27,8 @@ pub(crate) struct Alternative<'a> {
     pub(crate) admin_access: bool,
     /// The class.
     pub(crate) class: &'a Arc<DeviceClass>,
+    /// The same as selectors see it.
+    pub(crate) wanted: Wanted<'a>,
     /// How many devices.
     pub(crate) count: i64,
     /// Of the mode `All`: these devices.

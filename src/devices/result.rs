@@ -3,62 +3,75 @@
 //! Source: `structured/internal/incubating/allocator_incubating.go`, `Allocate`, `createNodeSelector`.
 
 use crate::allocator::NotAllocated;
-use crate::candidate::Pick;
-use crate::context::Context;
 use crate::device::DeviceOf;
-use crate::pools::Pool;
-use crate::request::{Alternative, Claim};
-use crate::search::Found;
+use crate::request::Claim;
 use crate::shares::share_id;
+use crate::solution::{Picked, Solution};
 use bayplan_model::objects::devices::{AllocatedDevice, Allocation, ChosenNodes, DeviceAllocation};
 use bayplan_model::objects::selectors::{Expression, NodeSelector, NodeSelectorTerm};
 use bayplan_model::{Node, Symbol};
-use std::rc::Rc;
 use std::sync::Arc;
 
-/// A device of a solution with the request that it is for.
-struct Picked<'a> {
-    pick: &'a Pick,
-    of: &'a Alternative<'a>,
-    device: DeviceOf<'a>,
+/// The nodes that can use the devices of a claim.
+pub(crate) enum UsableOn<'a> {
+    /// The node of the solution only.
+    ThisNode,
+    /// Those that all of the terms match.
+    Matching(Vec<&'a NodeSelectorTerm>),
 }
 
-impl Context<'_> {
-    /// The allocations of a solution.
-    pub(crate) fn results(
+impl<'a> Solution<'a> {
+    /// The nodes that can use the devices of a claim. Fails if a slice says that with several terms.
+    pub(crate) fn nodes<'s>(
         &self,
-        node: &Node,
-        pools: &[Rc<Pool<'_>>],
-        claims: &[Claim<'_>],
-        found: &Found,
-    ) -> Result<Vec<Allocation>, NotAllocated> {
-        let mut picks = found.picks.iter().peekable();
-        let mut allocations = Vec::with_capacity(claims.len());
-        for (at, claim) in claims.iter().enumerate() {
-            let mut devices = Vec::new();
-            while let Some(pick) = picks.next_if(|pick| pick.at.0 == at) {
-                let (_, request, alternative) = pick.at;
-                let of = claim.requests.get(request).and_then(|of| of.alternatives.get(alternative));
-                let device = pools.get(pick.place.pool as usize).and_then(|pool| pool.device(pick.place));
-                devices.extend(of.zip(device).map(|(of, device)| Picked { pick, of, device }));
+        claim: &Claim<'_>,
+        devices: impl Iterator<Item = Picked<'s, 'a>>,
+    ) -> Result<UsableOn<'a>, NotAllocated>
+    where
+        'a: 's,
+    {
+        let mut matching = Vec::new();
+        for Picked { device: DeviceOf { slice, device, .. }, .. } in devices {
+            let nodes = if slice.per_device == Some(true) { &device.nodes } else { &slice.nodes };
+            if !nodes.node_name.is_empty() || device.binds_to_node && !self.context.features.stable() {
+                return Ok(UsableOn::ThisNode);
             }
-            let node_selector = self.node_selector(node, &devices).map_err(|error| {
-                let name = &claim.object.metadata.name;
-                NotAllocated::Error(format!("create NodeSelector for claim {name}: {error}"))
-            })?;
-            let uid = &claim.object.metadata.uid;
-            let results = devices.iter().enumerate().map(|(at, result)| self.result(result, uid, at));
-            let devices =
-                DeviceAllocation { results: results.collect(), config: self.config(at, claim, found) };
-            allocations.push(Allocation { devices, node_selector, allocation_timestamp: None });
+            let Some(selector) = &nodes.node_selector else { continue };
+            match selector.written.node_selector_terms.as_slice() {
+                [] => {}
+                [one] => matching.push(one),
+                terms => {
+                    let (name, terms) = (&claim.object.metadata.name, terms.len());
+                    return Err(NotAllocated::Error(format!(
+                        "create NodeSelector for claim {name}: unsupported ResourceSlice.NodeSelector with {terms} terms"
+                    )));
+                }
+            }
         }
-        Ok(allocations)
+        Ok(UsableOn::Matching(matching))
     }
 
-    fn result(&self, result: &Picked<'_>, claim: &Symbol, at: usize) -> AllocatedDevice {
+    /// The allocation of a claim, by its position.
+    pub(crate) fn allocation<'s>(
+        &self,
+        (at, claim): (usize, &Claim<'_>),
+        devices: impl Iterator<Item = Picked<'s, 'a>> + Clone,
+    ) -> Result<Allocation, NotAllocated>
+    where
+        'a: 's,
+    {
+        let node_selector = self.nodes(claim, devices.clone())?.selector(self.node);
+        let uid = &claim.object.metadata.uid;
+        let results = devices.enumerate().map(|(at, result)| self.result(result, uid, at));
+        let config = self.context.config(at, claim, &self.found);
+        let devices = DeviceAllocation { results: results.collect(), config };
+        Ok(Allocation { devices, node_selector, allocation_timestamp: None })
+    }
+
+    fn result(&self, result: Picked<'_, '_>, claim: &Symbol, at: usize) -> AllocatedDevice {
         let Picked { pick, of, device: found } = result;
         let device = found.device;
-        let conditions = |of: &[Symbol]| match self.features.binding_conditions {
+        let conditions = |of: &[Symbol]| match self.context.features.binding_conditions {
             true => of.to_vec(),
             false => Vec::new(),
         };
@@ -76,37 +89,29 @@ impl Context<'_> {
             skip_node_operations: Vec::new(),
         }
     }
+}
 
-    /// The nodes that can use the devices; `None`: all.
-    fn node_selector(&self, node: &Node, results: &[Picked<'_>]) -> Result<Option<Arc<ChosenNodes>>, String> {
-        let mut term = NodeSelectorTerm::default();
-        for Picked { device: DeviceOf { slice, device }, .. } in results {
-            let nodes = if slice.per_device == Some(true) { &device.nodes } else { &slice.nodes };
-            if !nodes.node_name.is_empty() || device.binds_to_node && !self.features.stable() {
+impl UsableOn<'_> {
+    /// As a claim has it; `None`: all nodes.
+    fn selector(&self, node: &Node) -> Option<Arc<ChosenNodes>> {
+        let mut merged = NodeSelectorTerm::default();
+        match self {
+            Self::ThisNode => {
                 let (key, operator) = (Symbol::new("metadata.name"), Symbol::new("In"));
-                let name = Expression { key, operator, values: Some(vec![node.name.clone()]) };
-                return Ok(Some(chosen(NodeSelectorTerm { match_fields: vec![name], ..Default::default() })));
+                let values = Some(vec![node.name.clone()]);
+                merged.match_fields.push(Expression { key, operator, values });
             }
-            let Some(selector) = &nodes.node_selector else { continue };
-            match selector.written.node_selector_terms.as_slice() {
-                [] => {}
-                [one] => {
-                    merge(&one.match_fields, &mut term.match_fields);
-                    merge(&one.match_expressions, &mut term.match_expressions);
-                }
-                terms => {
-                    let terms = terms.len();
-                    return Err(format!("unsupported ResourceSlice.NodeSelector with {terms} terms"));
+            Self::Matching(terms) => {
+                for term in terms {
+                    merge(&term.match_fields, &mut merged.match_fields);
+                    merge(&term.match_expressions, &mut merged.match_expressions);
                 }
             }
         }
-        let is_empty = term.match_fields.is_empty() && term.match_expressions.is_empty();
-        Ok((!is_empty).then(|| chosen(term)))
+        let is_empty = merged.match_fields.is_empty() && merged.match_expressions.is_empty();
+        let selector = NodeSelector { node_selector_terms: vec![merged] };
+        (!is_empty).then(|| Arc::new(ChosenNodes::of(selector)))
     }
-}
-
-fn chosen(term: NodeSelectorTerm) -> Arc<ChosenNodes> {
-    Arc::new(ChosenNodes::of(NodeSelector { node_selector_terms: vec![term] }))
 }
 
 /// Adds the requirements that are not there yet: the order of values does not matter.

@@ -7,14 +7,14 @@
 
 use crate::allocator::NotAllocated;
 use crate::candidate::Pick;
+use crate::claims::Known;
 use crate::constraints::Constraint;
 use crate::context::Context;
 use crate::counters::Counters;
 use crate::device::{DeviceOf, Place};
-use crate::learned::{Learned, Passed, always};
+use crate::learned::{Passed, always};
 use crate::pools::{Pool, place_from};
 use crate::request::{Alternative, Claim, MOST_DEVICES};
-use crate::selectable::Verdicts;
 use crate::shares::Shares;
 use bayplan_model::{Node, VersionRow};
 use rustc_hash::FxHashMap;
@@ -69,13 +69,12 @@ pub(crate) struct Search<'a> {
     pub(crate) node: &'a Node,
     pub(crate) pools: &'a [Rc<Pool<'a>>],
     pub(crate) claims: &'a [Claim<'a>],
-    pub(crate) verdicts: Verdicts,
-    pub(crate) learned: Learned,
+    pub(crate) known: &'a mut Known,
     pub(crate) constraints: Vec<Vec<Constraint<'a>>>,
     pub(crate) counters: Counters<'a>,
     pub(crate) shares: Shares,
-    /// For each device that claims cannot share: the claims that picked it.
-    pub(crate) marks: FxHashMap<Place, Vec<usize>>,
+    /// The picked devices that claims cannot share, each with its claim, in the order of the picks.
+    pub(crate) marks: Vec<(Place, usize)>,
     /// How many devices each claim has.
     devices: Vec<i64>,
     way: Vec<Step>,
@@ -97,7 +96,7 @@ impl<'a> Search<'a> {
     pub(crate) fn new(
         (context, node): (&'a Context<'a>, &'a Node),
         (pools, claims): (&'a [Rc<Pool<'a>>], &'a [Claim<'a>]),
-        (verdicts, learned): (Verdicts, Learned),
+        known: &'a mut Known,
         budget: Option<u64>,
     ) -> Self {
         Self {
@@ -105,12 +104,11 @@ impl<'a> Search<'a> {
             node,
             pools,
             claims,
-            verdicts,
-            learned,
+            known,
             constraints: claims.iter().map(|claim| claim.constraints.clone()).collect(),
             counters: Counters::new(context.features.has(VersionRow::CountersOfDriver)),
             shares: Shares::default(),
-            marks: FxHashMap::default(),
+            marks: Vec::new(),
             devices: vec![0; claims.len()],
             way: Vec::new(),
             budget,
@@ -123,11 +121,9 @@ impl<'a> Search<'a> {
         Some((&**pool, pool.device(place)?))
     }
 
-    /// The first full solution, and what was learned; `None`: no solution.
-    pub(crate) fn run(mut self) -> (Result<Option<Found>, NotAllocated>, Learned) {
-        let end = self.go();
-        let learned = std::mem::take(&mut self.learned);
-        (end.map(|found| found.then(|| self.found())), learned)
+    /// The first full solution; `None`: there is none.
+    pub(crate) fn run(mut self) -> Result<Option<Found>, NotAllocated> {
+        Ok(self.go()?.then(|| self.found()))
     }
 
     /// Goes to the first full solution, and stays there. `false`: there is none, and nothing is picked.
@@ -257,7 +253,7 @@ impl<'a> Search<'a> {
     /// The devices from a place on that were refused before, and always are.
     fn passed(&self, of: &Alternative<'_>, place: Place) -> Option<Passed> {
         let pool = self.pools.get(place.pool as usize).filter(|pool| pool.is_common)?;
-        self.learned.passed(pool, of.number, place)
+        self.known.learned.passed(pool, of.number, place)
     }
 
     /// Makes a run of refused devices longer; one in another pool is another one.
@@ -275,7 +271,7 @@ impl<'a> Search<'a> {
         if let Some(run) = run
             && let Some(pool) = self.pools.get(run.begin.pool as usize).filter(|pool| pool.is_common)
         {
-            self.learned.pass(pool, of.number, run);
+            self.known.learned.pass(pool, of.number, run);
         }
     }
 

@@ -8,6 +8,20 @@ use std::sync::Arc;
 pub trait Selects {
     /// Whether the device is one that the expression selects.
     fn selects(&self, expression: &Arc<str>, device: &DeviceOf<'_>) -> Result<bool, SelectError>;
+
+    /// A number for an expression, with which [`Selects::selects_by_key`] may answer sooner.
+    fn key(&self, _: &Arc<str>) -> u64 {
+        0
+    }
+
+    /// As [`Selects::selects`], with the number of the expression.
+    fn selects_by_key(
+        &self,
+        (expression, _): (&Arc<str>, u64),
+        device: &DeviceOf<'_>,
+    ) -> Result<bool, SelectError> {
+        self.selects(expression, device)
+    }
 }
 
 /// Why a selector gives no answer. The text is what follows `CEL compile error: ` or `CEL runtime error: `.

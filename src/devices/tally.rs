@@ -47,11 +47,11 @@ impl ClassTally {
             return Some(());
         }
         let used = index.allocated().pool(&slice.pool);
-        for device in slice.devices.iter() {
+        for (at, device) in slice.devices.iter().enumerate() {
             if by_device && !chooses(&device.nodes, node).ok()? {
                 continue;
             }
-            if is_of_class(class, &DeviceOf { slice, device }, selectors)? {
+            if is_of_class(class, &DeviceOf { slice, device, at }, selectors)? {
                 self.devices += 1;
                 self.allocated += i64::from(used.is_some_and(|used| used.device(&device.name).is_some()));
             }

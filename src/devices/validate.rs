@@ -11,28 +11,28 @@ use crate::pools::{Pool, PoolState};
 use crate::request::{Alternative, Claim, MOST_DEVICES, Request, Written, named};
 use crate::selectable::{Verdicts, Wanted};
 use bayplan_model::objects::devices::{AllocationMode, ClaimRequest, RequestKind};
-use bayplan_model::{DeviceClass, Node, ResourceClaim, Symbol, VersionRow};
+use bayplan_model::{DeviceClass, DeviceUse, Node, ResourceClaim, Symbol, VersionRow};
 use std::rc::Rc;
 use std::sync::Arc;
 
 /// Tests claims for a node and its pools.
-pub(crate) struct Validation<'a> {
-    pub(crate) context: &'a Context<'a>,
-    pub(crate) node: &'a Node,
-    pub(crate) pools: &'a [Rc<Pool<'a>>],
+pub(crate) struct Validation<'s, 'a> {
+    pub(crate) context: Context<'a>,
+    pub(crate) node: &'s Node,
+    pub(crate) pools: &'s [Rc<Pool<'a>>],
     /// What selectors said of devices; the search goes on with it.
-    pub(crate) verdicts: Verdicts,
+    pub(crate) verdicts: &'s mut Verdicts,
     /// How many alternatives were met.
     pub(crate) alternatives: u32,
     /// What is known of pools that many nodes have.
-    pub(crate) learned: Learned,
+    pub(crate) learned: &'s mut Learned,
 }
 
 fn fail<T>(text: String) -> Result<T, NotAllocated> {
     Err(NotAllocated::Error(text))
 }
 
-impl<'a> Validation<'a> {
+impl<'a> Validation<'_, 'a> {
     /// The claim as a search needs it.
     pub(crate) fn claim(&mut self, object: &'a ResourceClaim) -> Result<Claim<'a>, NotAllocated> {
         let per_request = self.context.features.has(VersionRow::DeviceLimitText);
@@ -154,10 +154,11 @@ impl<'a> Validation<'a> {
         };
         let number = self.alternatives;
         self.alternatives += 1;
+        let wanted = Wanted::new(claim, class, device, self.context.selectors);
         let (count, all) = match of.mode() {
             AllocationMode::ExactCount(count) => (count, None),
             AllocationMode::All => {
-                let all = self.all(claim, &of, class, number)?;
+                let all = self.all(claim, &of, (number, &wanted))?;
                 (i64::try_from(all.len()).unwrap_or(i64::MAX), Some(all))
             }
             AllocationMode::Unknown(mode) => return problem(&format!(": unsupported count mode {mode}")),
@@ -170,6 +171,7 @@ impl<'a> Validation<'a> {
             device,
             admin_access,
             class,
+            wanted,
             count,
             all,
         })
@@ -180,8 +182,7 @@ impl<'a> Validation<'a> {
         &mut self,
         claim: &'a ResourceClaim,
         of: &Written<'a>,
-        class: &'a Arc<DeviceClass>,
-        number: u32,
+        (number, wanted): (u32, &Wanted<'a>),
     ) -> Result<Vec<Place>, NotAllocated> {
         let request = of.name;
         let mut all = Vec::new();
@@ -202,7 +203,7 @@ impl<'a> Validation<'a> {
             let of_pool = match known {
                 Some(known) => known,
                 None => {
-                    let of_pool = self.all_of((at, pool), (claim, of, class), number)?;
+                    let of_pool = self.all_of((at, pool), (claim, of), (number, wanted))?;
                     if pool.is_common {
                         self.learned.note_all(pool, number, of_pool.clone());
                     }
@@ -221,9 +222,9 @@ impl<'a> Validation<'a> {
     /// Those of a pool, by slice and device.
     fn all_of(
         &mut self,
-        (at, pool): (u32, &'a Pool<'a>),
-        (claim, of, class): (&'a ResourceClaim, &Written<'a>, &'a Arc<DeviceClass>),
-        number: u32,
+        (at, pool): (u32, &Pool<'a>),
+        (claim, of): (&'a ResourceClaim, &Written<'a>),
+        (number, wanted): (u32, &Wanted<'a>),
     ) -> Result<Arc<[(u32, u32)]>, NotAllocated> {
         let features = &self.context.features;
         let request = of.name;
@@ -234,15 +235,13 @@ impl<'a> Validation<'a> {
         });
         for place in places {
             let Some(device) = pool.device(place) else { continue };
-            let wanted = Wanted { claim, class, device: of.device };
-            let context = (self.context, self.node);
+            let context = (&self.context, self.node);
             if self.verdicts.of(context, (number, wanted), (place, &device))?.is_some() {
                 continue;
             }
             if features.consumable_capacity {
-                let used = pool.used.filter(|_| !when_empty);
-                let committed = used.and_then(|used| used.device(&device.device.name));
-                let committed = committed.map(|used| used.consumed());
+                let used = pool.used(place, &device).filter(|_| !when_empty);
+                let committed = used.map(DeviceUse::consumed);
                 let capacities = &device.device.capacity;
                 let fit = self.context.arithmetic().fit(of.device.amounts(), capacities, committed, None);
                 let fit = fit.map_err(|error| {

@@ -61,7 +61,9 @@ pub use constraints::{
     PodAffinityTerm, PodClaim, PodConstraints, PodDevices, PodVolume, SpreadConstraint, SpreadSelector,
     VolumeSource, WeightedTerm, may_be_of_devices,
 };
-pub use devices::{AllocatedDevices, DeviceIndex, DeviceUse, Holder, NewestSlices, PoolSlices, PoolUse};
+pub use devices::{
+    AllocatedDevices, DeviceIndex, DeviceUse, Held, HeldPlaces, Holder, NewestSlices, PoolSlices, PoolUse,
+};
 pub use duration::DurationError;
 pub use index::{Feeds, Index, IndexError, IndexKey};
 pub use kubernetes::{KubernetesVersion, VersionRow, VersionRowDef, VersionRowKind, VersionRows};

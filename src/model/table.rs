@@ -3,6 +3,7 @@
 
 use crate::symbol::Symbol;
 use std::cmp::Ordering;
+use std::hash::BuildHasher;
 use std::sync::Arc;
 
 /// Something with a place in a [`Table`].
@@ -10,11 +11,29 @@ pub(super) trait Placed {
     fn place(&self) -> (&Symbol, &Symbol);
 }
 
+/// A value, and a hash of its place: who looks for one value compares these words, which lie side by side, and not the
+/// texts of the values.
+#[derive(Debug)]
+struct Entry<T> {
+    hash: u64,
+    value: Arc<T>,
+}
+
+impl<T> Clone for Entry<T> {
+    fn clone(&self) -> Self {
+        Self { hash: self.hash, value: self.value.clone() }
+    }
+}
+
+fn hash(namespace: &Symbol, name: &Symbol) -> u64 {
+    rustc_hash::FxBuildHasher.hash_one((namespace, name))
+}
+
 /// Values ordered by namespace and name.
 #[derive(Debug)]
 pub(super) struct Table<T> {
     /// No block is empty.
-    blocks: Vec<Arc<Vec<Arc<T>>>>,
+    blocks: Vec<Arc<Vec<Entry<T>>>>,
     len: usize,
 }
 
@@ -40,47 +59,59 @@ impl<T: Placed + Clone + PartialEq> PartialEq for Table<T> {
 /// A block of twice this size is split.
 const HALF: usize = 64;
 
+impl<T: Placed> Entry<T> {
+    fn order(&self, namespace: &Symbol, name: &Symbol) -> Ordering {
+        let (of, named) = self.value.place();
+        of.cmp(namespace).then_with(|| named.cmp(name))
+    }
+}
+
 impl<T: Placed + Clone> Table<T> {
     pub(super) fn len(&self) -> usize {
         self.len
     }
 
+    /// The block that a place belongs to.
+    fn block(&self, namespace: &Symbol, name: &Symbol) -> usize {
+        let is_before = |block: &Arc<Vec<Entry<T>>>| {
+            block.first().is_some_and(|first| first.order(namespace, name).is_le())
+        };
+        self.blocks.partition_point(is_before).saturating_sub(1)
+    }
+
     /// The block that a place belongs to, and the position in it: of the value, or where it would be.
     fn find(&self, namespace: &Symbol, name: &Symbol) -> (usize, Result<usize, usize>) {
-        let order = |value: &Arc<T>| -> Ordering {
-            let (of, named) = value.place();
-            of.cmp(namespace).then_with(|| named.cmp(name))
-        };
-        let behind =
-            self.blocks.partition_point(|block| block.first().is_some_and(|first| order(first).is_le()));
-        let at = behind.saturating_sub(1);
+        let at = self.block(namespace, name);
+        let order = |entry: &Entry<T>| entry.order(namespace, name);
         (at, self.blocks.get(at).map_or(Err(0), |block| block.binary_search_by(order)))
     }
 
     pub(super) fn get(&self, namespace: &Symbol, name: &Symbol) -> Option<&T> {
-        let (block, at) = self.find(namespace, name);
-        Some(self.blocks.get(block)?.get(at.ok()?)?)
+        let (block, hash) = (self.blocks.get(self.block(namespace, name))?, hash(namespace, name));
+        let mut like = block.iter().filter(|entry| entry.hash == hash);
+        let found = like.find(|entry| entry.value.place() == (namespace, name))?;
+        Some(&*found.value)
     }
 
     /// The value, to be changed but for its place. Where a fork has it too, it is copied.
     pub(super) fn get_mut(&mut self, namespace: &Symbol, name: &Symbol) -> Option<&mut T> {
         let (block, at) = self.find(namespace, name);
         let block = Arc::make_mut(self.blocks.get_mut(block)?);
-        Some(Arc::make_mut(block.get_mut(at.ok()?)?))
+        Some(Arc::make_mut(&mut block.get_mut(at.ok()?)?.value))
     }
 
     /// Puts a value into its place; returns the value that was there.
     pub(super) fn put(&mut self, value: T) -> Option<Arc<T>> {
         let (namespace, name) = value.place();
         let (at, place) = self.find(namespace, name);
-        let value = Arc::new(value);
+        let value = Entry { hash: hash(namespace, name), value: Arc::new(value) };
         let Some(block) = self.blocks.get_mut(at).map(Arc::make_mut) else {
             self.blocks.push(Arc::new(vec![value]));
             self.len += 1;
             return None;
         };
         match place {
-            Ok(place) => block.get_mut(place).map(|old| std::mem::replace(old, value)),
+            Ok(place) => block.get_mut(place).map(|old| std::mem::replace(old, value).value),
             Err(place) => {
                 block.insert(place, value);
                 self.len += 1;
@@ -97,7 +128,7 @@ impl<T: Placed + Clone> Table<T> {
         let (at, place) = self.find(namespace, name);
         let place = place.ok()?;
         let block = Arc::make_mut(self.blocks.get_mut(at)?);
-        let value = block.remove(place);
+        let value = block.remove(place).value;
         let left = block.len();
         self.len -= 1;
         if left == 0 {
@@ -123,7 +154,7 @@ impl<T: Placed + Clone> Table<T> {
 
     /// All values, in order.
     pub(super) fn all(&self) -> impl Iterator<Item = &T> {
-        self.blocks.iter().flat_map(|block| block.iter()).map(|value| &**value)
+        self.blocks.iter().flat_map(|block| block.iter()).map(|entry| &*entry.value)
     }
 
     /// The values of a namespace, by name.
@@ -132,7 +163,7 @@ impl<T: Placed + Clone> Table<T> {
         let (Ok(at) | Err(at)) = at;
         let rest = self.blocks.iter().skip(block).flat_map(|block| block.iter()).skip(at);
         let namespace = namespace.clone();
-        rest.map(|value| &**value).take_while(move |value| *value.place().0 == namespace)
+        rest.map(|entry| &*entry.value).take_while(move |value| *value.place().0 == namespace)
     }
 }
 
@@ -181,6 +212,11 @@ mod tests {
         let all: Vec<_> = table.all().map(of).collect();
         assert_eq!(all, model.iter().map(|(key, value)| (key.clone(), *value)).collect::<Vec<_>>());
         assert_eq!(table.len(), model.len());
+        for name in (0..400).step_by(7) {
+            let (space, name) = symbols((name % 3) as u8, name);
+            let found = table.get(&space, &name).map(|value| value.value);
+            assert_eq!(found, model.get(&(space, name)).copied());
+        }
         for space in 0..4 {
             let (namespace, _) = symbols(space, 0);
             let within: Vec<_> = table.within(&namespace).map(of).collect();

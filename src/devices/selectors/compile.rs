@@ -1,6 +1,5 @@
 //! [`Selector`]: a compiled expression, or why it is refused.
 
-use super::memo::Answer;
 use super::refusals;
 use bayplan_lang::cel::{self, Environment, Program};
 use bayplan_lang::types::value::{Cel, Constant, Fault, FaultKind, Value};
@@ -45,13 +44,12 @@ impl Selector {
 }
 
 impl Compiled {
-    /// What the expression says of a device.
-    pub(super) fn answer(&self, device: Constant) -> Answer {
+    /// Whether the expression is true of a device.
+    pub(super) fn answer(&self, device: Constant) -> Result<bool, String> {
         match &self.program.run_within(&[device], MOST_COST, self.newer_costs).0 {
-            Value::Bool(true) => Answer::Selected,
-            Value::Bool(false) => Answer::NotSelected,
-            Value::Cel(Cel::Fault(fault)) => Answer::Failed(said(fault).into()),
-            other => Answer::Failed(not_a_truth(cel::type_name(other)).into()),
+            Value::Bool(truth) => Ok(*truth),
+            Value::Cel(Cel::Fault(fault)) => Err(said(fault)),
+            other => Err(not_a_truth(cel::type_name(other))),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! [`Memo`]: compiled expressions, and verdicts about devices.
 
 use super::compile::Selector;
-use crate::selects::SelectError;
+use crate::device::DeviceOf;
 use bayplan_model::Symbol;
 use bayplan_model::objects::devices::Device;
 use rustc_hash::FxHashMap;
@@ -10,30 +10,16 @@ use std::sync::Arc;
 /// Expressions that are remembered. When there are more, the half that was used longest ago is forgotten.
 const MOST_SELECTORS: usize = 4096;
 /// Verdicts that are remembered. When there are more, all are forgotten.
-const MOST_ANSWERS: usize = 4 << 20;
-/// From so many devices on, those that no slice has are looked for.
-const FEW_DEVICES: usize = 1024;
+const MOST_ANSWERS: usize = 16 << 20;
+/// From so many slices on, those that are gone are looked for.
+const FEW_SLICES: usize = 256;
 
-/// What a selector says of a device.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Answer {
-    /// True.
+/// What a selector says of a device. Errors end the attempt, and are not remembered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Answer {
+    Unknown,
     Selected,
-    /// False.
     NotSelected,
-    /// An error of the evaluation.
-    Failed(Arc<str>),
-}
-
-impl Answer {
-    /// As the allocator asks for it.
-    pub(super) fn into_result(self) -> Result<bool, SelectError> {
-        match self {
-            Self::Selected => Ok(true),
-            Self::NotSelected => Ok(false),
-            Self::Failed(why) => Err(SelectError::Run(why.as_ref().to_owned())),
-        }
-    }
 }
 
 /// A compiled expression.
@@ -46,14 +32,14 @@ struct Known {
     used: u64,
 }
 
-/// What is known of a device.
+/// What is known of the devices of a slice.
 #[derive(Debug)]
 struct Judged {
     driver: Symbol,
-    /// Kept, so that its address is that of no other device.
-    device: Arc<Device>,
-    /// By number of the expression.
-    answers: Vec<(u64, Answer)>,
+    /// Kept, so that their address is that of no other devices.
+    devices: Arc<[Arc<Device>]>,
+    /// By number of the expression and position of the device.
+    answers: Vec<(u64, Box<[Answer]>)>,
 }
 
 /// Expressions and verdicts, each of a bounded number.
@@ -61,16 +47,16 @@ struct Judged {
 pub(super) struct Memo {
     selectors: FxHashMap<Arc<str>, Known>,
     /// By address.
-    devices: FxHashMap<usize, Judged>,
+    slices: FxHashMap<usize, Judged>,
     answers: usize,
-    /// How often it was evaluated or found.
+    /// How often expressions were looked for.
     asked: u64,
-    /// At this number of devices those that are gone are looked for.
+    /// At this number of slices those that are gone are looked for.
     sweep_at: usize,
 }
 
-fn address(device: &Arc<Device>) -> usize {
-    Arc::as_ptr(device).addr()
+fn address(devices: &Arc<[Arc<Device>]>) -> usize {
+    devices.as_ptr().addr()
 }
 
 impl Memo {
@@ -102,42 +88,48 @@ impl Memo {
         (number, selector)
     }
 
-    /// What an expression says of a device, if that is known.
-    pub(super) fn answer(
-        &mut self,
-        expression: &Arc<str>,
-        driver: &Symbol,
-        device: &Arc<Device>,
-    ) -> Option<Answer> {
-        self.asked += 1;
-        let known = self.selectors.get_mut(expression)?;
-        known.used = self.asked;
-        let judged = self.devices.get(&address(device)).filter(|judged| judged.driver == *driver)?;
-        let at = judged.answers.binary_search_by_key(&known.number, |(number, _)| *number).ok()?;
-        judged.answers.get(at).map(|(_, answer)| answer.clone())
+    /// Whether the expression of a number selects a device, if that is known.
+    pub(super) fn answer(&self, number: u64, device: &DeviceOf<'_>) -> Option<bool> {
+        let judged = self.slices.get(&address(&device.slice.devices))?;
+        if judged.driver != device.pool().driver {
+            return None;
+        }
+        let at = judged.answers.binary_search_by_key(&number, |(number, _)| *number).ok()?;
+        match judged.answers.get(at)?.1.get(device.at)? {
+            Answer::Unknown => None,
+            Answer::Selected => Some(true),
+            Answer::NotSelected => Some(false),
+        }
     }
 
     /// Remembers what an expression says of a device.
-    pub(super) fn remember(&mut self, number: u64, driver: &Symbol, device: &Arc<Device>, answer: Answer) {
+    pub(super) fn remember(&mut self, number: u64, device: &DeviceOf<'_>, selected: bool) {
         if self.answers >= MOST_ANSWERS {
-            self.devices.clear();
+            self.slices.clear();
             self.answers = 0;
         }
-        if self.devices.len() >= self.sweep_at.max(FEW_DEVICES) {
-            self.devices.retain(|_, judged| Arc::strong_count(&judged.device) > 1);
-            self.answers = self.devices.values().map(|judged| judged.answers.len()).sum();
-            self.sweep_at = self.devices.len() * 2;
+        if self.slices.len() >= self.sweep_at.max(FEW_SLICES) {
+            self.slices.retain(|_, judged| Arc::strong_count(&judged.devices) > 1);
+            self.answers = self.slices.values().map(|of| of.answers.len() * of.devices.len()).sum();
+            self.sweep_at = self.slices.len() * 2;
         }
-        let new = || Judged { driver: driver.clone(), device: device.clone(), answers: Vec::new() };
-        let judged = self.devices.entry(address(device)).or_insert_with(new);
+        let (driver, devices) = (&device.pool().driver, &device.slice.devices);
+        let new = || Judged { driver: driver.clone(), devices: devices.clone(), answers: Vec::new() };
+        let judged = self.slices.entry(address(devices)).or_insert_with(new);
         if judged.driver != *driver {
-            self.answers -= judged.answers.len();
+            self.answers -= judged.answers.len() * judged.devices.len();
             *judged = new();
         }
-        // Another thread may have been as fast.
-        if let Err(at) = judged.answers.binary_search_by_key(&number, |(number, _)| *number) {
-            judged.answers.insert(at, (number, answer));
-            self.answers += 1;
+        let at = match judged.answers.binary_search_by_key(&number, |(number, _)| *number) {
+            Ok(at) => at,
+            Err(at) => {
+                judged.answers.insert(at, (number, vec![Answer::Unknown; devices.len()].into()));
+                self.answers += devices.len();
+                at
+            }
+        };
+        if let Some(answer) = judged.answers.get_mut(at).and_then(|(_, answers)| answers.get_mut(device.at)) {
+            *answer = if selected { Answer::Selected } else { Answer::NotSelected };
         }
     }
 }

@@ -17,7 +17,7 @@ use crate::selects::{SelectError, Selects};
 use bayplan_lang::cel::Environment;
 use bayplan_model::{VersionRow, VersionRows};
 use compile::Selector;
-use memo::{Answer, Memo};
+use memo::Memo;
 // What is behind the lock is a memo of a pure function: a thread that waits for it or not gets the same.
 #[allow(clippy::disallowed_types)]
 use std::sync::Mutex;
@@ -25,7 +25,7 @@ use std::sync::{Arc, PoisonError};
 
 /// Evaluates selectors as kube-scheduler of a version does.
 ///
-/// It remembers up to 4,096 expressions and a few million verdicts.
+/// It remembers up to 4,096 expressions and some sixteen million verdicts, of a byte each.
 #[derive(Debug)]
 pub struct DeviceSelectors {
     environment: Environment,
@@ -71,20 +71,31 @@ impl DeviceSelectors {
 
 impl Selects for DeviceSelectors {
     fn selects(&self, expression: &Arc<str>, device: &DeviceOf<'_>) -> Result<bool, SelectError> {
-        let driver = &device.pool().driver;
-        if let Some(known) = self.with_memo(|memo| memo.answer(expression, driver, device.device)) {
-            return known.into_result();
+        self.selects_by_key((expression, self.key(expression)), device)
+    }
+
+    fn key(&self, expression: &Arc<str>) -> u64 {
+        self.selector(expression).0
+    }
+
+    fn selects_by_key(
+        &self,
+        (expression, key): (&Arc<str>, u64),
+        device: &DeviceOf<'_>,
+    ) -> Result<bool, SelectError> {
+        if let Some(known) = self.with_memo(|memo| memo.answer(key, device)) {
+            return Ok(known);
         }
+        // Its number is another one if it was forgotten.
         let (number, selector) = self.selector(expression);
         let program = match &*selector {
             Selector::Program(program) => program,
             Selector::Refused(why) => return Err(SelectError::Compile(why.clone())),
         };
-        let answer = match convert::device(driver, device.device, self.knows_sharing, self.knows_lists()) {
-            Ok(value) => program.answer(value),
-            Err(why) => Answer::Failed(why.into()),
-        };
-        self.with_memo(|memo| memo.remember(number, driver, device.device, answer.clone()));
-        answer.into_result()
+        let driver = &device.pool().driver;
+        let value = convert::device(driver, device.device, self.knows_sharing, self.knows_lists());
+        let selected = value.and_then(|value| program.answer(value)).map_err(SelectError::Run)?;
+        self.with_memo(|memo| memo.remember(number, device, selected));
+        Ok(selected)
     }
 }

@@ -18,7 +18,7 @@ fn said(
     expression: &str,
 ) -> Result<bool, SelectError> {
     let (selectors, slice) = (DeviceSelectors::new(VersionRows::of(version)), slice("d.ex", device));
-    let device = DeviceOf { slice: &slice, device: &slice.devices[0] };
+    let device = DeviceOf::new(&slice, 0).unwrap();
     let first = selectors.selects(&expression.into(), &device);
     assert_eq!(selectors.selects(&expression.into(), &device), first, "{expression}");
     first
@@ -88,7 +88,7 @@ fn a_macro_over_one_value_has_the_texts_of_upstream() {
 #[test]
 fn scores_do_not_see_that_claims_share_a_device() {
     let slice = slice("d.ex", &serde_json::json!({"name": "d", "allowMultipleAllocations": true}));
-    let device = DeviceOf { slice: &slice, device: &slice.devices[0] };
+    let device = DeviceOf::new(&slice, 0).unwrap();
     let rows = VersionRows::of(KubernetesVersion::V1_37);
     let expression: Arc<str> = "device.allowMultipleAllocations".into();
     assert_eq!(DeviceSelectors::new(rows).selects(&expression, &device), Ok(true));

@@ -5,7 +5,7 @@ use super::{Attributes, Cluster, node, request, selectors};
 use crate::gather::Gather;
 use crate::node_choice::{chooses, is_made};
 use crate::pools::{PoolState, Slice, order};
-use crate::{Allocator, AllocatorFeatures};
+use crate::{Allocator, AllocatorFeatures, Claims};
 use bayplan_model::testing::Random;
 use bayplan_model::{DeviceIndex, KubernetesVersion, Node, ResourceClaim, VersionRow};
 use serde_json::{Value, json};
@@ -227,9 +227,11 @@ fn nodes_share_what_is_the_same_for_them() {
         let cluster = world(&mut random, version);
         let (index, features) = (cluster.index(), cluster.features);
         let mut gather = Gather::new(index, features);
-        let claims: Vec<&ResourceClaim> = cluster.claims.iter().map(AsRef::as_ref).collect();
         let new = || Allocator::new(&cluster.snapshot, index, features, &Attributes);
-        let mut allocator = new();
+        let on = |allocator: &mut Allocator<'_>, claims: &mut Claims<'_>, node: &Node| {
+            allocator.allocate(node, claims, cluster.timeout)?.allocations()
+        };
+        let (mut allocator, mut claims) = (new(), cluster.wanted());
         for node in &nodes {
             let (said, expected) = (found(&mut gather, node), defined(index, &features, node));
             match (&said, &expected) {
@@ -237,8 +239,8 @@ fn nodes_share_what_is_the_same_for_them() {
                 (Err(_), Err(_)) => {}
                 _ => assert_eq!(said, expected, "seed {seed} {version} {}", node.name),
             }
-            let alone = new().allocate(node, &claims, cluster.timeout);
-            assert_eq!(allocator.allocate(node, &claims, cluster.timeout), alone, "seed {seed} {version}");
+            let alone = on(&mut new(), &mut cluster.wanted(), node);
+            assert_eq!(on(&mut allocator, &mut claims, node), alone, "seed {seed} {version}");
             let outcome = match alone {
                 Ok(_) => "found",
                 Err(crate::NotAllocated::Error(_)) => "error",
@@ -265,15 +267,15 @@ fn what_was_learned_costs_as_many_steps() {
             let held: Vec<&str> = held.iter().map(String::as_str).collect();
             cluster = cluster.allocated(&format!("held{at}"), &held, json!({}));
         }
-        let claims: Vec<&ResourceClaim> = cluster.claims.iter().map(AsRef::as_ref).collect();
+        let nodes = ["N1", "N2", "N3"].map(|name| node(name).build());
         let mut steps = Vec::new();
         for milliseconds in 0..4 {
             let timeout = bayplan_model::Duration::from_millis(milliseconds);
             let mut allocator = cluster.allocator(cluster.index());
-            let said =
-                ["N1", "N2", "N3"].map(|name| allocator.allocate(&node(name).build(), &claims, timeout));
-            assert!(said.iter().all(|of| of.is_ok() == said[0].is_ok()));
-            steps.push(said[0].is_ok());
+            let mut claims = cluster.wanted();
+            let said = nodes.each_ref().map(|node| allocator.allocate(node, &mut claims, timeout).is_ok());
+            assert!(said.iter().all(|of| *of == said[0]));
+            steps.push(said[0]);
         }
         assert_eq!(steps, [true, false, true, true], "{version}: 0 does not limit");
     }

@@ -8,7 +8,7 @@ mod refusals;
 mod shared;
 mod slow;
 
-use crate::{Allocator, AllocatorFeatures, DeviceOf, NotAllocated, SelectError, Selects};
+use crate::{Allocator, AllocatorFeatures, Claims, DeviceOf, NotAllocated, SelectError, Selects};
 use bayplan_model::objects::devices::{Allocation, AttributeValue};
 use bayplan_model::testing::{node, object_of};
 use bayplan_model::{
@@ -167,13 +167,17 @@ impl Cluster {
         Allocator::new(&self.snapshot, index, self.features, &Attributes)
     }
 
+    fn wanted(&self) -> Claims<'_> {
+        Claims::new(self.claims.iter().map(AsRef::as_ref))
+    }
+
     fn index(&self) -> &DeviceIndex {
         self.snapshot.index(&DeviceIndex::key()).unwrap()
     }
 
     fn allocations_on(&self, name: &str) -> Result<Vec<Allocation>, NotAllocated> {
-        let claims: Vec<&ResourceClaim> = self.claims.iter().map(AsRef::as_ref).collect();
-        self.allocator(self.index()).allocate(&node(name).build(), &claims, self.timeout)
+        let node = node(name).build();
+        self.allocator(self.index()).allocate(&node, &mut self.wanted(), self.timeout)?.allocations()
     }
 
     fn allocations(&self) -> Vec<Value> {

@@ -6,8 +6,9 @@
 //!
 //! Source: `pkg/scheduler/framework/plugins/dynamicresources/allocateddevices.go`.
 
-use crate::objects::ResourceClaim;
+use super::newest::Derived;
 use crate::objects::devices::{AllocatedDevice, Allocation, DeviceId, PoolId};
+use crate::objects::{ResourceClaim, ResourceSlice};
 use crate::quantity::Quantity;
 use crate::symbol::Symbol;
 use crate::table::{Placed, Table};
@@ -104,11 +105,52 @@ impl DeviceUse {
     }
 }
 
+/// Who has a device.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Held {
+    /// No claim.
+    Free,
+    /// Claims that share it.
+    Shared,
+    /// A claim for itself.
+    Dedicated,
+}
+
+/// Who has the devices of slices: what a search reads of most of them.
+#[derive(Clone, Debug)]
+pub struct HeldPlaces {
+    slices: Vec<Arc<ResourceSlice>>,
+    /// By slice and position.
+    held: Vec<Box<[Held]>>,
+}
+
+impl HeldPlaces {
+    fn of(pool: &PoolUse, slices: &[&Arc<ResourceSlice>]) -> Self {
+        let of_slice = |slice: &&Arc<ResourceSlice>| {
+            slice.devices.iter().map(|device| pool.held(&device.name)).collect()
+        };
+        Self {
+            slices: slices.iter().map(|slice| Arc::clone(slice)).collect(),
+            held: slices.iter().map(of_slice).collect(),
+        }
+    }
+
+    fn is_of(&self, slices: &[&Arc<ResourceSlice>]) -> bool {
+        self.slices.len() == slices.len() && self.slices.iter().zip(slices).all(|(a, b)| Arc::ptr_eq(a, b))
+    }
+
+    /// Who has the device at a position of a slice, by the position of the slice.
+    pub fn at(&self, slice: usize, device: usize) -> Held {
+        self.held.get(slice).and_then(|slice| slice.get(device)).copied().unwrap_or(Held::Free)
+    }
+}
+
 /// What is allocated of the devices of a pool.
 #[derive(Clone, PartialEq, Debug)]
 pub struct PoolUse {
     id: PoolId,
     devices: Table<DeviceUse>,
+    places: Derived<HeldPlaces>,
 }
 
 impl Placed for PoolUse {
@@ -118,6 +160,10 @@ impl Placed for PoolUse {
 }
 
 impl PoolUse {
+    fn new(id: PoolId) -> Self {
+        Self { id, devices: Table::default(), places: Derived::default() }
+    }
+
     /// Which pool.
     pub fn id(&self) -> &PoolId {
         &self.id
@@ -128,8 +174,24 @@ impl PoolUse {
         self.devices.get(name, name)
     }
 
+    /// Who has a device.
+    pub fn held(&self, name: &Symbol) -> Held {
+        match self.device(name) {
+            None => Held::Free,
+            Some(device) if device.is_dedicated() => Held::Dedicated,
+            Some(_) => Held::Shared,
+        }
+    }
+
+    /// Who has the devices of these slices of the pool. `None`: what is remembered is of other slices, and devices are
+    /// to be looked up one by one.
+    pub fn places(&self, slices: &[&Arc<ResourceSlice>]) -> Option<&HeldPlaces> {
+        Some(self.places.get(|| HeldPlaces::of(self, slices))).filter(|places| places.is_of(slices))
+    }
+
     /// Adds a result of an allocation to a device, or removes it.
     fn edit(&mut self, name: &Symbol, key: (Holder, usize), allocation: Option<&Arc<Allocation>>) {
+        self.places = Derived::default();
         let mut device = self.device(name).cloned().unwrap_or_else(|| DeviceUse::new(name.clone()));
         match allocation {
             Some(allocation) => drop(device.holds.insert(key, allocation.clone())),
@@ -209,7 +271,7 @@ impl AllocatedDevices {
             }
             let DeviceId { pool: id, name } = result.id();
             if self.pool(&id).is_none() {
-                self.pools.put(PoolUse { id: id.clone(), devices: Table::default() });
+                self.pools.put(PoolUse::new(id.clone()));
             }
             // In place: a pool may have many devices.
             let Some(pool) = self.pools.get_mut(&id.driver, &id.name) else { continue };

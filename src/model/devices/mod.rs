@@ -10,7 +10,7 @@ mod taint_rules;
 #[cfg(test)]
 mod tests;
 
-pub use allocated::{AllocatedDevices, DeviceUse, Holder, PoolUse};
+pub use allocated::{AllocatedDevices, DeviceUse, Held, HeldPlaces, Holder, PoolUse};
 pub use newest::NewestSlices;
 pub use slices::PoolSlices;
 

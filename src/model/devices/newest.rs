@@ -7,8 +7,14 @@ use std::sync::{Arc, OnceLock};
 
 /// What follows from the value that has it, and is found out when it is first asked for. Two of them are equal: they are
 /// parts of equal values.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(super) struct Derived<T>(OnceLock<T>);
+
+impl<T> std::fmt::Debug for Derived<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("derived")
+    }
+}
 
 impl<T> Default for Derived<T> {
     fn default() -> Self {

@@ -393,8 +393,26 @@ fn assert_agrees(snapshot: &Snapshot, name: &str) {
     assert_eq!(of.consumed().is_empty(), sum.is_zero());
 }
 
+/// What is remembered of the devices of slices is what the devices say one by one. Returns for how many it is remembered.
+fn assert_remembered(snapshot: &Snapshot) -> usize {
+    let index = index(snapshot);
+    let mut devices = 0;
+    for used in index.allocated().pools() {
+        let slices: Vec<_> = index.pool(used.id()).collect();
+        let Some(places) = used.places(&slices) else { continue };
+        for (at, slice) in slices.iter().enumerate() {
+            for (position, device) in slice.devices.iter().enumerate() {
+                assert_eq!(places.at(at, position), used.held(&device.name));
+                devices += 1;
+            }
+        }
+    }
+    devices
+}
+
 #[test]
 fn changes_lead_to_what_a_rebuild_gives() {
+    let (mut remembered, mut steps) = (0, 0);
     for seed in 0..60 {
         let mut random = Random(seed);
         let mut s = snapshot();
@@ -423,6 +441,7 @@ fn changes_lead_to_what_a_rebuild_gives() {
             for name in ["d1", "d2"] {
                 assert_agrees(&s, name);
             }
+            (remembered, steps) = (remembered + assert_remembered(&s), steps + 1);
             if random.one_in(20) {
                 fork = Some((s.clone(), index(&s).clone()));
             }
@@ -431,4 +450,5 @@ fn changes_lead_to_what_a_rebuild_gives() {
             assert_eq!(*index(&fork), then, "a fork stays as it was");
         }
     }
+    assert!(remembered > steps / 4, "{remembered} devices in {steps} steps");
 }

@@ -6,7 +6,7 @@ use super::extended;
 use super::requests::Requests;
 use super::state::{State, reaches};
 use super::{DynamicResources, conditions, index};
-use bayplan_devices::{Allocator, NotAllocated};
+use bayplan_devices::{Allocator, Claims, NotAllocated, Solution};
 use bayplan_framework::{Filter, Handle, Offer, Status, Verdicts, Violation};
 use bayplan_model::objects::devices::Allocation;
 use bayplan_model::{DeviceIndex, Duration, NodeInfo, NodeSet, ResourceClaim, Time, VersionRow};
@@ -28,10 +28,12 @@ pub(super) struct Found {
 pub(super) struct Search<'a> {
     plugin: &'a DynamicResources,
     pub(super) h: Handle<'a>,
-    pub(super) state: Cow<'a, State>,
+    pub(super) state: &'a State,
     pub(super) index: &'a DeviceIndex,
     /// `None`: nothing is to be allocated.
     pub(super) allocator: Option<Allocator<'a>>,
+    /// The claims to allocate, when they are the same on every node.
+    claims: Option<Claims<'a>>,
     pub(super) now: Time,
 }
 
@@ -44,13 +46,15 @@ impl DynamicResources {
         }
     }
 
-    pub(super) fn search<'a>(&'a self, h: &Handle<'a>) -> Result<Search<'a>, Status> {
-        let (state, index) = (self.state(h)?, index(h)?);
+    pub(super) fn search<'a>(&'a self, h: &Handle<'a>, state: &'a State) -> Result<Search<'a>, Status> {
+        let index = index(h)?;
         let allocates = state.to_allocate().next().is_some();
         let allocator =
             allocates.then(|| Allocator::new(h.snapshot, index, self.gates.allocator, &self.selectors));
+        let claims = || Claims::new(state.to_allocate().map(|of| &*of.claim));
+        let claims = state.special().is_none().then(claims);
         let now = h.snapshot.wall_clock(h.now);
-        Ok(Search { plugin: self, h: *h, state, index, allocator, now })
+        Ok(Search { plugin: self, h: *h, state, index, allocator, claims, now })
     }
 
     /// Whether an allocated claim cannot be used on the node: it is for other nodes, the node does not know what the
@@ -78,18 +82,32 @@ fn declares(node: &NodeInfo) -> bool {
 }
 
 impl Search<'_> {
+    /// Whether the node can serve the claims of the pod.
+    fn passes(&mut self, node: NodeInfo) -> Result<(), Status> {
+        self.with(node, |_| Ok(Vec::new())).map(|_| ())
+    }
+
     /// What the node gives to the pod.
     pub(super) fn on(&mut self, node: NodeInfo) -> Result<Found, Status> {
+        self.with(node, |found| found.allocations())
+    }
+
+    /// What the node gives to the pod, with what is made of the devices that are found.
+    fn with(
+        &mut self,
+        node: NodeInfo,
+        allocations: impl FnOnce(&Solution) -> Result<Vec<Allocation>, NotAllocated>,
+    ) -> Result<Found, Status> {
         if self.state.claims.is_empty() {
             return Ok(Found::default());
         }
-        let requests = extended::on_node(&self.h, self.index, &self.state, &node)?;
+        let requests = extended::on_node(&self.h, self.index, self.state, &node)?;
         if requests.is_none() && !self.state.has_user_claims() {
             return Ok(Found::default());
         }
         let (plugin, now) = (self.plugin, self.now);
         let unavailable = self.state.claims.iter().any(|of| plugin.is_unavailable(&of.claim, &node, now));
-        let allocations = self.allocate(&node, requests.as_ref())?;
+        let allocations = self.allocate(&node, requests.as_ref(), allocations)?;
         if unavailable {
             return Err(Status::unresolvable(NOT_AVAILABLE));
         }
@@ -98,7 +116,7 @@ impl Search<'_> {
 
     /// The claims to allocate, with the requests that the one for extended resources has on the node.
     pub(super) fn claims(&self, requests: Option<&Requests>) -> Vec<Cow<'_, ResourceClaim>> {
-        claims(&self.state, requests)
+        claims(self.state, requests)
     }
 
     /// What the claims to allocate get on the node; `None`: there are none.
@@ -106,19 +124,24 @@ impl Search<'_> {
         &mut self,
         node: &NodeInfo,
         requests: Option<&Requests>,
+        allocations: impl FnOnce(&Solution) -> Result<Vec<Allocation>, NotAllocated>,
     ) -> Result<Option<Vec<Allocation>>, Status> {
         let Some(allocator) = &mut self.allocator else { return Ok(None) };
-        if self.state.special().is_some() {
-            // What it requests depends on the node.
-            allocator.other_claims();
-        }
-        let claims = claims(&self.state, requests);
-        let claims: Vec<&ResourceClaim> = claims.iter().map(|claim| &**claim).collect();
         let limit = match self.plugin.gates.filter_timeout {
             true => self.plugin.args.filter_timeout,
             false => Duration::ZERO,
         };
-        allocator.allocate(node.node(), &claims, limit).map(Some).map_err(|why| match why {
+        let found = match &mut self.claims {
+            Some(known) => {
+                allocator.allocate(node.node(), known, limit).and_then(|found| allocations(&found))
+            }
+            None => {
+                let claims = claims(self.state, requests);
+                let mut claims = Claims::new(claims.iter().map(|claim| &**claim));
+                allocator.allocate(node.node(), &mut claims, limit).and_then(|found| allocations(&found))
+            }
+        };
+        found.map(Some).map_err(|why| match why {
             NotAllocated::NoSolution => Status::unresolvable("cannot allocate all claims"),
             NotAllocated::InvalidPools => Status::unresolvable("invalid resource pools were encountered"),
             NotAllocated::TimedOut => {
@@ -139,7 +162,7 @@ fn claims<'s>(state: &'s State, requests: Option<&Requests>) -> Vec<Cow<'s, Reso
 
 impl Filter for DynamicResources {
     fn filter(&self, h: &Handle, node: NodeInfo) -> Result<(), Status> {
-        self.search(h)?.on(node).map(|_| ())
+        self.search(h, &*self.state(h)?)?.passes(node)
     }
 
     fn violations(&self, h: &Handle, node: NodeInfo, out: &mut Vec<Violation>) {
@@ -151,7 +174,9 @@ impl Filter for DynamicResources {
     }
 
     fn filter_range(&self, h: &Handle, nodes: &NodeSet, out: &mut Verdicts) {
-        let mut search = match self.search(h) {
+        let state = self.state(h);
+        let mut search = match state.as_deref().map_err(Clone::clone).and_then(|state| self.search(h, state))
+        {
             Ok(search) => search,
             Err(status) => {
                 let status = out.status(status);
@@ -163,7 +188,7 @@ impl Filter for DynamicResources {
         };
         for id in nodes.iter() {
             let Some(node) = h.snapshot.node(id) else { continue };
-            if let Err(status) = search.on(node) {
+            if let Err(status) = search.passes(node) {
                 let failed = !status.is_rejected();
                 let status = out.status(status);
                 out.refuse(id, status);

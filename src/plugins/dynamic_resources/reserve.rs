@@ -40,7 +40,7 @@ impl DynamicResources {
         let Some(state) = h.state::<State>() else { return Ok(None) };
         let wanted = state.to_allocate().count();
         let Some(node) = h.snapshot.node(node).filter(|_| wanted > 0) else { return Ok(None) };
-        let found = self.search(h)?.on(node)?;
+        let found = self.search(h, state)?.on(node)?;
         let allocations = found.allocations.unwrap_or_default();
         if allocations.is_empty() {
             // The device plugin of the node serves the extended resources.

@@ -46,15 +46,15 @@ impl DynamicResources {
     }
 }
 
-fn score_on(search: &mut Search, state: &State, node: NodeInfo) -> Result<i64, Status> {
+fn score_on(search: &mut Search, node: NodeInfo) -> Result<i64, Status> {
     // The node passed Filter on the same cluster.
-    search.on(node).map_or(Ok(0), |found| state.score(&found))
+    search.on(node).map_or(Ok(0), |found| search.state.score(&found))
 }
 
 impl Score for DynamicResources {
     fn score(&self, h: &Handle, node: NodeInfo) -> Result<i64, Status> {
         match h.state::<State>().filter(|_| self.scores(h)) {
-            Some(state) => score_on(&mut self.search(h)?, state, node),
+            Some(state) => score_on(&mut self.search(h, state)?, node),
             None => Ok(0),
         }
     }
@@ -68,10 +68,10 @@ impl Score for DynamicResources {
             });
             return Ok(());
         };
-        let mut search = self.search(h)?;
+        let mut search = self.search(h, state)?;
         for id in nodes.iter() {
             if let (Some(node), Some(out)) = (h.snapshot.node(id), out.get_mut(id.row())) {
-                *out = score_on(&mut search, state, node)?;
+                *out = score_on(&mut search, node)?;
             }
         }
         Ok(())

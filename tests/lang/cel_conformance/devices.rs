@@ -37,7 +37,7 @@ fn outcome(expression: &str, line: &Json, selectors: &DeviceSelectors) -> Outcom
     });
     let written: <ResourceSlice as Typed>::Slim = serde_json::from_value(written).unwrap();
     let slice = Arc::new(ResourceSlice::from_object(&written).unwrap());
-    let of = DeviceOf { slice: &slice, device: &slice.devices[0] };
+    let of = DeviceOf::new(&slice, 0).unwrap();
     let expression: Arc<str> = expression.into();
     let here = selectors.selects(&expression, &of);
     assert_eq!(selectors.selects(&expression, &of), here, "what is remembered: {expression}");

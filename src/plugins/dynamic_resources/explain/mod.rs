@@ -33,7 +33,9 @@ fn refuse(status: &Status, out: &mut Vec<Violation>) {
 impl DynamicResources {
     /// Everything that keeps the pod off a node.
     pub(super) fn refusals_on(&self, h: &Handle, node: NodeInfo, out: &mut Vec<Violation>) {
-        let mut search = match self.search(h) {
+        let state = self.state(h);
+        let mut search = match state.as_deref().map_err(Clone::clone).and_then(|state| self.search(h, state))
+        {
             Ok(search) => search,
             Err(status) => return refuse(&status, out),
         };
@@ -78,7 +80,8 @@ impl DynamicResources {
 
     /// The devices that are offered to a node, for each request that decides: those that find too few, or else all.
     pub(super) fn offers_on(&self, h: &Handle, node: NodeInfo, out: &mut Vec<Offer>) {
-        let Ok(mut search) = self.search(h) else { return };
+        let Ok(state) = self.state(h) else { return };
+        let Ok(mut search) = self.search(h, &state) else { return };
         let found = search.on(node).ok().and_then(|found| found.allocations);
         for of in &search.state.claims {
             let Some(allocation) = &of.claim.allocation else { continue };
@@ -134,7 +137,7 @@ impl Search<'_> {
     /// Visits the requests of the unallocated claims. Without any where the node refuses before devices are searched for.
     fn requests_on(&self, node: NodeInfo, visit: impl FnOnce(&[Asked])) {
         let Some(allocator) = &self.allocator else { return };
-        let Ok(requests) = extended::on_node(&self.h, self.index, &self.state, &node) else { return };
+        let Ok(requests) = extended::on_node(&self.h, self.index, self.state, &node) else { return };
         let claims = self.claims(requests.as_ref());
         visit(&asked::of(allocator, node.node(), &claims, requests.as_ref()));
     }

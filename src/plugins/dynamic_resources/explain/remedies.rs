@@ -11,7 +11,8 @@ impl DynamicResources {
     /// Tolerations of device taints, fewer devices, and the end of pods that hold devices.
     pub(in super::super) fn edits_for(&self, h: &Handle, node: NodeInfo) -> Vec<Edit> {
         let mut edits = Vec::new();
-        let Ok(search) = self.search(h) else { return edits };
+        let Ok(state) = self.state(h) else { return edits };
+        let Ok(search) = self.search(h, &state) else { return edits };
         search.requests_on(node, |all| {
             let any_short = all.iter().any(|asked| asked.is_short);
             for asked in all.iter().filter(|asked| asked.is_short || !any_short) {
