@@ -5,9 +5,10 @@ use super::{Attributes, Cluster, node, request, selectors};
 use crate::gather::Gather;
 use crate::node_choice::{chooses, is_made};
 use crate::pools::{PoolState, Slice, order};
-use crate::{Allocator, AllocatorFeatures, Claims};
+use crate::{Allocator, AllocatorFeatures, Claims, NotAllocated};
+use bayplan_model::objects::devices::Allocation;
 use bayplan_model::testing::Random;
-use bayplan_model::{DeviceIndex, KubernetesVersion, Node, ResourceClaim, VersionRow};
+use bayplan_model::{DeviceIndex, Duration, KubernetesVersion, Node, VersionRow};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -214,6 +215,14 @@ fn world(random: &mut Random, version: KubernetesVersion) -> Cluster {
     cluster.claim("x", spec)
 }
 
+fn given<'a>(
+    allocator: &mut Allocator<'a>,
+    claims: &mut Claims<'a>,
+    (node, timeout): (&Node, Duration),
+) -> Result<Vec<Allocation>, NotAllocated> {
+    allocator.allocate(node, claims, timeout)?.allocations()
+}
+
 #[test]
 fn nodes_share_what_is_the_same_for_them() {
     let nodes: Vec<Arc<Node>> = (0..3)
@@ -228,9 +237,6 @@ fn nodes_share_what_is_the_same_for_them() {
         let (index, features) = (cluster.index(), cluster.features);
         let mut gather = Gather::new(index, features);
         let new = || Allocator::new(&cluster.snapshot, index, features, &Attributes);
-        let on = |allocator: &mut Allocator<'_>, claims: &mut Claims<'_>, node: &Node| {
-            allocator.allocate(node, claims, cluster.timeout)?.allocations()
-        };
         let (mut allocator, mut claims) = (new(), cluster.wanted());
         for node in &nodes {
             let (said, expected) = (found(&mut gather, node), defined(index, &features, node));
@@ -239,12 +245,13 @@ fn nodes_share_what_is_the_same_for_them() {
                 (Err(_), Err(_)) => {}
                 _ => assert_eq!(said, expected, "seed {seed} {version} {}", node.name),
             }
-            let alone = on(&mut new(), &mut cluster.wanted(), node);
-            assert_eq!(on(&mut allocator, &mut claims, node), alone, "seed {seed} {version}");
+            let alone = given(&mut new(), &mut cluster.wanted(), (node, cluster.timeout));
+            let together = given(&mut allocator, &mut claims, (node, cluster.timeout));
+            assert_eq!(together, alone, "seed {seed} {version}");
             let outcome = match alone {
                 Ok(_) => "found",
-                Err(crate::NotAllocated::Error(_)) => "error",
-                Err(crate::NotAllocated::InvalidPools) => "invalid",
+                Err(NotAllocated::Error(_)) => "error",
+                Err(NotAllocated::InvalidPools) => "invalid",
                 Err(_) => "none",
             };
             *outcomes.entry(outcome).or_insert(0) += 1;
@@ -270,7 +277,7 @@ fn what_was_learned_costs_as_many_steps() {
         let nodes = ["N1", "N2", "N3"].map(|name| node(name).build());
         let mut steps = Vec::new();
         for milliseconds in 0..4 {
-            let timeout = bayplan_model::Duration::from_millis(milliseconds);
+            let timeout = Duration::from_millis(milliseconds);
             let mut allocator = cluster.allocator(cluster.index());
             let mut claims = cluster.wanted();
             let said = nodes.each_ref().map(|node| allocator.allocate(node, &mut claims, timeout).is_ok());
