@@ -61,7 +61,8 @@ fn families(text: &str) -> BTreeMap<String, Family> {
 
 #[test]
 fn metrics_are_those_of_kube_scheduler() {
-    let plane = ControlPlane::shared();
+    // Of its own: nodes of other tests would be counted, too.
+    let plane = &ControlPlane::start();
     let load = Workload::new(plane, "metered", 3);
     let ours = SchedulerProcess::start(plane, &Setup::new(&load.scheduler));
     let real_name = format!("{}-real", load.scheduler);
