@@ -2,7 +2,7 @@
 //!
 //! Start with [`Allocator`]: it finds the pools of a node (`gather.rs`, `pools.rs`), tests the claims (`validate.rs`), searches
 //! (`search.rs`, one device at a time in `candidate.rs`) and keeps what it found (`solution.rs`), which is written as the
-//! status of claims when somebody asks for it (`result.rs`).
+//! status of claims for the chosen node (`result.rs`).
 //!
 //! These faults of upstream are not followed: quantities of cached objects that 1.36 changes while it counts, a share that
 //! 1.36 forgets when a negative amount takes it to zero, and a step of zero, on which both stop.

@@ -42,7 +42,7 @@ pub(crate) struct Pool<'a> {
     pub(crate) counters: FxHashMap<&'a Symbol, &'a CounterSet>,
     /// What is allocated of its devices.
     pub(crate) used: Option<&'a PoolUse>,
-    /// The same for each device of `slices`, if that is remembered.
+    /// Who has each device of `slices`, if that is remembered.
     pub(crate) held: Option<&'a HeldPlaces>,
     /// Whether one of its devices has binding conditions.
     pub(crate) has_binding_conditions: bool,

@@ -27,7 +27,7 @@ pub(crate) struct Alternative<'a> {
     pub(crate) admin_access: bool,
     /// The class.
     pub(crate) class: &'a Arc<DeviceClass>,
-    /// The same as selectors see it.
+    /// The request as selectors see it.
     pub(crate) wanted: Wanted<'a>,
     /// How many devices.
     pub(crate) count: i64,
