@@ -59,7 +59,7 @@ impl DeviceUse {
     }
 
     /// Whether a claim has it for itself.
-    pub(super) fn is_dedicated(&self) -> bool {
+    fn is_dedicated(&self) -> bool {
         self.dedicated
     }
 
