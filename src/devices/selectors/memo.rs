@@ -14,7 +14,7 @@ const MOST_ANSWERS: usize = 16 << 20;
 /// From so many slices on, those that are gone are looked for.
 const FEW_SLICES: usize = 256;
 
-/// What a selector says of a device. Errors end the attempt, and are not remembered.
+/// What a selector says of a device. Errors are not remembered: in Filter they end the attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Answer {
     Unknown,
