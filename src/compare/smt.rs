@@ -5,8 +5,9 @@
 
 #![allow(clippy::unwrap_used, clippy::disallowed_methods)]
 
-use super::tests::{Condition, cel_policy, filter, policy, random_pairs};
+use super::tests::{Condition, cel_policy, filter, on_error, policy, random_pairs};
 use super::*;
+use bayplan_lang::syntax::ast::OnError;
 use std::fmt::Write;
 
 /// A test: in a policy, when it is a fault, and when it holds.
@@ -113,7 +114,7 @@ fn random_pairs_are_written() {
         let texts: Vec<&str> = atoms.iter().map(|(text, ..)| *text).collect();
         let mut unknown = 0;
         for (at, both) in random_pairs(atoms.len(), pairs).into_iter().enumerate() {
-            let on_error = ["reject", "ignore"][at % 2];
+            let on_error = on_error(at);
             let [old, new] = [0, 1].map(|side: usize| match is_cel {
                 true => cel_policy(&both[side].text(&texts), on_error),
                 false => policy(&filter(&format!("({})", both[side].text(&texts)))),
@@ -130,7 +131,7 @@ fn random_pairs_are_written() {
             unknown += usize::from(matches!(diff.verdict, Verdict::Unknown(_)));
             let refusal = |side: usize| {
                 let [fault, holds] = encoded(&both[side], atoms);
-                if on_error == "reject" { format!("(or {fault} {holds})") } else { holds }
+                if on_error == OnError::Reject { format!("(or {fault} {holds})") } else { holds }
             };
             writeln!(lines, "{}\t{}\t{word}", refusal(0), refusal(1)).unwrap();
         }

@@ -4,6 +4,7 @@
 
 use super::*;
 use bayplan_diag::SourceMap;
+use bayplan_lang::syntax::ast::OnError;
 use bayplan_lang::types::value::Constant;
 
 pub(super) fn policy(rules: &str) -> Policy {
@@ -94,7 +95,7 @@ fn cases_of_values_are_compared() {
     for (old, new) in policies {
         assert_eq!(verdict(&filter(&old), &filter(&new)).0, "same", "{old} and {new}");
     }
-    let of = |condition: &str| cel_policy(condition, "reject");
+    let of = |condition: &str| cel_policy(condition, OnError::Reject);
     let same = [
         ("pod.labels[?\"a\"].hasValue()", "\"a\" in pod.labels"),
         ("pod.labels[?\"a\"].value() == \"x\"", "pod.labels[\"a\"] == \"x\""),
@@ -215,8 +216,9 @@ const CEL_ATOMS: &[&str] = &[
 const OPAQUE: &[&str] = &["exists(", "size(", "optFlatMap("];
 
 /// A filter in CEL.
-pub(super) fn cel_policy(condition: &str, on_error: &str) -> Policy {
+pub(super) fn cel_policy(condition: &str, on_error: OnError) -> Policy {
     let mut sources = SourceMap::new();
+    let on_error = if on_error == OnError::Ignore { "ignore" } else { "reject" };
     let text = format!(
         "apiVersion: bayplan.dev/v1\nkind: SchedulingPolicy\nmetadata: {{name: p}}\nspec:\n  onError: {on_error}\n  \
          sources:\n  - {{name: load, window: '900s', maxAge: '300s'}}\n  filters:\n  - name: f\n    rules:\n    - reject: 'no'\n      when: '{condition}'\n"
@@ -249,6 +251,24 @@ impl Condition {
         }
     }
 
+    /// Its value where the atoms have these; `None` is a fault, which the other side hides if it decides.
+    fn value(&self, atoms: &[Option<bool>]) -> Option<bool> {
+        match self {
+            Self::Atom(at) => atoms[*at],
+            Self::Not(inner) => inner.value(atoms).map(|value| !value),
+            Self::And(left, right) => match [left.value(atoms), right.value(atoms)] {
+                [Some(false), _] | [_, Some(false)] => Some(false),
+                [Some(true), Some(true)] => Some(true),
+                _ => None,
+            },
+            Self::Or(left, right) => match [left.value(atoms), right.value(atoms)] {
+                [Some(true), _] | [_, Some(true)] => Some(true),
+                [Some(false), Some(false)] => Some(false),
+                _ => None,
+            },
+        }
+    }
+
     /// As a policy writes it.
     pub(super) fn text(&self, atoms: &[&str]) -> String {
         match self {
@@ -260,9 +280,14 @@ impl Condition {
     }
 }
 
-/// Pairs of conditions over so many tests. Half of them are a condition and a part of it.
+/// What a pair's policies in CEL say of faults: one and the other in turn.
+pub(super) fn on_error(pair: usize) -> OnError {
+    [OnError::Reject, OnError::Ignore][pair % 2]
+}
+
+/// Pairs of conditions over so many tests, others for each `BAYPLAN_SEED`. Half of them are a condition and a part of it.
 pub(super) fn random_pairs(atoms: usize, pairs: usize) -> Vec<[Condition; 2]> {
-    let mut state = 7u64;
+    let mut state = std::env::var("BAYPLAN_SEED").map_or(7, |text| text.parse::<u64>().unwrap());
     let mut random = move |below: usize| {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (state >> 33) as usize % below.max(1)
@@ -328,69 +353,115 @@ fn domain() -> Vec<Objects> {
     all
 }
 
-/// Whether the filter refuses.
-fn refuses_in(policy: &Policy, context: EvalContext<'_>) -> bool {
-    let side = Side::new(policy);
-    let groups = side.groups();
-    groups.iter().find(|group| group.kind == GroupKind::Filter).unwrap().refuses(context, None)
+/// The filter of a policy, made once for all pods and nodes.
+fn filter_of(policy: &Policy) -> Group<'_> {
+    Side::new(policy).groups().into_iter().find(|group| group.kind == GroupKind::Filter).unwrap()
 }
 
 fn refuses(policy: &Policy, objects: &Objects) -> bool {
-    objects.evaluated(false, |context, _| refuses_in(policy, context)).unwrap()
+    objects.evaluated(false, |context, _| filter_of(policy).refuses(context, None)).unwrap()
 }
 
 #[test]
 fn no_verdict_about_random_conditions_is_wrong() {
+    // A test of the language has no faults.
     check_random(ATOMS, &|condition, _| policy(&filter(&format!("({condition})"))));
 }
 
 #[test]
 fn no_verdict_about_random_conditions_in_cel_is_wrong() {
-    check_random(CEL_ATOMS, &|condition, at| cel_policy(condition, ["reject", "ignore"][at % 2]));
+    check_random(CEL_ATOMS, &cel_policy);
+}
+
+/// What each atom comes to for each pod and node; `None` is a fault.
+fn outcomes(
+    atoms: &[&str],
+    policy: &dyn Fn(&str, OnError) -> Policy,
+    domain: &[Objects],
+) -> Vec<Vec<Option<bool>>> {
+    let both_ways = |atom: &&str| [OnError::Reject, OnError::Ignore].map(|on_error| policy(atom, on_error));
+    let policies: Vec<[Policy; 2]> = atoms.iter().map(both_ways).collect();
+    let filters: Vec<[Group<'_>; 2]> = policies.iter().map(|both| both.each_ref().map(filter_of)).collect();
+    let of_objects = |objects: &Objects| {
+        let all = objects.evaluated(false, |context, _| {
+            let outcome = |both: &[Group<'_>; 2]| {
+                let [fails_or_holds, holds] = both.each_ref().map(|filter| filter.refuses(context, None));
+                (fails_or_holds == holds).then_some(holds)
+            };
+            filters.iter().map(outcome).collect()
+        });
+        all.unwrap()
+    };
+    domain.iter().map(of_objects).collect()
 }
 
 /// Compares random pairs, and holds each verdict against every pod and node of the domain.
-fn check_random(atoms: &[&str], policy: &dyn Fn(&str, usize) -> Policy) {
+///
+/// What a condition comes to follows from its atoms, which are evaluated once for each pod and node. For a thousand of the
+/// pairs, or all if there are fewer, the reference evaluator confirms it.
+fn check_random(atoms: &[&str], policy: &dyn Fn(&str, OnError) -> Policy) {
+    // So many policies are in memory at a time.
+    const BATCH: usize = 1_000;
     let pairs: usize = std::env::var("BAYPLAN_PAIRS").ok().and_then(|text| text.parse().ok()).unwrap_or(100);
-    let texts: Vec<[String; 2]> = random_pairs(atoms.len(), pairs)
-        .into_iter()
-        .map(|both| both.map(|condition| condition.text(atoms)))
-        .collect();
-    let policies: Vec<[Policy; 2]> =
-        texts.iter().enumerate().map(|(at, both)| both.clone().map(|text| policy(&text, at))).collect();
-    // Whether one is stricter, and whether one is looser, for some pod and node of the domain.
-    let mut shown = vec![(false, false); pairs];
-    for objects in domain() {
-        objects.evaluated(false, |context, _| {
-            for (both, shown) in policies.iter().zip(&mut shown) {
-                let [before, after] = [0, 1].map(|side| refuses_in(&both[side], context));
-                shown.0 |= after && !before;
-                shown.1 |= before && !after;
-            }
-        });
-    }
+    // Odd, so that both ways to take faults are among them.
+    let confirmed = (pairs / 1_000) | 1;
+    let domain = domain();
+    let outcomes = outcomes(atoms, policy, &domain);
     let (mut unknown, mut words) = (Vec::new(), std::collections::BTreeMap::<&str, usize>::new());
-    for (([old, new], [before, after]), (stricter, looser)) in texts.iter().zip(&policies).zip(shown) {
-        let diffs = compare(Some(before), Some(after), None);
-        let [diff] = diffs.as_slice() else { panic!("{diffs:?}") };
-        *words.entry(diff.verdict.word()).or_default() += 1;
-        let right = match &diff.verdict {
-            Verdict::Same => !stricter && !looser,
-            Verdict::Stricter(_) => !looser,
-            Verdict::Looser(_) => !stricter,
-            Verdict::Unknown(Unproved::SameOrStricter(_)) => !looser,
-            Verdict::Unknown(Unproved::SameOrLooser(_)) => !stricter,
-            _ => true,
-        };
-        assert!(right, "{}\n{old}\n{new}", diff.verdict.word());
-        for (effect, witness) in diff.verdict.witnesses() {
-            let objects = witness.made_of.as_ref().unwrap();
-            let now = (refuses(before, objects), refuses(after, objects));
-            assert_eq!(now, (effect == Effect::Passes, effect == Effect::Refused), "{old}\n{new}");
+    let conditions = random_pairs(atoms.len(), pairs);
+    for (batch, conditions) in conditions.chunks(BATCH).enumerate() {
+        let policies: Vec<[Policy; 2]> = (batch * BATCH..)
+            .zip(conditions)
+            .map(|(at, both)| both.each_ref().map(|of| policy(&of.text(atoms), on_error(at))))
+            .collect();
+        let filters: Vec<[Group<'_>; 2]> =
+            policies.iter().map(|both| both.each_ref().map(filter_of)).collect();
+        // Whether one is stricter, and whether one is looser, for some pod and node of the domain.
+        let mut shown = vec![(false, false); conditions.len()];
+        for (objects, outcomes) in domain.iter().zip(&outcomes) {
+            objects.evaluated(false, |context, _| {
+                let pairs = conditions.iter().zip(&filters).zip(&mut shown);
+                for (at, ((both, filters), shown)) in (batch * BATCH..).zip(pairs) {
+                    let [before, after] = both
+                        .each_ref()
+                        .map(|of| of.value(outcomes).unwrap_or(on_error(at) == OnError::Reject));
+                    if at % confirmed == 0 {
+                        let evaluated = filters.each_ref().map(|filter| filter.refuses(context, None));
+                        assert_eq!(
+                            [before, after],
+                            evaluated,
+                            "{}",
+                            both.each_ref().map(|of| of.text(atoms)).join("\n")
+                        );
+                    }
+                    shown.0 |= after && !before;
+                    shown.1 |= before && !after;
+                }
+            });
         }
-        let is_opaque = |text: &String| OPAQUE.iter().any(|part| text.contains(part));
-        if matches!(diff.verdict, Verdict::Unknown(_)) && !is_opaque(old) && !is_opaque(new) {
-            unknown.push(format!("{old}\n  {new}"));
+        for ((both, [before, after]), (stricter, looser)) in conditions.iter().zip(&policies).zip(shown) {
+            let [old, new] = both.each_ref().map(|of| of.text(atoms));
+            let diffs = compare(Some(before), Some(after), None);
+            let [diff] = diffs.as_slice() else { panic!("{diffs:?}") };
+            *words.entry(diff.verdict.word()).or_default() += 1;
+            let right = match &diff.verdict {
+                Verdict::Same => !stricter && !looser,
+                Verdict::Stricter(_) => !looser,
+                Verdict::Looser(_) => !stricter,
+                Verdict::Unknown(Unproved::SameOrStricter(_)) => !looser,
+                Verdict::Unknown(Unproved::SameOrLooser(_)) => !stricter,
+                _ => true,
+            };
+            assert!(right, "{}\n{old}\n{new}", diff.verdict.word());
+            for (effect, witness) in diff.verdict.witnesses() {
+                let objects = witness.made_of.as_ref().unwrap();
+                let now = (refuses(before, objects), refuses(after, objects));
+                assert_eq!(now, (effect == Effect::Passes, effect == Effect::Refused), "{old}\n{new}");
+            }
+            let is_opaque = |text: &String| OPAQUE.iter().any(|part| text.contains(part));
+            if matches!(diff.verdict, Verdict::Unknown(_)) && !is_opaque(&old) && !is_opaque(&new) {
+                unknown.push(format!("{old}\n  {new}"));
+            }
         }
     }
     assert!(unknown.len() * 50 <= pairs, "of {pairs}, {words:?}:\n{}", unknown.join("\n"));
