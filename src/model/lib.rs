@@ -63,6 +63,7 @@ pub use constraints::{
 };
 pub use devices::{
     AllocatedDevices, DeviceIndex, DeviceUse, Held, HeldPlaces, Holder, NewestSlices, PoolSlices, PoolUse,
+    Revision,
 };
 pub use duration::DurationError;
 pub use index::{Feeds, Index, IndexError, IndexKey};

@@ -6,13 +6,13 @@
 //!
 //! Source: `pkg/scheduler/framework/plugins/dynamicresources/allocateddevices.go`.
 
-use super::newest::Derived;
+use super::newest::{Derived, Revision};
 use crate::objects::devices::{AllocatedDevice, Allocation, DeviceId, PoolId};
 use crate::objects::{ResourceClaim, ResourceSlice};
 use crate::quantity::Quantity;
 use crate::symbol::Symbol;
 use crate::table::{Placed, Table};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 /// Names a claim.
@@ -210,10 +210,47 @@ impl PoolUse {
     }
 }
 
+/// So many edits are remembered: more than lie between two decisions, unless many pods end at once.
+const MOST_EDITS: usize = 64;
+
+/// The last edits, so that who remembers what follows from allocations forgets no more than changed. All are equal: equal
+/// values may have come about in other ways.
+#[derive(Clone, Debug, Default)]
+struct Edits {
+    now: Revision,
+    /// What was before an edit, and the pool that it was about.
+    last: Arc<VecDeque<(Revision, PoolId)>>,
+}
+
+impl PartialEq for Edits {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Edits {
+    fn note(&mut self, pool: PoolId) {
+        let last = Arc::make_mut(&mut self.last);
+        if last.len() == MOST_EDITS {
+            last.pop_front();
+        }
+        last.push_back((std::mem::take(&mut self.now), pool));
+    }
+
+    fn since(&self, revision: &Revision) -> Option<impl Iterator<Item = &PoolId>> {
+        let begin = match self.now.is(revision) {
+            true => self.last.len(),
+            false => self.last.iter().rposition(|(before, _)| before.is(revision))?,
+        };
+        Some(self.last.iter().skip(begin).map(|(_, pool)| pool))
+    }
+}
+
 /// What is allocated, by pool and device.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct AllocatedDevices {
     pools: Table<PoolUse>,
+    edits: Edits,
 }
 
 impl AllocatedDevices {
@@ -225,6 +262,17 @@ impl AllocatedDevices {
     /// The pools of whose devices something is allocated, by driver and name.
     pub fn pools(&self) -> impl Iterator<Item = &PoolUse> {
         self.pools.all()
+    }
+
+    /// Names what is allocated now.
+    pub fn revision(&self) -> &Revision {
+        &self.edits.now
+    }
+
+    /// The pools of whose devices an allocation began or ended since then; a pool may come more than once. `None`: that is
+    /// not remembered, or was in another fork.
+    pub fn edited_since(&self, revision: &Revision) -> Option<impl Iterator<Item = &PoolId>> {
+        self.edits.since(revision)
     }
 
     /// The device, if anything of it is allocated.
@@ -279,6 +327,7 @@ impl AllocatedDevices {
             if pool.devices.len() == 0 {
                 self.pools.remove(&id.driver, &id.name);
             }
+            self.edits.note(id);
         }
     }
 }

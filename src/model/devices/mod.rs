@@ -11,7 +11,7 @@ mod taint_rules;
 mod tests;
 
 pub use allocated::{AllocatedDevices, DeviceUse, Held, HeldPlaces, Holder, PoolUse};
-pub use newest::NewestSlices;
+pub use newest::{NewestSlices, Revision};
 pub use slices::PoolSlices;
 
 use crate::changes::{Delta, Moves};
@@ -66,6 +66,11 @@ impl DeviceIndex {
     /// of the highest generation among them.
     pub fn pools_of(&self, node: &Symbol) -> &[NewestSlices] {
         self.slices.pools_of_node(node)
+    }
+
+    /// Names the slices that there are now.
+    pub fn slices_revision(&self) -> &Revision {
+        self.slices.revision()
     }
 
     /// The slices that name no node, by name.

@@ -1,4 +1,5 @@
-//! [`NewestSlices`]: what decisions ask of the slices of a pool again and again, and what changes with them alone.
+//! [`NewestSlices`]: what decisions ask of the slices of a pool again and again, and what changes with them alone; and
+//! [`Revision`], by which they see that nothing changed.
 
 use crate::objects::ResourceSlice;
 use crate::objects::devices::PoolId;
@@ -31,6 +32,18 @@ impl<T> PartialEq for Derived<T> {
 impl<T> Derived<T> {
     pub(super) fn get(&self, make: impl FnOnce() -> T) -> &T {
         self.0.get_or_init(make)
+    }
+}
+
+/// Names a state, so that who remembers what follows from it sees whether it is the same: no other state has it, in forks
+/// neither.
+#[derive(Clone, Debug, Default)]
+pub struct Revision(Arc<()>);
+
+impl Revision {
+    /// Whether both name one state.
+    pub fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
     }
 }
 

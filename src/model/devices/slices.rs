@@ -1,6 +1,6 @@
 //! Slices by pool and by node.
 
-use super::newest::{Derived, NewestSlices};
+use super::newest::{Derived, NewestSlices, Revision};
 use crate::labels::Labels;
 use crate::objects::ResourceSlice;
 use crate::objects::devices::{Device, PoolId};
@@ -89,6 +89,7 @@ pub(super) struct Slices {
     elsewhere: Table<Arc<ResourceSlice>>,
     /// Those that name a node and have shared counters.
     counters: Table<Arc<ResourceSlice>>,
+    revision: Derived<Revision>,
 }
 
 impl Slices {
@@ -139,7 +140,12 @@ impl Slices {
         reached
     }
 
+    pub(super) fn revision(&self) -> &Revision {
+        self.revision.get(Revision::default)
+    }
+
     pub(super) fn change(&mut self, before: Option<&ResourceSlice>, after: Option<Arc<ResourceSlice>>) {
+        self.revision = Derived::default();
         if let Some(before) = before {
             self.remove(before);
         }

@@ -5,6 +5,7 @@
 use super::extended;
 use super::requests::Requests;
 use super::state::{State, reaches};
+use super::verdicts::Remembered;
 use super::{DynamicResources, conditions, index};
 use bayplan_devices::{Allocator, Claims, NotAllocated, Solution};
 use bayplan_framework::{Filter, Handle, Offer, Status, Verdicts, Violation};
@@ -34,6 +35,8 @@ pub(super) struct Search<'a> {
     pub(super) allocator: Option<Allocator<'a>>,
     /// The claims to allocate, when they are the same on every node.
     claims: Option<Claims<'a>>,
+    /// What is remembered of pods with such claims.
+    remembered: Option<Remembered<'a>>,
     pub(super) now: Time,
 }
 
@@ -54,7 +57,7 @@ impl DynamicResources {
         let claims = || Claims::new(state.to_allocate().map(|of| &*of.claim));
         let claims = state.special().is_none().then(claims);
         let now = h.snapshot.wall_clock(h.now);
-        Ok(Search { plugin: self, h: *h, state, index, allocator, claims, now })
+        Ok(Search { plugin: self, h: *h, state, index, allocator, claims, remembered: None, now })
     }
 
     /// Whether an allocated claim cannot be used on the node: it is for other nodes, the node does not know what the
@@ -82,9 +85,27 @@ fn declares(node: &NodeInfo) -> bool {
 }
 
 impl Search<'_> {
+    /// Uses what is remembered of earlier pods.
+    fn remembering(mut self) -> Self {
+        let of = (self.h.snapshot, self.index, self.plugin.gates.allocator);
+        let is_alike = self.claims.is_some();
+        self.remembered = is_alike.then(|| Remembered::of(&self.plugin.verdicts, of, self.state)).flatten();
+        self
+    }
+
     /// Whether the node can serve the claims of the pod.
     fn passes(&mut self, node: NodeInfo) -> Result<(), Status> {
-        self.with(node, |_| Ok(Vec::new())).map(|_| ())
+        match self.remembered.as_ref().and_then(|remembered| remembered.serves(&node)) {
+            None => self.with(node, |_| Ok(Vec::new())).map(|_| ()),
+            Some(false) => Err(refusal(NotAllocated::NoSolution, &node)),
+            Some(true) if self.is_unavailable(&node) => Err(Status::unresolvable(NOT_AVAILABLE)),
+            Some(true) => Ok(()),
+        }
+    }
+
+    /// Whether the node cannot use a claim that is allocated.
+    fn is_unavailable(&self, node: &NodeInfo) -> bool {
+        self.state.claims.iter().any(|of| self.plugin.is_unavailable(&of.claim, node, self.now))
     }
 
     /// What the node gives to the pod.
@@ -105,8 +126,7 @@ impl Search<'_> {
         if requests.is_none() && !self.state.has_user_claims() {
             return Ok(Found::default());
         }
-        let (plugin, now) = (self.plugin, self.now);
-        let unavailable = self.state.claims.iter().any(|of| plugin.is_unavailable(&of.claim, &node, now));
+        let unavailable = self.is_unavailable(&node);
         let allocations = self.allocate(&node, requests.as_ref(), allocations)?;
         if unavailable {
             return Err(Status::unresolvable(NOT_AVAILABLE));
@@ -141,14 +161,24 @@ impl Search<'_> {
                 allocator.allocate(node.node(), &mut claims, limit).and_then(|found| allocations(&found))
             }
         };
-        found.map(Some).map_err(|why| match why {
-            NotAllocated::NoSolution => Status::unresolvable("cannot allocate all claims"),
-            NotAllocated::InvalidPools => Status::unresolvable("invalid resource pools were encountered"),
-            NotAllocated::TimedOut => {
-                Status::error(format!("node {}: timed out trying to allocate devices", node.name()))
-            }
-            NotAllocated::Error(text) => Status::error(text),
-        })
+        if let Some(remembered) = &mut self.remembered
+            && matches!(found, Ok(_) | Err(NotAllocated::NoSolution))
+        {
+            remembered.note(node, found.is_ok());
+        }
+        found.map(Some).map_err(|why| refusal(why, node))
+    }
+}
+
+/// The status of a node that gets no devices.
+fn refusal(why: NotAllocated, node: &NodeInfo) -> Status {
+    match why {
+        NotAllocated::NoSolution => Status::unresolvable("cannot allocate all claims"),
+        NotAllocated::InvalidPools => Status::unresolvable("invalid resource pools were encountered"),
+        NotAllocated::TimedOut => {
+            Status::error(format!("node {}: timed out trying to allocate devices", node.name()))
+        }
+        NotAllocated::Error(text) => Status::error(text),
     }
 }
 
@@ -162,7 +192,7 @@ fn claims<'s>(state: &'s State, requests: Option<&Requests>) -> Vec<Cow<'s, Reso
 
 impl Filter for DynamicResources {
     fn filter(&self, h: &Handle, node: NodeInfo) -> Result<(), Status> {
-        self.search(h, &*self.state(h)?)?.passes(node)
+        self.search(h, &*self.state(h)?)?.remembering().passes(node)
     }
 
     fn violations(&self, h: &Handle, node: NodeInfo, out: &mut Vec<Violation>) {
@@ -177,7 +207,7 @@ impl Filter for DynamicResources {
         let state = self.state(h);
         let mut search = match state.as_deref().map_err(Clone::clone).and_then(|state| self.search(h, state))
         {
-            Ok(search) => search,
+            Ok(search) => search.remembering(),
             Err(status) => {
                 let status = out.status(status);
                 for (word, rows) in nodes.words().iter().enumerate() {

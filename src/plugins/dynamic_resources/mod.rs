@@ -7,6 +7,7 @@
 //! - `args.rs`: the arguments; `gates.rs`: what feature gates and versions change
 //! - `claims.rs`: PreEnqueue, and the claims of a pod; `state.rs`: what an attempt knows of them
 //! - `pre_filter.rs`, `filter.rs`, `post_filter.rs`, `score.rs`: the extension points of these names
+//! - `verdicts.rs`: which nodes serve claims like those of an earlier pod
 //! - `extended.rs`: the claim of a pod's extended resources; `requests.rs`: what it requests
 //! - `reserve.rs`: assumptions; `bind`: what is written; `conditions.rs`: devices that are prepared before the binding
 //! - `hints.rs`: which events may help; `explain`: explanations
@@ -34,6 +35,7 @@ mod score;
 mod state;
 #[cfg(test)]
 mod tests;
+mod verdicts;
 
 use args::Args;
 use bayplan_devices::DeviceSelectors;
@@ -41,6 +43,7 @@ use bayplan_framework::{ArgsError, Edit, Features, Handle, Need, Plugin, Reads, 
 use bayplan_model::{DeviceIndex, Index, IndexKey, Kind, Kinds, NodeInfo};
 use gates::Gates;
 use std::sync::Arc;
+use verdicts::Verdicts;
 
 /// API servers before 1.34 have none of these kinds: pods with claims then wait for their claims.
 pub(super) const fn need(kind: Kind) -> Need {
@@ -59,12 +62,13 @@ struct DynamicResources {
     args: Args,
     gates: Gates,
     selectors: DeviceSelectors,
+    verdicts: Verdicts,
 }
 
 pub(super) fn new(args: &Tree, features: Features) -> Result<Arc<dyn Plugin>, Vec<ArgsError>> {
     let (args, gates) = (Args::read(args)?, Gates::of(features));
     let selectors = DeviceSelectors::new(features.rows());
-    Ok(Arc::new(DynamicResources { args, gates, selectors }))
+    Ok(Arc::new(DynamicResources { args, gates, selectors, verdicts: Verdicts::default() }))
 }
 
 impl Plugin for DynamicResources {
