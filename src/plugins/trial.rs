@@ -69,6 +69,11 @@ impl Trial {
         Self { framework: Arc::new(framework), snapshot }
     }
 
+    /// The cluster, to be changed.
+    pub(super) fn snapshot_mut(&mut self) -> &mut Snapshot {
+        &mut self.snapshot
+    }
+
     fn cycle(&self, pod: &Arc<PodInfo>) -> Cycle {
         Cycle::new(pod.clone(), self.framework.clone(), Time(0))
     }

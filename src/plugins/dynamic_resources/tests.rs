@@ -2,9 +2,10 @@
 
 use super::super::trial::{Trial, map, object};
 use bayplan_framework::{ActionType, ClusterEvent, EventObjects, EventResource};
-use bayplan_model::testing::{node, pod};
-use bayplan_model::{KubernetesVersion, Object, PodInfo};
+use bayplan_model::testing::{Random, node, pod};
+use bayplan_model::{Change, KubernetesVersion, Object, PodInfo, Symbol};
 use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 const V1: &str = "resource.k8s.io/v1";
@@ -16,12 +17,16 @@ fn class(name: &str, resource: Option<&str>) -> Object {
 
 /// A pool of one slice on a node, with these devices.
 fn slice(on: &str, devices: &[&str]) -> Object {
+    object(slice_json(on, devices))
+}
+
+fn slice_json(on: &str, devices: &[&str]) -> Value {
     let devices: Vec<Value> = devices.iter().map(|name| json!({"name": name})).collect();
-    object(json!({
+    json!({
         "apiVersion": V1, "kind": "ResourceSlice", "metadata": {"name": on},
         "spec": {"driver": "d.ex", "pool": {"name": on, "generation": 1, "resourceSliceCount": 1},
             "nodeName": on, "devices": devices},
-    }))
+    })
 }
 
 fn request(count: i64) -> Value {
@@ -295,4 +300,106 @@ fn events_of_claims_help_by_what_they_free_and_whose_they_are() {
     // A pod whose claims are missing is not helped even by free devices.
     let event = event(EventResource::ResourceClaim, Some(taken), Some(y.clone()));
     assert!(!trial(objects()).helps(&with_claims(&["z"]), &event));
+}
+
+/// A cluster as its objects, each by kind and name.
+type Objects = BTreeMap<(&'static str, String), Value>;
+
+/// Another object of a kind, or none any more.
+fn changed(random: &mut Random) -> ((&'static str, String), Option<Value>) {
+    let on = random.of(&["a", "b", "c", "d"]).to_owned();
+    let here = random.chance(75);
+    let kinds = ["claim", "claim", "claim", "claim", "slice", "node", "class", "everywhere", "rule"];
+    let (key, value) = match random.of(&kinds) {
+        "claim" => {
+            let name = random.of(&["k", "l", "m"]).to_owned();
+            let status = allocated(random.of(&["d0", "d1"]), &on);
+            (("ResourceClaim", name.clone()), claim(&name, request(1), status))
+        }
+        "slice" => {
+            let devices = random.of(&[&["d0"][..], &["d0", "d1"], &["d1", "d2"]]);
+            (("ResourceSlice", on.clone()), slice_json(&on, devices))
+        }
+        "node" => {
+            (("Node", on.clone()), json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": on}}))
+        }
+        "class" => {
+            let expression = random.of(&["true", "device.driver == 'd.ex'", "false"]);
+            let spec = json!({"selectors": [{"cel": {"expression": expression}}]});
+            let class =
+                json!({"apiVersion": V1, "kind": "DeviceClass", "metadata": {"name": "c"}, "spec": spec});
+            return (("DeviceClass", "c".to_owned()), Some(class));
+        }
+        "everywhere" => {
+            let mut slice = slice_json("shared", &["d0"]);
+            slice["spec"].as_object_mut().unwrap().remove("nodeName");
+            slice["spec"]["allNodes"] = json!(true);
+            let here = random.one_in(8);
+            return (("ResourceSlice", "shared".to_owned()), here.then_some(slice));
+        }
+        _ => {
+            let selector = json!({"driver": "d.ex", "pool": on});
+            let spec = json!({"deviceSelector": selector, "taint": {"key": "k", "effect": "NoSchedule"}});
+            let rule =
+                json!({"apiVersion": V1, "kind": "DeviceTaintRule", "metadata": {"name": "t"}, "spec": spec});
+            let here = random.one_in(8);
+            return (("DeviceTaintRule", "t".to_owned()), here.then_some(rule));
+        }
+    };
+    (key, here.then_some(value))
+}
+
+/// Plugins that judged other pods before, on other states and forks of the cluster, judge like new ones.
+#[test]
+fn what_is_remembered_changes_no_verdict() {
+    for seed in 0..4 {
+        let mut random = Random(seed);
+        let mut objects = Objects::new();
+        for count in 1..=3 {
+            let name = format!("new-{count}");
+            objects.insert(("ResourceClaim", name.clone()), claim(&name, request(count), json!({})));
+        }
+        let all = |objects: &Objects| objects.values().cloned().map(object).collect::<Vec<_>>();
+        let mut trial = trial(all(&objects));
+        let mut kept = (trial.snapshot_mut().fork(), objects.clone());
+        let mut refused = BTreeSet::new();
+        for _ in 0..400 {
+            if random.one_in(10) {
+                kept = (
+                    std::mem::replace(trial.snapshot_mut(), kept.0),
+                    std::mem::replace(&mut objects, kept.1),
+                );
+            } else if random.one_in(20) {
+                kept = (trial.snapshot_mut().fork(), objects.clone());
+            }
+            let (key, value) = changed(&mut random);
+            let (kind, name) = key.clone();
+            let before = objects.remove(&key);
+            let change = match (value, kind) {
+                (None, _) if before.is_none() => continue,
+                (None, "Node") => Change::NodeRemoved { name: Symbol::new(&name) },
+                (None, _) => match object(before.unwrap()) {
+                    Object::Other(gone) => Change::ObjectGone { key: gone.key() },
+                    _ => unreachable!(),
+                },
+                (Some(value), _) => {
+                    objects.insert(key, value.clone());
+                    match object(value) {
+                        Object::Node(node) => Change::NodeUpserted { node },
+                        Object::Other(object) => Change::ObjectSeen { object },
+                        _ => unreachable!(),
+                    }
+                }
+            };
+            trial.snapshot_mut().apply(change);
+            let fresh = self::trial(all(&objects));
+            for count in 1..=3 {
+                let pod = with_claims(&[&format!("new-{count}")]);
+                let now = trial.refused(&pod);
+                assert_eq!(now, fresh.refused(&pod), "{seed}: {kind} {name}");
+                refused.extend(now.into_values());
+            }
+        }
+        assert!(refused.iter().any(|text| text.ends_with("cannot allocate all claims")), "{refused:?}");
+    }
 }
