@@ -15,10 +15,14 @@ pub(crate) const ONE_LEFT: &str = "a device by CEL, all but one are taken";
 pub(crate) const ONE_SELECTED: &str = "a device by CEL, only one is selected";
 /// Every node reaches the same 1,000 devices, of which one is left.
 pub(crate) const REMOTE: &str = "1,000 devices for all nodes, one is left";
-pub(crate) const KINDS: [&str; 4] = [HALF, ONE_LEFT, ONE_SELECTED, REMOTE];
+/// Half are taken, and a pod with such a claim came before; in the other rows too many kinds of claims lie between.
+pub(crate) const AGAIN: &str = "a device by CEL, as a pod before";
+pub(crate) const KINDS: [&str; 5] = [HALF, ONE_LEFT, ONE_SELECTED, REMOTE, AGAIN];
 
 /// The nodes for which there are targets.
 pub(crate) const NODES: usize = 500;
+/// Pods that are decided about.
+const PODS: usize = 50;
 /// Devices of each node.
 const PER_NODE: usize = 8;
 /// Devices of a slice: as many as the API server allows.
@@ -63,7 +67,7 @@ impl Devices {
             _ => "large",
         };
         let is_taken = |at: usize, device: usize| match kind {
-            HALF => device < PER_NODE / 2,
+            HALF | AGAIN => device < PER_NODE / 2,
             ONE_SELECTED => false,
             _ => (at, device) != (nodes - 1, PER_NODE - 1),
         };
@@ -79,12 +83,17 @@ impl Devices {
         }
         let wanted = format!("device.attributes['{DRIVER}'].model == 'large'");
         let request = json!({ "deviceClassName": "gpu", "selectors": [{ "cel": { "expression": wanted } }] });
-        let claim = json!({
-            "metadata": { "name": "wanted", "namespace": "default", "uid": "wanted" },
-            "spec": { "devices": { "requests": [{ "name": "gpu", "exactly": request }] } },
-        });
-        snapshot.apply(seen(Kind::ResourceClaim, &claim));
-        let pods: Vec<Arc<PodInfo>> = (0..50).map(wanting).collect();
+        for number in 0..PODS {
+            // The name makes it another kind of claim.
+            let request = json!({ "name": format!("gpu-{number}"), "exactly": request });
+            let claim = json!({
+                "metadata": { "name": claim_name(number), "namespace": "default", "uid": claim_name(number) },
+                "spec": { "devices": { "requests": [request] } },
+            });
+            snapshot.apply(seen(Kind::ResourceClaim, &claim));
+        }
+        let claim = |number: usize| if kind == AGAIN { 0 } else { number };
+        let pods: Vec<Arc<PodInfo>> = (0..PODS).map(|number| wanting(number, claim(number))).collect();
         for pod in &pods {
             let wants = framework.wants(pod, &snapshot);
             snapshot.want(&wants);
@@ -93,9 +102,14 @@ impl Devices {
     }
 }
 
-fn wanting(number: usize) -> Arc<PodInfo> {
+fn claim_name(number: usize) -> String {
+    format!("wanted-{number}")
+}
+
+fn wanting(number: usize, claim: usize) -> Arc<PodInfo> {
     let made = pod("new").cpu(&format!("{}m", 250 + 10 * number)).memory("300Mi");
-    made.set("spec.resourceClaims", json!([{ "name": "gpu", "resourceClaimName": "wanted" }])).build()
+    made.set("spec.resourceClaims", json!([{ "name": "gpu", "resourceClaimName": claim_name(claim) }]))
+        .build()
 }
 
 fn name(at: usize) -> String {

@@ -11,7 +11,7 @@ use bayplan::model::{
     ClaimSource, Kind, Labels, Object, ObjectKey, PodInfo, PodKey, Quantity, ResourceClaim, Symbol, downcast,
 };
 use bayplan::scheduler::{Decision, DecisionRecord, Input, QueuePlace};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What a share takes.
 fn consumed(result: &AllocatedDevice) -> Quantity {
@@ -114,8 +114,9 @@ impl World {
             if sum > CAPACITY.parse().unwrap() {
                 return Err(format!("28: {sum} of {id} are taken once {name} has its share"));
             }
-            let of_pool = all().filter(|other| other.pool == result.pool);
-            let counters: i64 = of_pool.map(|other| counters_of(&other.device)).sum();
+            // Once for each device, although another scheduler may have given it to two claims.
+            let of_pool = all().filter(|other| other.pool == result.pool).map(|other| &other.device);
+            let counters: i64 = of_pool.collect::<BTreeSet<_>>().into_iter().map(|of| counters_of(of)).sum();
             if counters_of(&result.device) > 0 && counters > COUNTER {
                 return Err(format!(
                     "28: {counters} of the counter of {} are consumed by {name}",
