@@ -78,7 +78,9 @@ fn patched(claim: &Value, patch: &Value) -> Value {
 fn without_empty(value: &Value) -> Value {
     let mut value = value.clone();
     let of_devices = value.pointer_mut("/allocation/devices").and_then(Value::as_object_mut);
-    of_devices.map(|fields| fields.retain(|_, field| *field != json!([])));
+    if let Some(fields) = of_devices {
+        fields.retain(|_, field| *field != json!([]));
+    }
     if let Some(fields) = value.as_object_mut() {
         fields.retain(|_, field| !field.is_null() && *field != json!([]) && *field != json!({}));
     }

@@ -305,7 +305,7 @@ fn events_of_claims_help_by_what_they_free_and_whose_they_are() {
 /// A cluster as its objects, each by kind and name.
 type Objects = BTreeMap<(&'static str, String), Value>;
 
-/// Another object of a kind, or none any more.
+/// A change: another object of a kind, or `None` where it goes.
 fn changed(random: &mut Random) -> ((&'static str, String), Option<Value>) {
     let on = random.of(&["a", "b", "c", "d"]).to_owned();
     let here = random.chance(75);
