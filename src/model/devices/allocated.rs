@@ -215,11 +215,17 @@ const MOST_EDITS: usize = 64;
 
 /// The last edits, so that who remembers what follows from allocations forgets no more than changed. All are equal: equal
 /// values may have come about in other ways.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 struct Edits {
     now: Revision,
     /// What was before an edit, and the pool that it was about.
     last: Arc<VecDeque<(Revision, PoolId)>>,
+}
+
+impl std::fmt::Debug for Edits {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("edits")
+    }
 }
 
 impl PartialEq for Edits {
