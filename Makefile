@@ -20,7 +20,7 @@ test-core: ## Runs the tests that need no cluster
 test-page: ## Tests the page in Chromium, or says how many tests did not run
 	@tests/page/test.sh
 
-deep: ## Compares 100,000 random pairs of conditions (BAYPLAN_PAIRS) with a brute force and z3; plays 5000 worlds of devices (BAYPLAN_SEEDS)
+deep: ## Compares 100,000 random pairs of conditions (BAYPLAN_PAIRS, BAYPLAN_PAIRS_SEED) with a brute force and z3; plays 5000 worlds of devices (BAYPLAN_SEEDS)
 	BAYPLAN_PAIRS=$${BAYPLAN_PAIRS:-100000} cargo test --release -p bayplan-compare -- random_conditions
 	BAYPLAN_SMT=$${CARGO_TARGET_DIR:-target}/pairs.smt BAYPLAN_PAIRS=$${BAYPLAN_PAIRS:-100000} cargo test --release -p bayplan-compare -- --ignored --exact smt::random_pairs_are_written
 	tools/z3.sh $${CARGO_TARGET_DIR:-target}/pairs.smt

@@ -285,9 +285,9 @@ pub(super) fn on_error(pair: usize) -> OnError {
     [OnError::Reject, OnError::Ignore][pair % 2]
 }
 
-/// Pairs of conditions over so many tests, others for each `BAYPLAN_SEED`. Half of them are a condition and a part of it.
+/// Pairs of conditions over so many tests, others for each `BAYPLAN_PAIRS_SEED`. Half of them are a condition and a part of it.
 pub(super) fn random_pairs(atoms: usize, pairs: usize) -> Vec<[Condition; 2]> {
-    let mut state = std::env::var("BAYPLAN_SEED").map_or(7, |text| text.parse::<u64>().unwrap());
+    let mut state = std::env::var("BAYPLAN_PAIRS_SEED").map_or(7, |text| text.parse::<u64>().unwrap());
     let mut random = move |below: usize| {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (state >> 33) as usize % below.max(1)
