@@ -3,7 +3,7 @@
 //! that a scheduler which starts anew would bind (29).
 
 use crate::devices::{CAPACITY, COUNTER, RESOURCE, counters_of, is_foreign, unprepared};
-use crate::world::World;
+use crate::world::{World, refused_text};
 use bayplan::dry_run::WatchEvent;
 use bayplan::framework::{Answer, ApiCall, Ticket};
 use bayplan::model::objects::devices::{AllocatedDevice, Consumer, DeviceId};
@@ -12,6 +12,11 @@ use bayplan::model::{
 };
 use bayplan::scheduler::{Decision, DecisionRecord, Input, QueuePlace};
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// What the API server says when a call fails.
+const FAULTS: [&str; 3] =
+    ["the server could not do it", "context deadline exceeded", "the connection was lost"];
 
 /// What a share takes.
 fn consumed(result: &AllocatedDevice) -> Quantity {
@@ -156,9 +161,11 @@ impl World {
     }
 
     /// At rest no pod waits that a scheduler which starts anew binds. Pods of gangs and those that evict others depend on the
-    /// order in which pods are tried.
+    /// order in which pods are tried, and a scheduler of 1.36 that starts anew does not know the nominations of pods that are
+    /// gated until their claims are listed.
     pub(crate) fn a_new_scheduler_binds_no_more(&mut self) -> Result<(), String> {
-        let waits = |pod: &&std::sync::Arc<PodInfo>| pod.node_name.is_none() && !pod.is_terminating();
+        let unbound = |pod: &&Arc<PodInfo>| pod.node_name.is_none();
+        let waits = |pod: &&Arc<PodInfo>| unbound(pod) && !pod.is_terminating();
         let waiting: BTreeMap<Symbol, (Symbol, Option<QueuePlace>)> = self
             .api
             .pods()
@@ -166,6 +173,8 @@ impl World {
             .map(|pod| (pod.uid.clone(), (pod.name.clone(), self.scheduler.queue_place(&pod.key))))
             .collect();
         let last = self.api.binds().len();
+        let forgets =
+            self.options.older && self.api.pods().filter(unbound).any(|pod| pod.nominated_node.is_some());
         self.restart(self.options.seed);
         self.rest()?;
         let bound = self.api.binds().iter().skip(last).map(|bind| &bind.pod);
@@ -174,7 +183,7 @@ impl World {
             pod.is_some_and(|pod| pod.labels.get(&Symbol::new("gang")).is_some())
         };
         let bound: Vec<&ObjectKey> = bound.collect();
-        if self.options.preempts || bound.iter().any(of_gangs) {
+        if self.options.preempts || forgets || bound.iter().any(of_gangs) {
             return Ok(());
         }
         match bound.first().and_then(|key| waiting.get(&key.uid)) {
@@ -278,6 +287,19 @@ impl World {
         Ok(())
     }
 
+    /// Whether a pod keeps the claim for its extended resources though it is not bound: no profile serves it, or the API server
+    /// failed when PostFilter deleted the claim. Then the pod waits for the next event that helps it, as with upstream.
+    fn keeps_its_claim(&self, pod: &PodInfo) -> bool {
+        let failed = |text: String| {
+            let mut faults = FAULTS.iter();
+            text.contains("cannot schedule extended resource claim. ")
+                && faults.any(|fault| text.contains(fault))
+        };
+        let key = Object::Pod(Arc::new(pod.clone())).key();
+        self.scheduler.profiles().get(&pod.scheduler_name).is_none()
+            || refused_text(&self.api, &key).is_some_and(failed)
+    }
+
     /// At rest no claim was left behind.
     pub(crate) fn no_claim_is_left(&self) -> Result<(), String> {
         let mut special: BTreeMap<Symbol, Symbol> = BTreeMap::new();
@@ -288,7 +310,7 @@ impl World {
                 let pod = owner.and_then(|owner| self.api.pods().find(|pod| pod.uid == owner.uid));
                 let Some(pod) = pod else { return Err(format!("26: {name} is left without its pod")) };
                 // That of a pod that is being deleted goes with it.
-                if pod.node_name.is_none() && !pod.is_terminating() {
+                if pod.node_name.is_none() && !pod.is_terminating() && !self.keeps_its_claim(pod) {
                     return Err(format!("26: {} is not bound and has {name}", pod.name));
                 }
                 if let Some(other) = special.insert(pod.uid.clone(), name.clone()) {

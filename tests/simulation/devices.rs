@@ -200,10 +200,15 @@ impl World {
         }));
     }
 
-    /// All classes are there, and pools are whole: a claim for all devices fails while a pool is being updated, and its pod is
-    /// tried again and again.
+    /// What is tried again and again, as with upstream, is over: all classes are there, pools are whole (a claim for all
+    /// devices fails while a pool is being updated), and no pod names a claim twice (the API server refuses its reservation).
     pub(crate) fn settle_devices(&mut self) {
         self.put_device_classes();
+        let hopeless = self.api.pods().filter(|pod| pod.node_name.is_none() && names_a_claim_twice(pod));
+        let hopeless: Vec<ObjectKey> = hopeless.map(|pod| Object::Pod(pod.clone()).key()).collect();
+        for pod in hopeless {
+            self.api.delete(&pod);
+        }
         for at in 0..=NETWORK {
             let of = |part: &str| key(Kind::ResourceSlice, "", &format!("{}-{part}", pool_name(at)));
             if self.api.get(&of("counters")).is_some() != self.api.get(&of("devices")).is_some() {
@@ -461,6 +466,17 @@ impl World {
             self.api.put(Object::Other(Arc::new(ClaimPatch::Deallocated.of(&claim))));
         }
     }
+}
+
+/// Whether two entries of a pod name one claim.
+fn names_a_claim_twice(pod: &PodInfo) -> bool {
+    let claims = pod.devices().map_or(&[][..], |devices| &devices.claims);
+    let mut named = BTreeSet::new();
+    let mut of_entries = claims.iter().filter_map(|entry| match &entry.source {
+        ClaimSource::Claim(name) => Some(name),
+        _ => None,
+    });
+    !of_entries.all(|name| named.insert(name))
 }
 
 /// The name of a pool: that of its node.
