@@ -1,13 +1,14 @@
 //! DynamicResources through the whole scheduler: what is assumed and written for claims, what is taken back, and PostFilter,
 //! which waits for its calls.
 
-use super::steps::Steps;
+use super::refuser::{Refuser, Where};
+use super::steps::{self, Steps};
 use bayplan::config;
 use bayplan::diag::SourceMap;
-use bayplan::framework::{Answer, ApiCall, CallError, ClaimPatch, Features, Framework, PatchBody};
+use bayplan::framework::{Answer, ApiCall, CallError, ClaimPatch, Code, Features, Framework, PatchBody};
 use bayplan::model::objects::devices::DELETE_PROTECTION;
 use bayplan::model::{
-    Duration, Kind, KindRow, KubernetesVersion, Object, ObjectKey, ResourceClaim, Symbol, downcast,
+    Duration, Kind, KindRow, KubernetesVersion, Labels, Object, ObjectKey, ResourceClaim, Symbol, downcast,
 };
 use bayplan::plugins;
 use bayplan::scheduler::Profiles;
@@ -157,16 +158,11 @@ fn a_claim_that_others_write_too_is_read_and_written_again() {
     assert_eq!(steps.scheduler.snapshot().kept().assumptions, 0, "nothing was written");
 }
 
-#[test]
-fn a_failed_binding_gives_the_reservation_back_and_keeps_the_allocation() {
-    let mut steps =
-        Steps::new(profiles(), vec![n1(), class(None), slice(json!([{"name": "d1"}])), claim("x")]);
-    steps.put(with_claim("p", "x"));
-    steps.cycles();
+/// Answers the calls until the binding is sent, which is refused. The watch of the claim is behind.
+fn refuse_binding(steps: &mut Steps) {
     while !steps.calls().iter().any(|call| call.starts_with("bind")) {
         let (ticket, call) = steps.open.remove(0);
         let answer = steps.server.answer(&call, steps.now, None);
-        // The watch of the claim is behind.
         steps.step(bayplan::scheduler::Input::Reply(ticket, answer));
     }
     let (reason, message) = ("Forbidden".to_owned(), "no".to_owned());
@@ -174,14 +170,45 @@ fn a_failed_binding_gives_the_reservation_back_and_keeps_the_allocation() {
     let (ticket, _) = steps.open.remove(at);
     let refused = Err(CallError::Refused { code: 403, reason, message });
     steps.step(bayplan::scheduler::Input::Reply(ticket, refused));
-    let snapshot = steps.scheduler.snapshot();
-    let known = snapshot.object::<ResourceClaim>(&"default".into(), &"x".into()).unwrap();
-    assert!(known.allocation.is_some(), "what was written stays assumed until it is seen");
-    assert!(known.reserved_for.is_empty(), "the pod must reserve it again");
+}
+
+/// The claim `x` as the scheduler knows it.
+fn known(steps: &Steps) -> &ResourceClaim {
+    steps.scheduler.snapshot().object::<ResourceClaim>(&"default".into(), &"x".into()).unwrap()
+}
+
+#[test]
+fn a_failed_binding_gives_the_reservation_back_and_keeps_the_allocation() {
+    let mut steps =
+        Steps::new(profiles(), vec![n1(), class(None), slice(json!([{"name": "d1"}])), claim("x")]);
+    steps.put(with_claim("p", "x"));
+    steps.cycles();
+    refuse_binding(&mut steps);
+    assert!(known(&steps).allocation.is_some(), "what was written stays assumed until it is seen");
+    assert!(known(&steps).reserved_for.is_empty(), "the pod must reserve it again");
     steps.serve();
     steps.watch();
     assert_eq!(device(&steps, "x"), ("d1".to_owned(), 0));
     assert_eq!(steps.scheduler.snapshot().kept().assumptions, 0);
+}
+
+/// The watch has not shown what the first attempt wrote when a second one fails before it writes anything.
+#[test]
+fn a_later_attempt_that_fails_keeps_what_an_earlier_one_allocated() {
+    let framework = frameworks().remove(0);
+    let devices = framework.plugins().iter().find(|plugin| plugin.name() == "DynamicResources").unwrap();
+    let refuser = Arc::new(Refuser(Where::Permit, Code::Unschedulable));
+    let profiles = steps::with(vec![devices.clone(), refuser]);
+    let mut steps = Steps::new(profiles, vec![n1(), class(None), slice(json!([{"name": "d1"}])), claim("x")]);
+    steps.put(with_claim("p", "x"));
+    steps.cycles();
+    refuse_binding(&mut steps);
+    steps.change("p", |pod| pod.labels = Labels::from_iter([("refused".into(), "yes".into())]));
+    steps.wait(Duration::from_seconds(20));
+    steps.cycles();
+    let refused = steps.events.iter().any(|event| event.contains("no luck"));
+    assert!(refused, "the second attempt came to Permit: {:?}", steps.events);
+    assert!(known(&steps).allocation.is_some(), "the device is taken");
 }
 
 #[test]

@@ -287,8 +287,9 @@ impl World {
         Ok(())
     }
 
-    /// Whether a pod keeps the claim for its extended resources though it is not bound: no profile serves it, or the API server
-    /// failed when PostFilter deleted the claim. Then the pod waits for the next event that helps it, as with upstream.
+    /// Whether a pod keeps the claim for its extended resources though it is not bound: no profile serves it, it is gated since
+    /// the process ended that bound it, or the API server failed when PostFilter deleted the claim. Then the pod waits for the
+    /// next event that helps it, as with upstream.
     fn keeps_its_claim(&self, pod: &PodInfo) -> bool {
         let failed = |text: String| {
             let mut faults = FAULTS.iter();
@@ -297,6 +298,7 @@ impl World {
         };
         let key = Object::Pod(Arc::new(pod.clone())).key();
         self.scheduler.profiles().get(&pod.scheduler_name).is_none()
+            || self.scheduler.queue_place(&pod.key) == Some(QueuePlace::Gated)
             || refused_text(&self.api, &key).is_some_and(failed)
     }
 

@@ -122,7 +122,8 @@ fn written(a: &mut Actor, key: &ObjectKey) -> Option<(Box<str>, ResourceClaim)> 
 /// its devices are taken. Only the reservation goes.
 fn take_back(a: &mut Actor, of: &PodClaim) {
     let key = of.claim.key();
-    let own = written(a, &key).filter(|_| of.reserves);
+    // The finalizer alone allocates nothing; and what an earlier attempt allocated stays, however this one ends.
+    let own = written(a, &key).filter(|_| of.reserves || of.allocated.is_none());
     if own.is_none() {
         a.unassume(&key);
     }
