@@ -1,9 +1,12 @@
 //! The memory of a scheduler: a replay on it decides as the scheduler goes on, also where the memory is hostile.
 
 use bayplan::diag::SourceMap;
+use bayplan::dry_run::cases::{self, Bench};
 use bayplan::dry_run::saved::Saved;
-use bayplan::dry_run::{self, Options, Order, Report, Standing, load};
+use bayplan::dry_run::{self, Options, Order, Report, Standing, World, load};
 use bayplan::framework::{Instances, Profile};
+use bayplan::lang::analysis::coverage::Coverage;
+use bayplan::lang::policy_set::PolicySet;
 use bayplan::model::Time;
 use bayplan::scheduler::Profiles;
 use bayplan::scheduler::memory::{Instant, Memory, Place};
@@ -33,17 +36,23 @@ fn pod(name: &str, cpu: &str) -> Value {
     })
 }
 
-/// A replay on a snapshot of these objects with this memory.
-fn replay(objects: &[Value], memory: Memory) -> Report {
-    let saved = Saved { taken: TAKEN.into(), memory: Some(Arc::new(memory)), ..Saved::default() };
+/// The world of a snapshot of these objects with this memory.
+fn world(objects: &[Value], memory: Option<Memory>) -> World {
+    let saved = Saved { taken: TAKEN.into(), memory: memory.map(Arc::new), ..Saved::default() };
     let mut text = Vec::new();
     saved.write(objects, &mut text).unwrap();
     let mut sources = SourceMap::new();
     let file = sources.add("snapshot.json", String::from_utf8(text).unwrap());
     let loaded = load(&mut sources, &[file]);
     assert!(loaded.diagnostics.is_empty(), "{:?}", loaded.diagnostics);
+    loaded.world
+}
+
+/// A replay on a snapshot of these objects with this memory.
+fn replay(objects: &[Value], memory: Memory) -> Report {
+    let world = world(objects, Some(memory));
     let start = Time::parse(TAKEN).unwrap();
-    dry_run::run(&loaded.world, profiles(), &Options { start, order: Order::Queue, ..Options::default() })
+    dry_run::run(&world, profiles(), &Options { start, order: Order::Queue, ..Options::default() })
 }
 
 fn ends(report: &Report) -> Vec<(String, String)> {
@@ -91,6 +100,39 @@ fn assumed_pods_take_room_and_the_queue_keeps_its_order() {
         of.since = Instant(Time(Time::parse(TAKEN).unwrap().0 - i64::try_from(of.arrival).unwrap()));
     }
     assert_eq!(tried(&replay(&objects, turned)), ["huge", "c"], "it waits longer");
+}
+
+#[test]
+fn a_policy_test_on_a_snapshot_counts_what_the_scheduler_assumed() {
+    let text = "
+cluster: snapshot.json
+cases:
+- name: both nodes are taken
+  pod: {name: new, requests: {cpu: 2}}
+  expect: {unschedulable: {reason: Insufficient cpu, nodes: 2}}
+- name: nothing is taken
+  pod: {name: new, requests: {cpu: 2}}
+  expect: {node: n1}
+";
+    let mut sources = SourceMap::new();
+    let file = sources.add("some.test.yaml", text);
+    let read = cases::read(&sources, file).unwrap();
+    let objects = [node("n1", "4"), node("n2", "2"), pod("a", "4"), pod("b", "1")];
+    let passes = |memory: Option<Memory>| -> Vec<bool> {
+        let (cluster, profiles, policies) = (world(&objects, memory), profiles(), PolicySet::default());
+        let bench = Bench {
+            sources: &sources,
+            cluster: &cluster,
+            profiles: &profiles,
+            policies: &policies,
+            pod_file: &|_| None,
+        };
+        let run = |at| read.run_case(at, &bench, &mut Coverage::default(), false).unwrap().mismatches;
+        (0..2).map(|at| run(at).is_empty()).collect()
+    };
+    assert_eq!(passes(Some(settled(&objects))), [true, false]);
+    // In the objects no pod has a node.
+    assert_eq!(passes(None), [false, true]);
 }
 
 #[test]
