@@ -7,6 +7,3 @@
 pub(crate) mod impact;
 pub(crate) mod judge;
 pub mod server;
-
-#[cfg(test)]
-mod tests;
