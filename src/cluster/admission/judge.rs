@@ -67,8 +67,8 @@ pub(crate) struct Judged {
 
 /// The policies before and after a change.
 pub(crate) struct BothSides<'p> {
-    old: &'p [Compiled<Policy>],
-    new: &'p [Compiled<Policy>],
+    pub(super) old: &'p [Compiled<Policy>],
+    pub(super) new: &'p [Compiled<Policy>],
 }
 
 impl<'p> BothSides<'p> {

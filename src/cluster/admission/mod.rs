@@ -7,3 +7,6 @@
 pub(crate) mod impact;
 pub(crate) mod judge;
 pub mod server;
+
+#[cfg(test)]
+mod tests;
