@@ -36,6 +36,7 @@ mod project;
 mod run;
 #[cfg(feature = "cluster")]
 mod answering;
+mod at_once;
 #[cfg(feature = "cluster")]
 mod extender;
 #[cfg(feature = "cluster")]

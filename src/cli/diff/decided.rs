@@ -3,6 +3,7 @@
 //! were new and alone, and put back.
 
 use super::concerned::Concerned;
+use crate::cli::at_once::at_once;
 use crate::cli::progress::Progress;
 use crate::cli::setup::Setup;
 use crate::dry_run::{Options, PodReport, Report, Standing, Watcher, World, run_watched};
@@ -139,24 +140,7 @@ impl<'s> Subjects<'s> {
             .iter()
             .map(|rows| self.setup.as_decided_by(Features::under(*rows)))
             .collect::<anyhow::Result<_>>()?;
-        let cores = std::thread::available_parallelism().map_or(1, usize::from).min(MOST_AT_ONCE);
-        let mut all = Vec::with_capacity(by.len());
-        for some in profiles.chunks(cores) {
-            let made = std::thread::scope(|scope| {
-                let decide = |profiles: &Arc<Profiles>| {
-                    let profiles = profiles.clone();
-                    let thread = std::thread::Builder::new().stack_size(crate::lang::STACK);
-                    thread.spawn_scoped(scope, move || self.decide(of, profiles, progress))
-                };
-                let threads: Vec<_> = some.iter().map(decide).collect();
-                let ends = threads.into_iter().map(|thread| Ok(thread?.join()));
-                ends.collect::<Vec<std::io::Result<std::thread::Result<Outcomes>>>>()
-            });
-            for outcomes in made {
-                all.push(outcomes?.map_err(|_| anyhow::anyhow!("a thread that decided pods panicked"))?);
-            }
-        }
-        Ok(all)
+        Ok(at_once(&profiles, MOST_AT_ONCE, |profiles| self.decide(of, profiles.clone(), progress))?)
     }
 
     fn decide(&self, of: &[usize], profiles: Arc<Profiles>, progress: &Progress) -> Outcomes {

@@ -9,6 +9,7 @@ mod tests_file;
 mod text;
 
 use super::Args;
+use crate::cli::at_once::at_once;
 use crate::cli::dry_run::{How, schedule};
 use crate::cli::input::Policies;
 use crate::cli::page;
@@ -169,12 +170,11 @@ pub(super) fn run(args: &Args, out: &mut Output) -> anyhow::Result<ExitStatus> {
             change
         }),
         false => {
-            let (Some(before), Some(after)) =
-                (Side::of(old)?.read(args, out)?, Side::of(new)?.read(args, out)?)
-            else {
+            let sides = [&Side::of(old)?, &Side::of(new)?];
+            let Some((before, after)) = Side::read_both(sides, args, out)? else {
                 return Ok(ExitStatus::Failure);
             };
-            let rules = meanings(&before, &after, None);
+            let rules = meanings(&before, &after, None)?;
             Some(change(args, (before, after), rules, None))
         }
     };
@@ -239,7 +239,7 @@ fn with_effect(
     let snapshot = effect::snapshot(&before);
     let pods: Vec<Arc<PodInfo>> = snapshot.pods().map(|entry| entry.pod.clone()).collect();
     let cluster = Cluster { snapshot: &snapshot, pods: &pods, now: before.start() };
-    let rules = meanings(&before.policies, &after.policies, Some(cluster));
+    let rules = meanings(&before.policies, &after.policies, Some(cluster))?;
     let effect = Effect::of((&before, &after), &rules, snapshot, progress);
     // The page needs the cluster under the new policies, and the report their texts.
     let policies = Policies {
@@ -270,10 +270,12 @@ fn write_page(
 }
 
 /// Compares the policies of two sides by name.
-fn meanings(old: &Policies, new: &Policies, cluster: Option<Cluster<'_>>) -> Vec<RuleDiff> {
+fn meanings(old: &Policies, new: &Policies, cluster: Option<Cluster<'_>>) -> std::io::Result<Vec<RuleDiff>> {
     let names: BTreeSet<&str> = old.set.iter().chain(new.set.iter()).map(|policy| policy.name()).collect();
     fn of<'p>(set: &'p Policies, name: &str) -> Option<&'p Policy> {
         set.set.get(name).map(|compiled| &*compiled.policy)
     }
-    names.into_iter().flat_map(|name| compare(of(old, name), of(new, name), cluster)).collect()
+    let names: Vec<&str> = names.into_iter().collect();
+    let rules = at_once(&names, usize::MAX, |name| compare(of(old, name), of(new, name), cluster))?;
+    Ok(rules.into_iter().flatten().collect())
 }

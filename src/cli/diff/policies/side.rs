@@ -1,11 +1,29 @@
 //! [`Side`]: the policies before or after a change: of files, or those that a live cluster has in service or had.
 
 use crate::cli::Output;
+use crate::cli::at_once::at_once;
 use crate::cli::diff::Args;
 use crate::cli::input::Policies;
 use crate::cli::setup::{self, Setup};
 use anyhow::bail;
 use std::path::{Path, PathBuf};
+
+/// The policies of a side, with or without mistakes.
+struct Compiled {
+    policies: Policies,
+    /// What could not be read of a live cluster.
+    notes: Vec<String>,
+}
+
+impl Compiled {
+    /// Prints what is to be said; `None`: mistakes are among it.
+    fn judged(self, out: &mut Output) -> anyhow::Result<Option<Policies>> {
+        for missing in &self.notes {
+            setup::note(out, missing);
+        }
+        Ok((!setup::complain(&self.policies, out)?).then_some(self.policies))
+    }
+}
 
 /// The word for policies of the live cluster.
 const LIVE: &str = "live";
@@ -53,17 +71,34 @@ impl Side {
 
     /// Reads and compiles the policies; `None`: mistakes were printed.
     pub(super) fn read(&self, args: &Args, out: &mut Output) -> anyhow::Result<Option<Policies>> {
+        self.compiled(args)?.judged(out)
+    }
+
+    /// Reads and compiles both sides at once; `None`: mistakes were printed.
+    pub(super) fn read_both(
+        [old, new]: [&Self; 2],
+        args: &Args,
+        out: &mut Output,
+    ) -> anyhow::Result<Option<(Policies, Policies)>> {
+        let mut compiled = at_once(&[old, new], 2, |side| side.compiled(args))?.into_iter();
+        let (Some(old), Some(new)) = (compiled.next(), compiled.next()) else { return Ok(None) };
+        let Some(old) = old?.judged(out)? else { return Ok(None) };
+        Ok(new?.judged(out)?.map(|new| (old, new)))
+    }
+
+    /// Reads and compiles the policies.
+    fn compiled(&self, args: &Args) -> anyhow::Result<Compiled> {
         let mut policies = Policies { size: args.from.size(), ..Policies::default() };
         policies.read_schemas(&args.from.kinds.schemas)?;
-        match self {
-            Self::Path(path) => policies.read(std::slice::from_ref(path))?,
+        let notes = match self {
+            Self::Path(path) => policies.read(std::slice::from_ref(path)).map(|()| Vec::new()),
             #[cfg(feature = "cluster")]
             Self::InService { policy, revision } => {
-                live::add(&mut policies, args, (policy.as_deref(), revision.as_deref()), out)?;
+                live::add(&mut policies, args, (policy.as_deref(), revision.as_deref()))
             }
-        }
+        }?;
         policies.compile();
-        Ok((!setup::complain(&policies, out)?).then_some(policies))
+        Ok(Compiled { policies, notes })
     }
 
     /// The cluster under these policies, read anew; `None`: mistakes were printed.
@@ -92,27 +127,22 @@ impl Side {
 
 #[cfg(feature = "cluster")]
 mod live {
-    use super::{Args, Output, Policies};
+    use super::{Args, Policies};
     use crate::cli::live;
-    use crate::cli::setup::note;
     use crate::cluster::policies::config_maps::namespace_of;
     use crate::cluster::policies::session::PolicySession;
     use crate::cluster::policies::verdict::Texts;
     use crate::diag::{Origin, suggest::nearest};
     use anyhow::bail;
 
-    /// Adds the texts in service, or those of a revision of a policy.
+    /// Adds the texts in service, or those of a revision of a policy. Returns what could not be read.
     pub(super) fn add(
         policies: &mut Policies,
         args: &Args,
         (policy, revision): (Option<&str>, Option<&str>),
-        out: &mut Output,
-    ) -> anyhow::Result<()> {
+    ) -> anyhow::Result<Vec<String>> {
         let namespaces = live::namespaces(&args.from.policy_namespaces);
         let session = PolicySession::open(&live::target(&args.from.connection), namespaces, policies.size)?;
-        for missing in &session.found.missing {
-            note(out, missing);
-        }
         let mut texts: Vec<(String, Texts)> = Vec::new();
         for object in &session.found.objects {
             for served in &object.serving {
@@ -153,6 +183,6 @@ mod live {
                 policies.texts.push(id);
             }
         }
-        Ok(())
+        Ok(session.found.missing)
     }
 }
