@@ -17,7 +17,9 @@ pub(crate) const ONE_SELECTED: &str = "a device by CEL, only one is selected";
 pub(crate) const REMOTE: &str = "1,000 devices for all nodes, one is left";
 /// Half are taken, and a pod with such a claim came before; in the other rows too many kinds of claims lie between.
 pub(crate) const AGAIN: &str = "a device by CEL, as a pod before";
-pub(crate) const KINDS: [&str; 5] = [HALF, ONE_LEFT, ONE_SELECTED, REMOTE, AGAIN];
+/// As before, and the claims have alternatives, so that nodes have scores.
+pub(crate) const CHOICE_AGAIN: &str = "a device by CEL or all, as a pod before";
+pub(crate) const KINDS: [&str; 6] = [HALF, ONE_LEFT, ONE_SELECTED, REMOTE, AGAIN, CHOICE_AGAIN];
 
 /// The nodes for which there are targets.
 pub(crate) const NODES: usize = 500;
@@ -67,7 +69,7 @@ impl Devices {
             _ => "large",
         };
         let is_taken = |at: usize, device: usize| match kind {
-            HALF | AGAIN => device < PER_NODE / 2,
+            HALF | AGAIN | CHOICE_AGAIN => device < PER_NODE / 2,
             ONE_SELECTED => false,
             _ => (at, device) != (nodes - 1, PER_NODE - 1),
         };
@@ -85,14 +87,23 @@ impl Devices {
         let request = json!({ "deviceClassName": "gpu", "selectors": [{ "cel": { "expression": wanted } }] });
         for number in 0..PODS {
             // The name makes it another kind of claim.
-            let request = json!({ "name": format!("gpu-{number}"), "exactly": request });
+            let name = format!("gpu-{number}");
+            let mut alternatives = [request.clone(), request.clone()];
+            for (of, count) in alternatives.iter_mut().zip([PER_NODE, 1]) {
+                of["name"] = json!(format!("of-{count}"));
+                of["count"] = json!(count);
+            }
+            let request = match kind {
+                CHOICE_AGAIN => json!({ "name": name, "firstAvailable": alternatives }),
+                _ => json!({ "name": name, "exactly": request }),
+            };
             let claim = json!({
                 "metadata": { "name": claim_name(number), "namespace": "default", "uid": claim_name(number) },
                 "spec": { "devices": { "requests": [request] } },
             });
             snapshot.apply(seen(Kind::ResourceClaim, &claim));
         }
-        let claim = |number: usize| if kind == AGAIN { 0 } else { number };
+        let claim = |number: usize| if matches!(kind, AGAIN | CHOICE_AGAIN) { 0 } else { number };
         let pods: Vec<Arc<PodInfo>> = (0..PODS).map(|number| wanting(number, claim(number))).collect();
         for pod in &pods {
             let wants = framework.wants(pod, &snapshot);

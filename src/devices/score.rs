@@ -2,6 +2,7 @@
 //!
 //! Source: `pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go`, `computeScore`.
 
+use crate::solution::Solution;
 use bayplan_model::ResourceClaim;
 use bayplan_model::objects::devices::{Allocation, RequestKind};
 
@@ -29,4 +30,12 @@ fn of_claim(claim: &ResourceClaim, allocation: &Allocation) -> i64 {
         }
     }
     score
+}
+
+impl Solution<'_> {
+    /// The [`score`] of its allocations.
+    pub fn score(&self) -> i64 {
+        let chosen = self.found.alternatives.values();
+        chosen.map(|place| i64::try_from(*place).map_or(0, |place| (MOST_ALTERNATIVES - place).max(0))).sum()
+    }
 }

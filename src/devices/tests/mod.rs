@@ -177,7 +177,12 @@ impl Cluster {
 
     fn allocations_on(&self, name: &str) -> Result<Vec<Allocation>, NotAllocated> {
         let node = node(name).build();
-        self.allocator(self.index()).allocate(&node, &mut self.wanted(), self.timeout)?.allocations()
+        let mut wanted = self.wanted();
+        let solution = self.allocator(self.index()).allocate(&node, &mut wanted, self.timeout)?;
+        let allocations = solution.allocations()?;
+        let of_claims = self.claims.iter().map(AsRef::as_ref).zip(&allocations);
+        assert_eq!(solution.score(), crate::score(of_claims));
+        Ok(allocations)
     }
 
     fn allocations(&self) -> Vec<Value> {

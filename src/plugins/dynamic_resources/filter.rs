@@ -5,7 +5,7 @@
 use super::extended;
 use super::requests::Requests;
 use super::state::{State, reaches};
-use super::verdicts::Remembered;
+use super::verdicts::{Remembered, Serves};
 use super::{DynamicResources, conditions, index};
 use bayplan_devices::{Allocator, Claims, NotAllocated, Solution};
 use bayplan_framework::{Filter, Handle, Offer, Status, Verdicts, Violation};
@@ -17,10 +17,9 @@ use std::borrow::Cow;
 pub(super) const NOT_AVAILABLE: &str = "resourceclaim not available on the node";
 
 /// What a node that passes gives to the pod.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Found {
-    /// What the unallocated claims get, in their order; `None`: nothing was searched for.
-    pub(super) allocations: Option<Vec<Allocation>>,
+pub(super) struct Found<T> {
+    /// What is made of the devices that the unallocated claims get; `None`: nothing was searched for.
+    pub(super) devices: Option<T>,
     /// What the claim for extended resources requests there.
     pub(super) requests: Option<Requests>,
 }
@@ -86,7 +85,7 @@ fn declares(node: &NodeInfo) -> bool {
 
 impl Search<'_> {
     /// Uses what is remembered of earlier pods.
-    fn remembering(mut self) -> Self {
+    pub(super) fn remembering(mut self) -> Self {
         let of = (self.h.snapshot, self.index, self.plugin.gates.allocator);
         let is_alike = self.claims.is_some();
         self.remembered = is_alike.then(|| Remembered::of(&self.plugin.verdicts, of, self.state)).flatten();
@@ -96,10 +95,18 @@ impl Search<'_> {
     /// Whether the node can serve the claims of the pod.
     fn passes(&mut self, node: NodeInfo) -> Result<(), Status> {
         match self.remembered.as_ref().and_then(|remembered| remembered.serves(&node)) {
-            None => self.with(node, |_| Ok(Vec::new())).map(|_| ()),
-            Some(false) => Err(refusal(NotAllocated::NoSolution, &node)),
-            Some(true) if self.is_unavailable(&node) => Err(Status::unresolvable(NOT_AVAILABLE)),
-            Some(true) => Ok(()),
+            None => self.with(node, |_| Ok(())).map(|_| ()),
+            Some(Serves::Not) => Err(refusal(NotAllocated::NoSolution, &node)),
+            Some(_) if self.is_unavailable(&node) => Err(Status::unresolvable(NOT_AVAILABLE)),
+            Some(Serves::WithScore(_)) => Ok(()),
+        }
+    }
+
+    /// How good the alternatives are that the node, which passed, gives to the unallocated claims.
+    pub(super) fn score(&mut self, node: NodeInfo) -> Result<i64, Status> {
+        match self.remembered.as_ref().and_then(|remembered| remembered.serves(&node)) {
+            Some(Serves::WithScore(score)) => Ok(score),
+            _ => Ok(self.with(node, |found| Ok(found.score()))?.devices.unwrap_or(0)),
         }
     }
 
@@ -108,30 +115,30 @@ impl Search<'_> {
         self.state.claims.iter().any(|of| self.plugin.is_unavailable(&of.claim, node, self.now))
     }
 
-    /// What the node gives to the pod.
-    pub(super) fn on(&mut self, node: NodeInfo) -> Result<Found, Status> {
+    /// What the node gives to the pod: allocations in the order of the unallocated claims.
+    pub(super) fn on(&mut self, node: NodeInfo) -> Result<Found<Vec<Allocation>>, Status> {
         self.with(node, |found| found.allocations())
     }
 
     /// What the node gives to the pod, with what is made of the devices that are found.
-    fn with(
+    fn with<T>(
         &mut self,
         node: NodeInfo,
-        allocations: impl FnOnce(&Solution) -> Result<Vec<Allocation>, NotAllocated>,
-    ) -> Result<Found, Status> {
+        make: impl FnOnce(&Solution) -> Result<T, NotAllocated>,
+    ) -> Result<Found<T>, Status> {
         if self.state.claims.is_empty() {
-            return Ok(Found::default());
+            return Ok(Found { devices: None, requests: None });
         }
         let requests = extended::on_node(&self.h, self.index, self.state, &node)?;
         if requests.is_none() && !self.state.has_user_claims() {
-            return Ok(Found::default());
+            return Ok(Found { devices: None, requests: None });
         }
         let unavailable = self.is_unavailable(&node);
-        let allocations = self.allocate(&node, requests.as_ref(), allocations)?;
+        let devices = self.allocate(&node, requests.as_ref(), make)?;
         if unavailable {
             return Err(Status::unresolvable(NOT_AVAILABLE));
         }
-        Ok(Found { allocations, requests })
+        Ok(Found { devices, requests })
     }
 
     /// The claims to allocate, with the requests that the one for extended resources has on the node.
@@ -139,34 +146,35 @@ impl Search<'_> {
         claims(self.state, requests)
     }
 
-    /// What the claims to allocate get on the node; `None`: there are none.
-    fn allocate(
+    /// What is made of the devices that the claims to allocate get on the node; `None`: there are none.
+    fn allocate<T>(
         &mut self,
         node: &NodeInfo,
         requests: Option<&Requests>,
-        allocations: impl FnOnce(&Solution) -> Result<Vec<Allocation>, NotAllocated>,
-    ) -> Result<Option<Vec<Allocation>>, Status> {
+        make: impl FnOnce(&Solution) -> Result<T, NotAllocated>,
+    ) -> Result<Option<T>, Status> {
         let Some(allocator) = &mut self.allocator else { return Ok(None) };
         let limit = match self.plugin.gates.filter_timeout {
             true => self.plugin.args.filter_timeout,
             false => Duration::ZERO,
         };
+        let scored = |found: Solution| Ok((found.score(), make(&found)?));
         let found = match &mut self.claims {
-            Some(known) => {
-                allocator.allocate(node.node(), known, limit).and_then(|found| allocations(&found))
-            }
+            Some(known) => allocator.allocate(node.node(), known, limit).and_then(scored),
             None => {
                 let claims = claims(self.state, requests);
                 let mut claims = Claims::new(claims.iter().map(|claim| &**claim));
-                allocator.allocate(node.node(), &mut claims, limit).and_then(|found| allocations(&found))
+                allocator.allocate(node.node(), &mut claims, limit).and_then(scored)
             }
         };
-        if let Some(remembered) = &mut self.remembered
-            && matches!(found, Ok(_) | Err(NotAllocated::NoSolution))
-        {
-            remembered.note(node, found.is_ok());
+        if let Some(remembered) = &mut self.remembered {
+            match &found {
+                Ok((score, _)) => remembered.note(node, Serves::WithScore(*score)),
+                Err(NotAllocated::NoSolution) => remembered.note(node, Serves::Not),
+                Err(_) => {}
+            }
         }
-        found.map(Some).map_err(|why| refusal(why, node))
+        found.map(|(_, made)| Some(made)).map_err(|why| refusal(why, node))
     }
 }
 

@@ -1,6 +1,7 @@
 //! Which events may help a pod that the plugin refused.
 //!
-//! Upstream's claims that are assumed are events too; here the watch of the claim that was written is the event.
+//! Upstream's claims that are assumed are events too; here the watch of the claim that was written is the event, or the end
+//! of the assumption when nothing was written.
 //!
 //! Source: `pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go`, `EventsToRegister`,
 //! `isSchedulableAfterClaimChange`, `isSchedulableAfterPodChange`.

@@ -7,7 +7,7 @@
 //! - `args.rs`: the arguments; `gates.rs`: what feature gates and versions change
 //! - `claims.rs`: PreEnqueue, and the claims of a pod; `state.rs`: what an attempt knows of them
 //! - `pre_filter.rs`, `filter.rs`, `post_filter.rs`, `score.rs`: the extension points of these names
-//! - `verdicts.rs`: which nodes serve claims like those of an earlier pod
+//! - `verdicts.rs`: which nodes serve claims like those of an earlier pod, and how well
 //! - `extended.rs`: the claim of a pod's extended resources; `requests.rs`: what it requests
 //! - `reserve.rs`: assumptions; `bind`: what is written; `conditions.rs`: devices that are prepared before the binding
 //! - `hints.rs`: which events may help; `explain`: explanations

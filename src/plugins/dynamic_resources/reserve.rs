@@ -41,7 +41,7 @@ impl DynamicResources {
         let wanted = state.to_allocate().count();
         let Some(node) = h.snapshot.node(node).filter(|_| wanted > 0) else { return Ok(None) };
         let found = self.search(h, state)?.on(node)?;
-        let allocations = found.allocations.unwrap_or_default();
+        let allocations = found.devices.unwrap_or_default();
         if allocations.is_empty() {
             // The device plugin of the node serves the extended resources.
             let only_special = state.to_allocate().all(|of| of.special);

@@ -3,7 +3,7 @@
 //! Source: `pkg/scheduler/framework/plugins/dynamicresources/dynamicresources.go`, `Score`, `computeScore`.
 
 use super::DynamicResources;
-use super::filter::{Found, Search};
+use super::filter::Search;
 use super::state::State;
 use bayplan_framework::{Handle, Normalize, Score, Status};
 use bayplan_model::objects::devices::RequestKind;
@@ -19,66 +19,56 @@ impl State {
             && self.claims.iter().any(|of| of.claim.requests.iter().any(has_choice))
     }
 
-    /// The score of a node that passed.
-    fn score(&self, found: &Found) -> Result<i64, Status> {
-        let Some(allocations) = &found.allocations else { return Ok(0) };
-        let mut new = allocations.iter();
-        let mut pairs = Vec::with_capacity(self.claims.len());
-        for of in &self.claims {
-            let allocation = match &of.claim.allocation {
-                Some(stored) => &**stored,
-                None => new.next().ok_or_else(|| {
-                    let count = allocations.len();
-                    Status::error(format!(
-                        "number of allocations {count} is smaller than number of claims needing allocation"
-                    ))
-                })?,
-            };
-            pairs.push((&*of.claim, allocation));
-        }
-        Ok(bayplan_devices::score(pairs))
+    /// What the claims that are allocated already add to the score of every node.
+    fn stored_score(&self) -> i64 {
+        let stored = self.claims.iter().filter_map(|of| Some((&*of.claim, of.claim.allocation.as_deref()?)));
+        bayplan_devices::score(stored)
+    }
+}
+
+/// The scores of the nodes that one pod may go to.
+struct Scores<'a> {
+    search: Search<'a>,
+    stored: i64,
+}
+
+impl Scores<'_> {
+    fn on(&mut self, node: NodeInfo) -> i64 {
+        // The node passed Filter on the same cluster.
+        self.search.score(node).map_or(0, |score| score + self.stored)
     }
 }
 
 impl DynamicResources {
-    fn scores(&self, h: &Handle) -> bool {
-        self.gates.allocator.prioritized_list && h.state::<State>().is_some_and(State::scores)
+    /// `None`: all nodes have the score 0.
+    fn scores<'a>(&'a self, h: &Handle<'a>) -> Result<Option<Scores<'a>>, Status> {
+        if self.is_zero(h) {
+            return Ok(None);
+        }
+        let Some(state) = h.state::<State>() else { return Ok(None) };
+        let search = self.search(h, state)?.remembering();
+        Ok(Some(Scores { search, stored: state.stored_score() }))
     }
-}
-
-fn score_on(search: &mut Search, node: NodeInfo) -> Result<i64, Status> {
-    // The node passed Filter on the same cluster.
-    search.on(node).map_or(Ok(0), |found| search.state.score(&found))
 }
 
 impl Score for DynamicResources {
     fn score(&self, h: &Handle, node: NodeInfo) -> Result<i64, Status> {
-        match h.state::<State>().filter(|_| self.scores(h)) {
-            Some(state) => score_on(&mut self.search(h, state)?, node),
-            None => Ok(0),
-        }
+        Ok(self.scores(h)?.map_or(0, |mut scores| scores.on(node)))
     }
 
     fn score_range(&self, h: &Handle, nodes: &NodeSet, out: &mut [i64]) -> Result<(), Status> {
-        let Some(state) = h.state::<State>().filter(|_| self.scores(h)) else {
-            nodes.iter().for_each(|id| {
-                if let Some(out) = out.get_mut(id.row()) {
-                    *out = 0;
-                }
-            });
-            return Ok(());
-        };
-        let mut search = self.search(h, state)?;
+        let mut scores = self.scores(h)?;
         for id in nodes.iter() {
             if let (Some(node), Some(out)) = (h.snapshot.node(id), out.get_mut(id.row())) {
-                *out = score_on(&mut search, node)?;
+                *out = scores.as_mut().map_or(0, |scores| scores.on(node));
             }
         }
         Ok(())
     }
 
     fn is_zero(&self, h: &Handle) -> bool {
-        !self.scores(h)
+        let scores = self.gates.allocator.prioritized_list && h.state::<State>().is_some_and(State::scores);
+        !scores
     }
 
     fn normalize(&self) -> Normalize {

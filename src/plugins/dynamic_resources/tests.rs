@@ -349,15 +349,21 @@ fn changed(random: &mut Random) -> ((&'static str, String), Option<Value>) {
     (key, here.then_some(value))
 }
 
-/// Plugins that judged other pods before, on other states and forks of the cluster, judge like new ones.
+/// Plugins that judged other pods before, on other states and forks of the cluster, judge and score like new ones.
 #[test]
 fn what_is_remembered_changes_no_verdict() {
+    let mut differ = 0;
     for seed in 0..4 {
         let mut random = Random(seed);
         let mut objects = Objects::new();
-        for count in 1..=3 {
-            let name = format!("new-{count}");
-            objects.insert(("ResourceClaim", name.clone()), claim(&name, request(count), json!({})));
+        let names = ["one", "two", "three", "choice"];
+        let choice = [2, 1].map(|count| {
+            json!({"name": format!("of-{count}"), "deviceClassName": "c",
+            "allocationMode": "ExactCount", "count": count})
+        });
+        let choice = json!([{"name": "r", "firstAvailable": choice}]);
+        for (name, requests) in names.into_iter().zip([request(1), request(2), request(3), choice]) {
+            objects.insert(("ResourceClaim", name.to_owned()), claim(name, requests, json!({})));
         }
         let all = |objects: &Objects| objects.values().cloned().map(object).collect::<Vec<_>>();
         let mut trial = trial(all(&objects));
@@ -393,13 +399,19 @@ fn what_is_remembered_changes_no_verdict() {
             };
             trial.snapshot_mut().apply(change);
             let fresh = self::trial(all(&objects));
-            for count in 1..=3 {
-                let pod = with_claims(&[&format!("new-{count}")]);
+            for claim in names {
+                let pod = with_claims(&[claim]);
                 let now = trial.refused(&pod);
                 assert_eq!(now, fresh.refused(&pod), "{seed}: {kind} {name}");
+                if !now.contains_key("*") {
+                    let scores = trial.scores(&pod);
+                    assert_eq!(scores, fresh.scores(&pod), "{seed}: {kind} {name}");
+                    differ += usize::from(scores.into_values().collect::<BTreeSet<_>>().len() == 3);
+                }
                 refused.extend(now.into_values());
             }
         }
         assert!(refused.iter().any(|text| text.ends_with("cannot allocate all claims")), "{refused:?}");
     }
+    assert!(differ > 20, "{differ}");
 }

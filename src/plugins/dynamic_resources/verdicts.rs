@@ -1,5 +1,5 @@
-//! [`Verdicts`]: which nodes serve claims like those of an earlier pod. Most pods ask for what pods before them asked for, and
-//! between two of them the devices of one node change: only there the search runs again.
+//! [`Verdicts`]: which nodes serve claims like those of an earlier pod, and how well. Most pods ask for what pods before them
+//! asked for, and between two of them the devices of one node change: only there the search runs again.
 //!
 //! What a node gives follows from the requests and constraints of the claims, the classes, the slices, and what is allocated.
 //! Slices that are not for one named node, counters and rules of taints reach further: with those nothing is remembered.
@@ -24,6 +24,15 @@ pub(super) struct Verdicts(Mutex<Vec<Kind>>);
 /// What a claim asks for.
 type Wants = (Arc<[ClaimRequest]>, Arc<[ClaimConstraint]>);
 
+/// Whether a node serves claims.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Serves {
+    /// It does not.
+    Not,
+    /// It does, with alternatives that are so good: `bayplan_devices::score`.
+    WithScore(i64),
+}
+
 /// Claims that get the same devices on the same nodes.
 struct Kind {
     /// Of each claim.
@@ -34,7 +43,7 @@ struct Kind {
     slices: Revision,
     allocated: Revision,
     /// By row: the name of the node, and whether it serves them. Another node may have the row later.
-    nodes: Vec<Option<(Symbol, bool)>>,
+    nodes: Vec<Option<(Symbol, Serves)>>,
 }
 
 impl Kind {
@@ -108,13 +117,13 @@ impl<'a> Remembered<'a> {
     }
 
     /// Whether the node serves the claims, if that is known.
-    pub(super) fn serves(&self, node: &NodeInfo) -> Option<bool> {
+    pub(super) fn serves(&self, node: &NodeInfo) -> Option<Serves> {
         let (name, serves) = self.kinds.last()?.nodes.get(node.id().row())?.as_ref()?;
         (name == node.name()).then_some(*serves)
     }
 
     /// Notes whether the node serves the claims.
-    pub(super) fn note(&mut self, node: &NodeInfo, serves: bool) {
+    pub(super) fn note(&mut self, node: &NodeInfo, serves: Serves) {
         // Devices that choose their nodes look at labels too.
         if !self.index.pools_of(node.name()).iter().all(NewestSlices::is_plain) {
             return;

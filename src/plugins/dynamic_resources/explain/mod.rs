@@ -82,7 +82,7 @@ impl DynamicResources {
     pub(super) fn offers_on(&self, h: &Handle, node: NodeInfo, out: &mut Vec<Offer>) {
         let Ok(state) = self.state(h) else { return };
         let Ok(mut search) = self.search(h, &state) else { return };
-        let found = search.on(node).ok().and_then(|found| found.allocations);
+        let found = search.on(node).ok().and_then(|found| found.devices);
         for of in &search.state.claims {
             let Some(allocation) = &of.claim.allocation else { continue };
             out.extend(allocation.devices.results.iter().map(|result| Offer {
