@@ -676,7 +676,6 @@ shapes! {
         "pod" "string" "namespace and name"
         "rules" "[RuleCount]" "each rule that refuses it nodes at its turn, when others of the group have theirs"
         "wouldHelp" "[Suggestion]" "changes that were tried and help it, best first"
-        "placedIfFirst" "bool" "whether a dry run places the whole group if this pod chooses before all others"
     }
     Exemption {
         "because" "string" "why the pod is exempt"

@@ -95,7 +95,15 @@ impl Scheduler {
             return self.bindings.put(binding);
         }
         let refusal = refusal.take();
+        let assumed = self.objects_assumed_by(&key);
         self.unreserve(&mut binding.cycle, binding.node, now);
+        for before in assumed {
+            // What was written stays assumed, and its next version is the event.
+            let stays = self.cache.snapshot.assumptions(&before.key()).iter().any(|of| of.by == key);
+            if !stays {
+                self.shown_otherwise(&before, &key, now);
+            }
+        }
         if !self.give_room_back(&binding, now) && !binding.cycle.framework.points().reserve.is_empty() {
             // The room was free before, and what plugins reserved is free now.
             let seen = self.cache.pod(&key).cloned();

@@ -5,8 +5,12 @@
 use super::Scheduler;
 use super::binding_cycle::BindingCycle;
 use super::calls::Owner;
-use bayplan_framework::{Answer, ApiCall, CallError, Ticket};
-use bayplan_model::{Change, Duration, Object, ObjectKey, PodKey, Time};
+use super::queue::Scope;
+use bayplan_framework::{
+    ActionType, Answer, ApiCall, CallError, ClusterEvent, EventObjects, EventResource, Ticket,
+};
+use bayplan_model::{ApiObject, Assumption, Change, Duration, Object, ObjectKey, PodKey, Time};
+use std::sync::Arc;
 
 /// An object is read again after this time.
 const READ_AGAIN: Duration = Duration::from_seconds(1);
@@ -123,14 +127,45 @@ impl Scheduler {
             return;
         }
         let (key, by) = (of.object.clone(), binding.key().clone());
+        let before = self.object_shown(&key).cloned();
         match found {
             Some(Object::Other(with)) => {
-                let version = with.version().into();
+                let (key, by, version) = (key.clone(), by.clone(), with.version().into());
                 self.cache.snapshot.apply(Change::Assumed { key: key.clone(), with, by: by.clone() });
                 self.cache.snapshot.apply(Change::AssumedWritten { key, by, version });
             }
-            _ => self.cache.snapshot.apply(Change::Unassumed { key, by }),
+            _ => self.cache.snapshot.apply(Change::Unassumed { key, by: by.clone() }),
         }
         binding.unsure.remove(at);
+        if let Some(before) = before {
+            self.shown_otherwise(&before, &by, now);
+        }
+    }
+
+    /// The objects about which a pod assumes something, as readers of the snapshot see them.
+    pub(super) fn objects_assumed_by(&self, pod: &PodKey) -> Vec<Arc<dyn ApiObject>> {
+        let keys = self.cache.snapshot.assumed_by(pod);
+        keys.iter().filter_map(|key| self.object_shown(key).cloned()).collect()
+    }
+
+    /// An object as readers of the snapshot see it.
+    fn object_shown(&self, key: &ObjectKey) -> Option<&Arc<dyn ApiObject>> {
+        let snapshot = &self.cache.snapshot;
+        let assumed = snapshot.assumptions(key).last().map(Assumption::object);
+        assumed.or_else(|| snapshot.any_object_seen(key))
+    }
+
+    /// What a pod assumed about an object ended, and no watch shows what is free now: wakes the other pods that it may help.
+    /// For upstream this is not an event: such pods wait for another one, or for the flush after five minutes.
+    pub(super) fn shown_otherwise(&mut self, before: &Arc<dyn ApiObject>, pod: &PodKey, now: Time) {
+        let key = before.key();
+        let after = self.object_shown(&key);
+        let Some(resource) = EventResource::of(&key.kind) else { return };
+        if after.is_none_or(|after| after.differs(before.as_ref())) {
+            let objects = EventObjects::Object { old: Some(before.clone()), new: after.cloned() };
+            let event = ClusterEvent::of(resource, ActionType::UPDATE_OTHER, objects);
+            let others = Scope { except: Some(pod.clone()), ..Scope::default() };
+            self.move_all(&event, &others, now);
+        }
     }
 }

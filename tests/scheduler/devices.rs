@@ -5,9 +5,11 @@ use super::refuser::{Refuser, Where};
 use super::steps::{self, Steps};
 use bayplan::config;
 use bayplan::diag::SourceMap;
-use bayplan::framework::{Answer, ApiCall, CallError, ClaimPatch, Code, Framework, PatchBody};
+use bayplan::framework::{Answer, ApiCall, CallError, ClaimPatch, Code, Features, Framework, PatchBody};
 use bayplan::model::objects::devices::DELETE_PROTECTION;
-use bayplan::model::{Duration, Kind, KindRow, Labels, Object, ObjectKey, ResourceClaim, Symbol, downcast};
+use bayplan::model::{
+    Duration, Kind, KindRow, KubernetesVersion, Labels, Object, ObjectKey, ResourceClaim, Symbol, downcast,
+};
 use bayplan::plugins;
 use bayplan::scheduler::Profiles;
 use bayplan::testing::{node, pod};
@@ -22,6 +24,10 @@ fn profiles() -> Arc<Profiles> {
 }
 
 pub(super) fn frameworks() -> Vec<Arc<Framework>> {
+    frameworks_of(KubernetesVersion::V1_37)
+}
+
+fn frameworks_of(version: KubernetesVersion) -> Vec<Arc<Framework>> {
     let config = json!({
         "apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration", "profiles": [{}],
     });
@@ -29,7 +35,7 @@ pub(super) fn frameworks() -> Vec<Arc<Framework>> {
     let id = sources.add("config.json", config.to_string());
     let (config, complaints) = config::read(sources.get(id).unwrap());
     assert!(complaints.is_empty(), "{complaints:#?}");
-    config.frameworks(&plugins::registry(), id).unwrap().frameworks
+    config.frameworks(&plugins::registry_with(Features::of(version)), id).unwrap().frameworks
 }
 
 fn object(value: Value) -> Object {
@@ -254,6 +260,39 @@ fn a_claim_for_extended_resources_goes_when_its_pod_is_not_bound() {
     steps.serve();
     let left = steps.server.objects().filter(|object| object.kind() == Kind::ResourceClaim).count();
     assert_eq!((left, steps.scheduler.snapshot().kept().assumptions), (0, 0));
+}
+
+/// A pod has the only device, and its first write fails: the pod that waits for the device is tried, although no watch shows
+/// that it is free.
+#[test]
+fn a_device_that_was_only_assumed_is_free_for_the_pods_that_wait() {
+    let of_claims = [with_claim("p", "x"), with_claim("q", "y")];
+    let of_resources = [pod_of("p"), pod_of("q")];
+    for (version, [first, second]) in [
+        (KubernetesVersion::V1_37, of_claims.clone()),
+        (KubernetesVersion::V1_37, of_resources.clone()),
+        (KubernetesVersion::V1_36, of_claims),
+        (KubernetesVersion::V1_36, of_resources),
+    ] {
+        let device = slice(json!([{"name": "d1"}]));
+        let objects = vec![n1(), class(Some("e.ex/gpu")), device, claim("x"), claim("y")];
+        let profiles = Arc::new(Profiles { frameworks: frameworks_of(version), revision: 1 });
+        let mut steps = Steps::new(profiles, objects);
+        steps.put(first);
+        steps.put(second);
+        steps.cycles();
+        let waits = |text: &String| text.contains("1 cannot allocate all claims");
+        assert!(steps.events.iter().any(waits), "{version:?}: {:?}", steps.events);
+        let is_write = |call: &ApiCall| matches!(call, ApiCall::Patch { .. } | ApiCall::Create { .. });
+        let at = steps.open.iter().position(|(_, call)| is_write(call)).unwrap();
+        let (ticket, _) = steps.open.remove(at);
+        steps.step(bayplan::scheduler::Input::Reply(ticket, conflict()));
+        steps.delete("p");
+        steps.wait(Duration::from_seconds(20));
+        steps.cycles();
+        steps.serve();
+        assert_eq!(steps.pod("q").node_name.as_deref(), Some("n1"), "{version:?}: {:?}", steps.events);
+    }
 }
 
 /// The claim `x`, allocated for a node and used by no pod.

@@ -23,6 +23,8 @@ struct AtTurn<'p> {
     pod: &'p PodKey,
     progress: &'p Progress,
     before: Option<Snapshot>,
+    /// Whether a later attempt found a node.
+    placed: bool,
     preempting: Option<Snapshot>,
 }
 
@@ -37,8 +39,10 @@ impl Watcher for AtTurn<'_> {
             if record.preemption.as_ref().is_some_and(|preemption| preemption.evicts) {
                 self.preempting = Some(before.fork());
             }
-            let refused = matches!(record.decision, Decision::Unschedulable { .. });
-            self.before = refused.then_some(before);
+            self.placed = !matches!(record.decision, Decision::Unschedulable { .. });
+            if !self.placed {
+                self.before = Some(before);
+            }
         }
     }
 
@@ -55,10 +59,14 @@ pub(super) fn at_turn(
     progress: &Progress,
 ) -> (Report, State) {
     progress.stage(PLACING, setup.world.pending.len());
-    let mut watcher = AtTurn { pod: &pod.key, progress, before: None, preempting: None };
+    let mut watcher = AtTurn { pod: &pod.key, progress, before: None, placed: false, preempting: None };
     let report = run_watched(&setup.world, setup.profiles.clone(), options, Some(&mut watcher));
     let now = Time(options.start.0 + report.elapsed.0);
-    let snapshot = watcher.before.unwrap_or_else(|| {
+    // A pod that has a node at the end of a dry run, and waits there for others, is shown with its earlier refusal.
+    let of_pod = report.pods.iter().find(|of| of.pod.key == pod.key);
+    let shown_refused = of_pod.is_some_and(|of| of.waited.is_none() && waits(of));
+    let before = watcher.before.filter(|_| !watcher.placed || shown_refused);
+    let snapshot = before.unwrap_or_else(|| {
         // Pods that were refused after they had waited on a node hold it from no other pod.
         let in_vain = report.pods.iter().filter(|pod| standing(pod) != pod.standing);
         in_vain.fold(report.scheduler.fork(), |world, pod| unplaced(&world, &pod.pod))
