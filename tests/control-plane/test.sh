@@ -35,6 +35,10 @@ case $status in
     *) exit "$status" ;;
 esac
 
+# Tests wait more than they compute.
+: "${RUST_TEST_THREADS:=$(($(getconf _NPROCESSORS_ONLN) + 1))}"
+export RUST_TEST_THREADS
+
 # Those whose tests ask `kubernetes()` or `as_said` of tests/cluster/support/binaries.rs, but for slow scenarios.
 versioned='control_plane_checks::the_client tutorial:: upstream_metrics:: manifests:: scenarios::affinity
     scenarios::configurations scenarios::devices scenarios::filters scenarios::preemption'
