@@ -538,10 +538,11 @@ fn families(mut decider: impl Decider) {
 fn further_decisions_and_hints_agree() {
     let folder = std::env::var("BAYPLAN_VECTORS").expect("a folder with *.jsonl.gz");
     let mut paths: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
-    // `extenders.rs` compares attempts that ask extenders, `scheduler/outcomes.rs` what becomes of a pod.
+    // `extenders.rs` compares attempts that ask extenders, `scheduler/outcomes.rs` what becomes of a pod, `devices.rs` decisions
+    // about devices with what is written between them.
     let is_other = |path: &std::path::Path| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        name.starts_with("extenders") || name.starts_with("outcomes")
+        name.starts_with("extenders") || name.starts_with("outcomes") || name.contains("devices")
     };
     paths.retain(|path| path.to_string_lossy().ends_with(".jsonl.gz") && !is_other(path));
     paths.sort();
