@@ -91,12 +91,15 @@ impl Side {
         let mut policies = Policies { size: args.from.size(), ..Policies::default() };
         policies.read_schemas(&args.from.kinds.schemas)?;
         let notes = match self {
-            Self::Path(path) => policies.read(std::slice::from_ref(path)).map(|()| Vec::new()),
+            Self::Path(path) => {
+                policies.read(std::slice::from_ref(path))?;
+                Vec::new()
+            }
             #[cfg(feature = "cluster")]
             Self::InService { policy, revision } => {
-                live::add(&mut policies, args, (policy.as_deref(), revision.as_deref()))
+                live::add(&mut policies, args, (policy.as_deref(), revision.as_deref()))?
             }
-        }?;
+        };
         policies.compile();
         Ok(Compiled { policies, notes })
     }
