@@ -23,7 +23,7 @@ struct AtTurn<'p> {
     pod: &'p PodKey,
     progress: &'p Progress,
     before: Option<Snapshot>,
-    /// Whether a later attempt found a node.
+    /// Whether a later attempt ended otherwise.
     placed: bool,
     preempting: Option<Snapshot>,
 }
